@@ -6,8 +6,9 @@ of instructions in code.json.zst.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -19,7 +20,9 @@ from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
 from ncu_assist.ncu.source.kept import decompressed
 
 if TYPE_CHECKING:
-    import pandas as pd
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
 
 SCHEMA = "ncu-assist.report/1"
 
@@ -73,29 +76,51 @@ def unpacked(data: bytes, name: str) -> ReportFacts | None:
     return facts
 
 
-def contents_of(facts: ReportFacts, metrics: pd.DataFrame) -> Contents:
+@dataclass(frozen=True)
+class KeptMetrics:
+    """The table of metrics of a run, a row each: its launch, its metric and its unit by number, its value.
+
+    ``names`` and ``units`` are what the numbers mean, ``texts`` those of the rows that have one.
+    """
+
+    launch: Array
+    metric: Array
+    names: Sequence[str]
+    value: Array
+    unit: Array
+    units: Sequence[str]
+    texts: Mapping[int, str]
+
+
+def contents_of(facts: ReportFacts, metrics: KeptMetrics) -> Contents:
     """Return what was read of the report when it was there; ``metrics`` is the table of its run."""
     import numpy as np
 
-    rows = metrics[metrics["launch"].isin(facts.numbers)]
-    rows = rows.assign(metric=rows["metric"].astype(str)).sort_values(["launch", "metric"], kind="stable")
-    own = dict(tuple(rows.groupby("launch", sort=False)))
+    rank = np.empty(len(metrics.names), dtype=np.int64)
+    rank[sorted(range(len(metrics.names)), key=metrics.names.__getitem__)] = np.arange(len(metrics.names))
+    own = {}
+    for number in sorted(set(facts.numbers)):
+        rows = np.flatnonzero(metrics.launch == number)
+        own[number] = rows[np.argsort(rank[metrics.metric[rows]], kind="stable")]
+    named = {number: tuple(metrics.names[one] for one in metrics.metric[rows].tolist()) for number, rows in own.items()}
+    units: dict[str, str] = {}
+    for number in {names: number for number, names in reversed(named.items())}.values():
+        for name, unit in zip(named[number], metrics.unit[own[number]].tolist(), strict=True):
+            units.setdefault(name, metrics.units[unit])
     name_lists: dict[tuple[str, ...], int] = {}
     texts: dict[str, int] = {}
     launches, values = [], []
     for number, one in zip(facts.numbers, facts.launches, strict=True):
-        frame = own.get(number, rows[:0])
-        names = name_lists.setdefault(tuple(frame["metric"]), len(name_lists))
-        said = {place: text for place, text in enumerate(frame["text"]) if isinstance(text, str)}
+        names = name_lists.setdefault(named[number], len(name_lists))
+        said = {place: metrics.texts[row] for place, row in enumerate(own[number].tolist()) if row in metrics.texts}
         numbered = {place: texts.setdefault(text, len(texts)) for place, text in said.items()}
         launches.append(replace(one, names=names, texts=numbered))
-        values.append(frame["value"].to_numpy(dtype="float64"))
-    units = rows.drop_duplicates("metric")
+        values.append(metrics.value[own[number]])
     return Contents(
         launches=tuple(launches),
         name_lists=tuple(name_lists),
         texts=tuple(texts),
-        units=dict(zip(units["metric"], units["unit"].astype(str), strict=True)),
+        units=units,
         session=facts.session,
         values=np.concatenate(values) if values else np.empty(0),
         notes=facts.notes,

@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.source.assembly import with_instruction
-from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.contents import NO_LINE
+from ncu_assist.ncu.source.metrics import COUNTERS, NOT_ISSUED, SAMPLES, STALL_COLUMN, stall_columns
+from ncu_assist.ncu.source.tables import LineTexts
 from ncu_assist.ncu.tables import Launches
 from ncu_assist.record import Launch
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
 
     from ncu_assist.ncu.report import Report
+    from ncu_assist.ncu.source.contents import LaunchSource
     from ncu_assist.ncu.source.reading import SourceLines, SourceTables
     from ncu_assist.ncu.source.tables import Place
+
+    Array = np.ndarray[Any, Any]
 
 MOST_LAUNCHES = 20  # whose lines are read, the longest: up to 30 ms each
 MOST_OF_TIME = 0.9  # launches beyond it are not read, 40 to 100 ms each: lines of short helpers explain nothing
@@ -33,30 +39,42 @@ CSV = "a CSV export holds no source lines"
 
 
 @dataclass(frozen=True)
-class LineSums:
-    """A row for each file and line, and the imported files whole, by name.
+class LineSum:
+    """A source line in all launches together.
 
-    ``frame``, by file and line: cost (samples times what each counts for, see ``sample_weights``), ns (the share of a
-    launch's samples times its duration, NaN where that is not known), samples, instructions, the excesses, samples by
-    stall reason as cost is, launches (the places of those that ran the line, a tuple), and source, the text of the
-    line. ``total`` is the cost of all code, also that without a line. ``lined`` are the launches with any lines.
+    ``cost`` is its samples times what each counts for, see ``sample_weights``, ``ns`` its share of a launch's samples
+    times the duration of that; None where no duration is known. ``stall`` is the reason that most of its warps waited
+    for, in ncu's spelling. Excesses are sectors of global memory in L2 and wavefronts of shared memory in L1, None, as
+    the instructions, where nothing was counted. ``launches`` are the places of those that ran it, ``source`` is its
+    text, None where that was not imported. ``barrier`` is the place of the barrier that its warps are held by, where
+    they wait for one on another line.
     """
 
-    frame: pd.DataFrame
+    file: str
+    line: int
+    source: str | None
+    cost: float
+    ns: float | None
+    samples: int
+    stall: str | None
+    sectors_excessive: float | None
+    wavefronts_excessive: float | None
+    instructions: float | None
+    launches: tuple[int, ...]
+    barrier: Place | None = None
+
+
+@dataclass(frozen=True)
+class LineSums:
+    """Source lines by file and number, and the imported files whole, by name.
+
+    ``total`` is the cost of all code, also that without a line. ``lined`` are the launches with any lines.
+    """
+
+    lines: tuple[LineSum, ...]
     total: float
-    stalls: tuple[str, ...]
     texts: Mapping[str, str] = field(repr=False)
     lined: frozenset[int] = frozenset()
-    barriers: Mapping[Place, Place] = field(default_factory=dict, repr=False)  # as ``SourceLines`` has them
-
-    def stall_of(self, row: pd.Series[Any]) -> str | None:
-        """Return the reason that most warps at a line waited for, in ncu's spelling; None where none waited."""
-        waits = {name: float(row[name]) for name in self.stalls if row[name] > 0}
-        return max(waits, key=lambda name: waits[name]).removeprefix(STALL_COLUMN) if waits else None
-
-    def barrier_of(self, place: Place, stall: str | None) -> Place | None:
-        """Return the place of the barrier that warps at a line with this stall are held by, where it is another."""
-        return self.barriers.get(place) if stall == BARRIER else None
 
 
 def longest(records: Sequence[Launch], launches: Sequence[int]) -> list[int]:
@@ -76,35 +94,160 @@ def most_of_time(records: Sequence[Launch], launches: Sequence[int]) -> list[int
     return read
 
 
-def line_sums(
-    report: Report, launches: Sequence[int], source: SourceTables | SourceLines | None = None
-) -> LineSums | str:
+def line_sums(report: Report, launches: Sequence[int], source: SourceLines | None = None) -> LineSums | str:
     """Return the lines of these launches together, or why there are none.
 
-    ``source`` is what was read of them already. Raises DamagedData as ``Report.source`` does.
+    ``source`` is what was read of them already. Raises DamagedData as ``Report.source`` does. Made without a data
+    frame: what compares two runs needs no other, and pandas takes longer to import than this.
     """
     if report.lossy:
         return CSV
     source = source or report.source_lines(launches)
-    frame = source.lines
-    stalls = [c for c in map(str, frame) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
-    weights = sample_weights(report, frame)
-    own = frame.groupby("launch")[SAMPLES].transform("sum")
-    times = frame["launch"].map({launch: report.records[launch].duration_ns for launch in launches}).astype(float)
-    costs = {COST: frame[SAMPLES] * weights, NS: frame[SAMPLES] / own * times}
-    frame = frame.assign(**costs, **{c: frame[c] * weights for c in stalls})
-    total = float(frame[COST].sum())
+    parts = [part for part in map(_LaunchLines, source.found) if part.places]
+    weights = _weights(report, {part.launch: part.samples for part in parts})
+    times = {launch: report.records[launch].duration_ns for launch in launches}
+    total = _plain_sum([part.costs(weights[part.launch]) for part in parts])
     if total <= 0:
         return NO_SAMPLES
-    if frame["line"].isna().all():
+    if not any(part.lined for part in parts):
         return NO_LINES
-    groups = frame.groupby(["file", "line"], observed=True, sort=True)
-    sums = groups[[COST, NS, SAMPLES, "instructions", *EXCESSES, *stalls]].sum(min_count=1)
-    sums = sums.assign(
-        source=groups["source"].first(), launches=groups["launch"].agg(lambda own: tuple(sorted(set(own))))
-    )
-    lined = frozenset(frame.loc[frame["line"].notna(), "launch"])
-    return LineSums(sums, total, tuple(stalls), source.texts, lined, source.barriers)
+    texts = LineTexts(source.found)
+    lines = tuple(_held(one, source.barriers) for one in _together(parts, weights, times, texts))
+    return LineSums(lines, total, source.texts, frozenset(part.launch for part in parts if part.lined))
+
+
+def _held(one: LineSum, barriers: Mapping[Place, Place]) -> LineSum:
+    """Return a line with the place of the barrier that its warps are held by, where it is another."""
+    return replace(one, barrier=barriers.get((one.file, one.line))) if one.stall == BARRIER else one
+
+
+SUMMED = (SAMPLES, "instructions", *EXCESSES)  # columns of a line beside its stall reasons
+AnyPlace = tuple[str | None, int]  # file and line, None and 0 where the code has none
+
+
+class _LaunchLines:
+    """The counters of one launch by source line, in the order of files and lines; code without a file is last."""
+
+    def __init__(self, one: LaunchSource) -> None:
+        import numpy as np
+
+        names: list[str | None] = [*(file.name for file in one.files), None]  # NO_FILE is the last
+        numbers: dict[AnyPlace, int] = {}
+        row = np.array(
+            [
+                numbers.setdefault((names[file], line), len(numbers))
+                for function in one.functions
+                for file, line in zip(function.files, function.lines, strict=True)
+            ],
+            dtype=np.int64,
+        )
+        self.launch = one.launch
+        self.places = sorted(numbers, key=lambda place: (place[0] is None, place[0] or "", place[1]))
+        self.lined = [place for place in self.places if place[0] is not None and place[1] != NO_LINE]
+        order = np.array([numbers[place] for place in self.places], dtype=np.int64)
+        known = COUNTERS | stall_columns(set(one.metrics))
+        self.stalls = [name for name in known if _is_stall(name)]
+        self._columns = {
+            name: np.bincount(row, one.values[one.metrics.index(known[name])], len(numbers))[order]
+            for name in (*SUMMED, *self.stalls)
+            if known[name] in one.metrics
+        }
+
+    @property
+    def samples(self) -> float:
+        return float(self.column(SAMPLES).sum()) if SAMPLES in self._columns else 0.0
+
+    def column(self, name: str) -> Array:
+        """Return a counter of each line, NaN where this launch does not have it."""
+        import numpy as np
+
+        return self._columns[name] if name in self._columns else np.full(len(self.places), np.nan)
+
+    def costs(self, weight: float) -> Array:
+        return self.column(SAMPLES) * weight
+
+
+def _is_stall(name: str) -> bool:
+    return name.startswith(STALL_COLUMN) and not name.endswith(NOT_ISSUED) and name != ISSUED
+
+
+def _plain_sum(parts: Sequence[Array]) -> float:
+    import numpy as np
+
+    return float(np.nansum(np.concatenate(parts))) if parts else 0.0
+
+
+def _together(
+    parts: Sequence[_LaunchLines], weights: Mapping[int, float], times: Mapping[int, float | None], texts: LineTexts
+) -> Iterator[LineSum]:
+    """Yield the lines of all launches, each with its sums, by file and number."""
+    import numpy as np
+
+    stalls = sorted({name for part in parts for name in part.stalls})
+    columns = (COST, NS, *SUMMED, *stalls)
+    places = {place: number for number, place in enumerate(sorted({place for part in parts for place in part.lined}))}
+    sums = _Sums(len(places), len(columns))
+    ran: dict[AnyPlace, list[int]] = {place: [] for place in places}
+    for part in parts:
+        weight, time = weights[part.launch], times.get(part.launch)
+        samples, own = part.column(SAMPLES), part.samples
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = samples / own * (np.nan if time is None else time)
+        rows = [part.costs(weight), share, *(part.column(name) for name in SUMMED)]
+        rows += [part.column(name) * weight for name in stalls]
+        lined = [place in ran for place in part.places]
+        sums.add(np.array([places[place] for place in part.lined], dtype=np.int64), np.array(rows)[:, lined])
+        for place in part.lined:
+            ran[place].append(part.launch)
+    for place, row in zip(places, sums.found().T.tolist(), strict=True):
+        file, line = str(place[0]), place[1]
+        value = dict(zip(columns, row, strict=True))
+        said = (texts.of(launch, file, line) for launch in ran[place])
+        yield LineSum(
+            file=file,
+            line=line,
+            source=next((text for text in said if text is not None), None),
+            cost=value[COST],
+            ns=known(value[NS]),
+            samples=int(value[SAMPLES]) if value[SAMPLES] == value[SAMPLES] else 0,
+            stall=_longest_wait({name: value[name] for name in stalls}),
+            sectors_excessive=known(value["sectors_excessive"]),
+            wavefronts_excessive=known(value["wavefronts_excessive"]),
+            instructions=known(value["instructions"]),
+            launches=tuple(sorted(set(ran[place]))),
+        )
+
+
+class _Sums:
+    """Sums of rows that are added one launch after the other, compensated (Kahan); NaN where nothing was added."""
+
+    def __init__(self, rows: int, columns: int) -> None:
+        import numpy as np
+
+        self._sums, self._lost = np.zeros((columns, rows)), np.zeros((columns, rows))
+        self._any = np.zeros((columns, rows), dtype=bool)
+
+    def add(self, rows: Array, values: Array) -> None:
+        """Add a column of values to each of these rows, without those that are NaN."""
+        import numpy as np
+
+        counted = ~np.isnan(values)
+        self._any[:, rows] |= counted
+        before, own = self._sums[:, rows], np.where(counted, values, 0.0) - self._lost[:, rows]
+        after = before + own
+        self._sums[:, rows] = np.where(counted, after, before)
+        self._lost[:, rows] = np.where(counted, after - before - own, self._lost[:, rows])
+
+    def found(self) -> Array:
+        import numpy as np
+
+        return np.where(self._any, self._sums, np.nan)
+
+
+def _longest_wait(waits: Mapping[str, float]) -> str | None:
+    """Return the reason that most warps waited for, in ncu's spelling; None where none waited."""
+    waited = {name: samples for name, samples in waits.items() if samples > 0}
+    return max(waited, key=lambda name: waited[name]).removeprefix(STALL_COLUMN) if waited else None
 
 
 def pass_ns(report: Report, launch: int) -> float | None:
@@ -132,15 +275,18 @@ def sample_weights(report: Report, frame: pd.DataFrame) -> pd.Series[float]:
     own = {
         int(launch): float(frame.loc[frame["launch"] == launch, SAMPLES].sum()) for launch in frame["launch"].unique()
     }
+    return frame["launch"].map(_weights(report, own))
+
+
+def _weights(report: Report, own: Mapping[int, float]) -> dict[int, float]:
+    """Return the same by launch; ``own`` are the samples of each."""
     times = {launch: report.records[launch].duration_ns for launch in own}
     known = {launch: time for launch, time in times.items() if time is not None}
     if len(known) == len(times):
-        return frame["launch"].map(
-            {launch: time / own[launch] if own[launch] else 0.0 for launch, time in known.items()}
-        )
+        return {launch: time / own[launch] if own[launch] else 0.0 for launch, time in known.items()}
     values = Launches(report.contents)
     cycles = {launch: values.number(launch, INTERVAL) for launch in own}
-    return frame["launch"].map({launch: 1.0 if math.isnan(each) else each for launch, each in cycles.items()})
+    return {launch: 1.0 if math.isnan(each) else each for launch, each in cycles.items()}
 
 
 def _first(values: Launches, launch: int, key: str) -> float | None:
@@ -182,25 +328,21 @@ def hot_spots(report: Report, launches: int, read: Sequence[int], source: Source
     sums = line_sums(report, read, source) if read else ""
     if isinstance(sums, str):
         return HotSpots((), launches, len(read), sums)
-    top = sums.frame.nlargest(TOP, COST)
-    return HotSpots(tuple(_line(at, row, sums) for at, row in top.iterrows() if row[COST] > 0), launches, len(read))
+    top = sorted(sums.lines, key=lambda one: -one.cost)[:TOP]
+    return HotSpots(tuple(_line(one, sums) for one in top if one.cost > 0), launches, len(read))
 
 
-def _line(key: object, row: pd.Series[float], sums: LineSums) -> HotLine:
-    assert isinstance(key, tuple)
-    lines = sums.texts.get(str(key[0]), "").split("\n")
-    source: object = with_instruction(lines, int(key[1])) or row["source"]
-    excess = {name: known(row[name]) for name in EXCESSES}
-    stall = sums.stall_of(row)
-    barrier = sums.barrier_of((str(key[0]), int(key[1])), stall)
+def _line(one: LineSum, sums: LineSums) -> HotLine:
+    lines = sums.texts.get(one.file, "").split("\n")
     return HotLine(
-        file=str(key[0]),
-        line=int(key[1]),
-        source=source if isinstance(source, str) else None,
-        share=float(row[COST]) / sums.total,
-        samples=int(row[SAMPLES]),
-        stall=stall,
-        **excess,
-        barrier_file=barrier[0] if barrier else None,
-        barrier_line=barrier[1] if barrier else None,
+        file=one.file,
+        line=one.line,
+        source=with_instruction(lines, one.line) or one.source,
+        share=one.cost / sums.total,
+        samples=one.samples,
+        stall=one.stall,
+        sectors_excessive=one.sectors_excessive,
+        wavefronts_excessive=one.wavefronts_excessive,
+        barrier_file=one.barrier[0] if one.barrier else None,
+        barrier_line=one.barrier[1] if one.barrier else None,
     )

@@ -84,11 +84,8 @@ class KnownReport(Report):
         wanted = frozenset(launches)
         for read, tables in self._tables.items():
             if read >= wanted:
-                lines = tables.lines
-                own = lines[lines["launch"].isin(launches)].reset_index(drop=True)
-                return SourceLines(own, tables.texts, tables.barriers)
-        kept = self._kept(wanted)
-        return SourceLines(kept.lines, kept.texts, kept.barriers) if kept else super().source_lines(launches)
+                return SourceLines([one for one in tables.found if one.launch in wanted], tables.texts)
+        return self._kept(wanted) or super().source_lines(launches)
 
     def _kept(self, wanted: frozenset[int]) -> SourceTables | None:
         code = self.stored.code() if self.stored else None

@@ -82,7 +82,7 @@ def _check(stored: StoredRun, report: Report, instances: pd.DataFrame, files: di
     """Raise UsageProblem where the files do not say what the report says."""
     facts = kept_report.unpacked(files[FACTS], FACTS)
     assert facts is not None
-    back = replace(report, contents=contents_of(facts, stored.metrics()))
+    back = replace(report, contents=contents_of(facts, stored.kept_metrics()))
     wrong = [name for name in FRAMES if not getattr(back, name).equals(getattr(report, name))]
     wrong += ["notes"] * (back.notes != report.notes) + ["records"] * (back.records != report.records)
     if not decode_instances(files[INSTANCES], INSTANCES).equals(instances):

@@ -43,5 +43,5 @@ def kept_report(stored: StoredRun) -> Report | None:
     facts = stored.report_facts()
     if facts is None:
         return None
-    contents = contents_of(facts, stored.metrics())
+    contents = contents_of(facts, stored.kept_metrics())
     return TabledReport(stored.folder / FACTS, contents, Limits(), 0, stored=stored)

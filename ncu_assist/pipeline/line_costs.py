@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 import tempfile
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,19 +13,16 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.diff.lines import Group, LineChanges, LineCost, SideLines, base_name, line_changes
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.line_sums import (
-    COST,
     CSV,
     MOST_LAUNCHES,
     MOST_OF_TIME,
-    NS,
+    LineSum,
     LineSums,
-    known,
     line_sums,
     most_of_time,
     pass_ns,
 )
 from ncu_assist.ncu.source.assembly import with_instruction
-from ncu_assist.ncu.source.metrics import SAMPLES
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, together
 from ncu_assist.pipeline.showing import launch_numbers
 
@@ -150,7 +148,7 @@ def _lines(
     if isinstance(sums, str):
         return SideLines(note=sums)
     own = stored.source_texts()
-    texts = {file: own[base_name(file)] for file in dict(sums.frame.index) if base_name(file) in own} | dict(sums.texts)
+    texts = {one.file: own[base_name(one.file)] for one in sums.lines if base_name(one.file) in own} | dict(sums.texts)
     times = [report.records[place].duration_ns or 0.0 for place in places]
     return SideLines(
         lines=_costs(sums, texts, numbers),
@@ -166,7 +164,7 @@ def _lines(
 def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: LineSums) -> str:
     """Return what the lines are not of: launches that were not read, code without line numbers; mostly nothing."""
     covered = sum(report.records[place].duration_ns or 0.0 for place in read)
-    unlined = 1 - float(sums.frame[COST].sum()) / sums.total
+    unlined = 1 - math.fsum(one.cost for one in sums.lines) / sums.total
     if covered < MOST_OF_TIME * sum(times):
         return f"only those of the {len(read)} longest of {len(times)} launches"
     if unlined > MOST_UNLINED:
@@ -176,26 +174,24 @@ def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: Lin
 
 def _costs(sums: LineSums, texts: dict[str, str], numbers: Sequence[int]) -> tuple[LineCost, ...]:
     split = {name: text.splitlines() for name, text in texts.items()}
-    return tuple(_cost(sums, split, numbers, place) for place in range(len(sums.frame)))
+    return tuple(_cost(one, sums.total, split, numbers) for one in sums.lines)
 
 
-def _cost(sums: LineSums, split: dict[str, list[str]], numbers: Sequence[int], place: int) -> LineCost:
-    row, (file, line) = sums.frame.iloc[place], sums.frame.index[place]
-    lines, stall = split.get(file, []), sums.stall_of(row)
-    barrier = sums.barrier_of((str(file), int(line)), stall)
+def _cost(one: LineSum, total: float, split: Mapping[str, list[str]], numbers: Sequence[int]) -> LineCost:
+    lines, barrier = split.get(one.file, []), one.barrier
     around = split.get(barrier[0], []) if barrier else []
     return LineCost(
-        file=str(file),
-        line=int(line),
-        text=with_instruction(lines, line) if 0 < line <= len(lines) else None,
-        ns=known(row[NS]) or 0.0,
-        share=float(row[COST]) / sums.total,
-        samples=int(row[SAMPLES]),
-        stall=stall,
-        sectors_excessive=known(row["sectors_excessive"]),
-        wavefronts_excessive=known(row["wavefronts_excessive"]),
-        instructions=known(row["instructions"]),
-        launches=tuple(sorted(numbers[launch] for launch in row["launches"])),
+        file=one.file,
+        line=one.line,
+        text=with_instruction(lines, one.line) if 0 < one.line <= len(lines) else None,
+        ns=one.ns or 0.0,
+        share=one.cost / total,
+        samples=one.samples,
+        stall=one.stall,
+        sectors_excessive=one.sectors_excessive,
+        wavefronts_excessive=one.wavefronts_excessive,
+        instructions=one.instructions,
+        launches=tuple(sorted(numbers[launch] for launch in one.launches)),
         barrier_file=barrier[0] if barrier else None,
         barrier_line=barrier[1] if barrier else None,
         barrier_text=with_instruction(around, barrier[1]) if barrier and barrier[1] <= len(around) else None,

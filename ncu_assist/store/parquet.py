@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    from ncu_assist.ncu.kept_report import KeptMetrics
+
 CATALOGUE_KEY, ROWS_KEY = "ncu-assist.catalogue", "ncu-assist.rows"  # which catalogue's metrics stand in how many rows
 METRIC_COLUMNS = ("launch", "metric", "value", "text", "unit")
 SAMPLE_TEXTS = ("bench_id", "workload", "version")
@@ -181,6 +183,32 @@ def measured(data: bytes, name: str) -> tuple[list[int], bool]:
         launches, codes = _array(launch).astype(np.int64), _array(metric.indices).astype(np.int64)
         pairs = np.sort(launches * (len(metric.dictionary) + 1) + codes)
         return _distinct(launches), bool((pairs[1:] == pairs[:-1]).any())
+
+
+def kept_metrics(data: bytes, name: str) -> KeptMetrics:
+    """Return the whole table of metrics without pandas; raises as ``decode`` does."""
+    from ncu_assist.ncu.kept_report import KeptMetrics
+
+    with _named(name):
+        table = _as(_opened(data, metrics_schema(), name).read(), metrics_schema())
+        launch, metric, value, text, unit = _chunks(table, *METRIC_COLUMNS)
+        said = {row: text[row].as_py() for row in _present(text)}
+        numbers = (_array(column) for column in (launch, metric.indices, value, unit.indices))
+        launch_, metric_, value_, unit_ = numbers
+        units = [one or "" for one in unit.dictionary.to_pylist()]
+        return KeptMetrics(launch_, metric_, metric.dictionary.to_pylist(), value_, unit_, units, said)
+
+
+def _present(values: pa.Array) -> list[int]:
+    """Return the places of what is not absent; Arrow's own way there imports its computing."""
+    import numpy as np
+
+    valid = values.buffers()[0]
+    if valid is None:
+        return list(range(len(values)))
+    bits = np.unpackbits(np.frombuffer(valid, dtype=np.uint8), bitorder="little")
+    places: list[int] = np.flatnonzero(bits[values.offset : values.offset + len(values)]).tolist()
+    return places
 
 
 def instance_launches(data: bytes, name: str) -> list[int]:

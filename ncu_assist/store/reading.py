@@ -19,7 +19,7 @@ from ncu_assist.store.folders import RUN_JSON, is_file_name, unreadable
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ncu_assist.ncu.kept_report import ReportFacts
+    from ncu_assist.ncu.kept_report import KeptMetrics, ReportFacts
     from ncu_assist.ncu.source.kept import KeptCode
 
 METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
@@ -139,6 +139,12 @@ class StoredRun:
         if facts:
             self._check_report(FACTS, facts.report_sha256)
         return facts
+
+    def kept_metrics(self) -> KeptMetrics:
+        """Return what ``metrics`` does of a run with counters, for what needs no data frame."""
+        from ncu_assist.store import parquet
+
+        return parquet.kept_metrics(self.read(METRICS), f"{self.reference}: {METRICS}")
 
     def instances(self) -> pd.DataFrame:
         """Return the values one by one of a report that was dropped, as ``Report.instances``."""

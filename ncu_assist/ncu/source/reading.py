@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,7 +23,7 @@ from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.report_file import Entry
 from ncu_assist.ncu.source.chains import Chains
 from ncu_assist.ncu.source.contents import DOCUMENT, REQUEST, VALUES, LaunchSource, SourceDocument, SourceRequest
-from ncu_assist.ncu.source.tables import Place, barriers, chains, lines_frame, sass_frame
+from ncu_assist.ncu.source.tables import Place, barriers_in, chains, lines_frame, sass_frame
 from ncu_assist.ncu.wire import Bytes
 
 if TYPE_CHECKING:
@@ -33,33 +34,41 @@ BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes abo
 
 
 @dataclass(frozen=True)
-class SourceTables:
-    """Where time and traffic went: ``sass`` has a row for each instruction, ``lines`` for each source line.
+class SourceLines:
+    """The code of launches with its counters, and the imported files whole, by the names that lines have.
 
-    ``tables.sass_frame`` and ``tables.lines_frame`` say which columns they have. ``texts`` are the imported files
-    whole, by the names in ``lines``. ``chains`` are ``tables.chains`` of the rows of ``sass``.
+    ``lines`` has a row for each source line, see ``tables.lines_frame``: made when it is asked for.
     """
 
-    sass: pd.DataFrame
-    lines: pd.DataFrame
-    texts: Mapping[str, str]
-    chains: pd.Series[Any]
+    found: Sequence[LaunchSource] = field(repr=False)
+    texts: Mapping[str, str] = field(repr=False)
 
-    @property
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        return lines_frame(self._instructions, self.found)
+
+    @cached_property
     def barriers(self) -> Mapping[Place, Place]:
-        return barriers(self.sass)
+        """Return ``tables.barriers``: empty where nothing was disassembled."""
+        return barriers_in(self.found)
+
+    @cached_property
+    def _instructions(self) -> pd.DataFrame:
+        return sass_frame(self.found)
 
 
 @dataclass(frozen=True)
-class SourceLines:
-    """What each source line cost, as ``SourceTables.lines``, and the imported files whole, by the names in it.
+class SourceTables(SourceLines):
+    """The same with ``sass``, a row for each instruction, see ``tables.sass_frame``, and the chains of its calls."""
 
-    ``barriers`` is ``tables.barriers``; empty where nothing was disassembled.
-    """
+    @property
+    def sass(self) -> pd.DataFrame:
+        return self._instructions
 
-    lines: pd.DataFrame
-    texts: Mapping[str, str]
-    barriers: Mapping[Place, Place] = field(default_factory=dict)
+    @cached_property
+    def chains(self) -> pd.Series[Any]:
+        """Return ``tables.chains`` of the rows of ``sass``."""
+        return chains(self.found)
 
 
 def read_source(
@@ -112,14 +121,12 @@ def read_ahead(
 
 def lines_of(found: Sequence[LaunchSource]) -> SourceLines:
     """Return the lines of launches whose code was read."""
-    sass = sass_frame(found)
-    return SourceLines(lines_frame(sass, found), _texts(found), barriers(sass))
+    return SourceLines(found, _texts(found))
 
 
 def tables_of(found: Sequence[LaunchSource]) -> SourceTables:
     """Return the tables of launches whose code was read."""
-    sass = sass_frame(found)
-    return SourceTables(sass, lines_frame(sass, found), _texts(found), chains(found))
+    return SourceTables(found, _texts(found))
 
 
 def read_lines(

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.source.contents import NO_LINE, LaunchSource, SourceFile
+from ncu_assist.ncu.source.contents import NO_FILE, NO_LINE, LaunchSource, SourceFile
 from ncu_assist.ncu.source.metrics import (
     ACCESS,
     ACCESS_BITS,
@@ -19,6 +19,7 @@ from ncu_assist.ncu.source.metrics import (
     SAMPLES_NOT_ISSUED,
     SPACE,
     SPACES,
+    STALL,
     STALL_COLUMN,
     spelled,
     stall_columns,
@@ -124,23 +125,25 @@ def _texts(found: pd.DataFrame, files: Sequence[str], launches: Sequence[LaunchS
     """Return the text of each line, None where its file was not imported; ``found`` has files by number."""
     import pandas as pd
 
-    split: dict[SourceFile, list[str]] = {}
-    texts = {(one.launch, file.name): _lines(file, split) for one in launches for file in one.sources()}
+    texts = LineTexts(launches)
     rows = zip(found["launch"], found["file"], found["line"], strict=True)
-    column = [
-        _text(texts.get((launch, files[file]), []), line) if file < len(files) else None for launch, file, line in rows
-    ]
+    column = [texts.of(launch, files[file], line) if file < len(files) else None for launch, file, line in rows]
     return pd.Series(column, index=found.index, dtype=object)
 
 
-def _lines(file: SourceFile, split: dict[SourceFile, list[str]]) -> list[str]:
-    if file not in split:
-        split[file] = [line.removesuffix("\r") for line in (file.content or "").split("\n")]
-    return split[file]
+class LineTexts:
+    """The lines of the files that launches imported; launches share them."""
 
+    def __init__(self, launches: Sequence[LaunchSource]) -> None:
+        split: dict[SourceFile, list[str]] = {}
+        for file in {file: None for one in launches for file in one.sources()}:
+            split[file] = [line.removesuffix("\r") for line in (file.content or "").split("\n")]
+        self._lines = {(one.launch, file.name): split[file] for one in launches for file in one.sources()}
 
-def _text(lines: Sequence[str], number: int) -> str | None:
-    return lines[number - 1] if 0 < number <= len(lines) else None
+    def of(self, launch: int, file: str, number: int) -> str | None:
+        """Return the text of a line as a launch imported it, None where it did not."""
+        lines = self._lines.get((launch, file), [])
+        return lines[number - 1] if 0 < number <= len(lines) else None
 
 
 KIND_COLUMNS = ("memory_space", "memory_access", "memory_access_bits")
@@ -199,17 +202,42 @@ def barriers(sass: pd.DataFrame) -> dict[Place, Place]:
     """
     if BARRIER_COLUMN not in sass:
         return {}
-    sums: dict[Place, dict[Place, float]] = {}
-    held = sass[BARRIER_COLUMN].fillna(0.0).tolist()
-    opcodes = [str(opcode).partition(".")[0] for opcode in sass["opcode"].astype(object)]
     lines = sass["line"].fillna(NO_LINE).astype(int)
-    places = list(zip(sass["file"].astype(object), lines, strict=True))
-    offsets = sass["offset"].tolist()
+    return _barriers(
+        sass[BARRIER_COLUMN].fillna(0.0).tolist(),
+        [str(opcode) for opcode in sass["opcode"].astype(object)],
+        list(zip(sass["file"].astype(object), lines, strict=True)),
+        sass["offset"].tolist(),
+    )
+
+
+def barriers_in(launches: Sequence[LaunchSource]) -> dict[Place, Place]:
+    """Return ``barriers`` of the rows of these launches, made without a data frame."""
+    metric = STALL + BARRIER_COLUMN.removeprefix(STALL_COLUMN)
+    rows = [one for one in launches if metric in one.metrics]
+    functions = [(function, one.files) for one in rows for function in one.functions]
+    return _barriers(
+        [count for one in rows for count in one.values[one.metrics.index(metric)].tolist()],
+        [_opcode(text) or "" for function, _ in functions for text in function.sass],
+        [
+            ("" if number == NO_FILE else files[number].name, line)
+            for function, files in functions
+            for number, line in zip(function.files, function.lines, strict=True)
+        ],
+        [address - function.base for function, _ in functions for address in function.each_address()],
+    )
+
+
+def _barriers(
+    held: Sequence[float], opcodes: Sequence[str], places: Sequence[Place], offsets: Sequence[int]
+) -> dict[Place, Place]:
+    sums: dict[Place, dict[Place, float]] = {}
+    heads = [opcode.partition(".")[0] for opcode in opcodes]
     for row, count in enumerate(held):
         above = row
-        while count and above and opcodes[above] not in BARRIERS and offsets[above - 1] < offsets[above]:
+        while count and above and heads[above] not in BARRIERS and offsets[above - 1] < offsets[above]:
             above -= 1
-        if count and opcodes[above] in BARRIERS and NO_LINE not in (places[row][1], places[above][1]):
+        if count and heads[above] in BARRIERS and NO_LINE not in (places[row][1], places[above][1]):
             own = sums.setdefault(places[row], {})
             own[places[above]] = own.get(places[above], 0.0) + count
     most = {place: max(own, key=lambda one: own[one]) for place, own in sums.items()}
