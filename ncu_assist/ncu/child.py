@@ -29,14 +29,16 @@ def run_child(
 ) -> None:
     """Run a module of ours with arguments, until it ends or ``stopped`` says yes.
 
-    Raises what it tells of as JSON on stderr, and DamagedData when it crashes or does not end within ``timeout_s``.
+    Raises what it tells of as JSON in the last line of stderr, and DamagedData when it crashes or does not end within
+    ``timeout_s``.
     """
     done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped)
     if done.timed_out:
         raise DamagedData(f"{reading.what} could not be read within {reading.limit_s:g} s", "profile again")
-    if done.exit_code in reading.said:
-        told = json.loads(done.stderr)
+    last = (done.stderr.strip().splitlines() or [""])[-1]  # NVIDIA's reader may have written before it
+    if done.exit_code in reading.said and last.startswith("{"):
+        told = json.loads(last)
         raise reading.said[done.exit_code](told["message"][:WORDS_LIMIT], told["hint"])
     if done.exit_code != 0:
-        words = (done.stderr.strip().splitlines()[-1:] or [f"exit code {done.exit_code}"])[0][:WORDS_LIMIT]
+        words = (last or f"exit code {done.exit_code}")[:WORDS_LIMIT]
         raise DamagedData(f"{reading.what} cannot be read: {reading.reader} failed ({words})", "profile again")

@@ -35,7 +35,7 @@ SAME_UNITS = (2022, 4), (2025, 4)
 def main(arguments: list[str]) -> int:
     """Read WHAT of PATH, called NAME in messages, within MEMORY bytes beside the file itself, and write it into FOLDER.
 
-    An error is one JSON object on stderr, and its exit code that of the process.
+    An error is one JSON object, the last line of stderr, and its exit code that of the process.
     """
     what, path, name, folder, memory = arguments
     limit_memory(int(memory) + Path(path).stat().st_size)
@@ -50,7 +50,7 @@ def main(arguments: list[str]) -> int:
 
 
 def _tell(error: NcuAssistError) -> int:
-    sys.stderr.write(json.dumps({"message": error.message, "hint": error.hint}))
+    sys.stderr.write("\n" + json.dumps({"message": error.message, "hint": error.hint}))
     return error.exit_code
 
 

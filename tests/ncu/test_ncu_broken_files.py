@@ -12,6 +12,7 @@ from random import Random
 
 import pytest
 import zstandard
+from ncu.corruptions import Original, corrupted, recorded
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.ncu import compressed, reader
@@ -113,6 +114,15 @@ def test_gigabytes_of_zeros(plain: bytes, tmp_path: Path) -> None:
         with pytest.raises(DamagedData, match=words):
             read_report(path)
         assert bytes_read() - before < GIB
+
+
+@pytest.mark.parametrize("seed", [240, 448])
+def test_what_nvidias_reader_writes_before_a_refusal_is_no_part_of_it(tmp_path: Path, seed: int) -> None:
+    """The session lost a field that NVIDIA's reader requires: it says so on stderr, and finds no launch."""
+    path = tmp_path / "damaged.ncu-rep"
+    path.write_bytes(corrupted(Original(recorded("transpose_basic")), "session", seed))
+    with pytest.raises(DamagedData, match=r"^damaged.ncu-rep: the report is damaged, or of a newer Nsight Compute"):
+        read_report(path)
 
 
 @pytest.mark.parametrize("pack", [compress, lzma.compress, gzip.compress])
