@@ -17,7 +17,8 @@ from ncu_assist.store.matching import recorded_runs_matching
 
 def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
     """Return what of the archive cannot be read at or above a place such as ``add_one/``, of all of it by default."""
-    return tuple(damage for damage in Store(project.reports).damaged() if damage.concerns(place))
+    kernel = place.partition("/")[0] or None  # runs of others are not opened
+    return tuple(damage for damage in Store(project.reports).damaged(kernel) if damage.concerns(place))
 
 
 def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage, ...]:

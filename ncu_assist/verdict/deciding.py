@@ -108,15 +108,22 @@ def block_bootstrap(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     import numpy as np
 
     count = len(values)
-    length = round(sqrt(count))
-    resamples = int(np.clip(RESAMPLED_VALUES // count, MINIMUM_RESAMPLES, RESAMPLES))
-    circle = np.concatenate((values, values[: length - 1]))  # a block may run around the end
-    blocks = np.lib.stride_tricks.sliding_window_view(circle, length)
-    starts = np.random.default_rng(SEED).integers(0, count, (resamples, -(-count // length)))
-    drawn = np.sort(blocks[starts].reshape(resamples, -1)[:, :count], axis=1)  # a sixth of the time of np.median
-    medians = drawn[:, [(count - 1) // 2, count // 2]].mean(axis=1)
+    drawn = np.sort(values[_drawn(count)], axis=1)  # a sixth of the time of np.median
+    medians = (drawn[:, (count - 1) // 2] + drawn[:, count // 2]) / 2
     low, high = np.quantile(medians, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2])
     return float(low), float(high)
+
+
+@functools.lru_cache(maxsize=4)  # benches of a kernel have as many rounds, mostly
+def _drawn(count: int) -> np.ndarray[Any, Any]:
+    """Return which of so many samples each resample is made of: blocks, which may run around the end."""
+    import numpy as np
+
+    length = round(sqrt(count))
+    resamples = int(np.clip(RESAMPLED_VALUES // count, MINIMUM_RESAMPLES, RESAMPLES))
+    starts = np.random.default_rng(SEED).integers(0, count, (resamples, -(-count // length)))
+    places = starts[:, :, np.newaxis] + np.arange(length)
+    return places.reshape(resamples, -1)[:, :count] % count
 
 
 def order_statistics(values: np.ndarray[Any, Any]) -> tuple[float, float]:
