@@ -355,7 +355,7 @@ def _refuse_damaged_successor(store: Store, text: str, stored: StoredRun) -> Non
     if not stored.run.run_id or (at and which != "last"):
         return
     place = f"{stored.run.kernel}/{stored.run.version}/" if version else f"{stored.run.kernel}/"
-    for damage in store.damaged():
+    for damage in store.damaged(stored.run.kernel):
         folder, _, run_id = damage.path.rpartition("/")
         is_run = folder.count("/") == 1
         if damage.concerns(place) and (not is_run or run_id > stored.run.run_id):

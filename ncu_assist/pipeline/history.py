@@ -183,7 +183,7 @@ def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[Sto
 
 def _damage(store: Store, kernel: str, version: str) -> str:
     """Return what is wrong with the only runs of a version; empty where it has none."""
-    of_version = (damage for damage in store.damaged() if damage.concerns(f"{kernel}/{version}/"))
+    of_version = (damage for damage in store.damaged(kernel) if damage.concerns(f"{kernel}/{version}/"))
     return next((f"its run {damage.words}" for damage in of_version), "")
 
 

@@ -180,7 +180,7 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Worklo
     row = VersionOutcome(version.name, None, unserved=not_for_it, is_peer=version.is_peer)
     stored = _shown(store, kernel, version, set(served)) if served else None
     if stored is None:
-        found = [d for d in store.damaged() if d.concerns(f"{kernel.name}/{version.name}/")]
+        found = [d for d in store.damaged(kernel.name) if d.concerns(f"{kernel.name}/{version.name}/")]
         if found:
             words = f"{found[0].path} {found[0].words}"
             return replace(row, failure=words, failure_code=found[0].exit_code)

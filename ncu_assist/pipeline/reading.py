@@ -14,7 +14,6 @@ from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.pipeline.line_costs import read_line_changes
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
 from ncu_assist.record import Device, Run
@@ -102,6 +101,8 @@ def _with_lines(diff: Diff, runs: Pair) -> Diff:
     """Return a comparison with the source lines that changed, read again from both reports."""
     if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
         return diff
+    from ncu_assist.pipeline.line_costs import read_line_changes
+
     indices = diff.baseline.indices, diff.candidate.indices
     return replace(diff, lines=read_line_changes(runs, indices, [one.pair for one in diff.launches]))
 

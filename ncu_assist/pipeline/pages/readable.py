@@ -105,7 +105,7 @@ class ReadableStore(PageStore):
 
 def readable(store: Store, kernel: str) -> ReadableStore:
     """Return the archive with the runs of a kernel left out that are damaged: their files are held to their hashes."""
-    known = [damage for damage in store.damaged() if damage.concerns(f"{kernel}/")]
+    known = [damage for damage in store.damaged(kernel) if damage.concerns(f"{kernel}/")]
     changed = (Damage(_path(one), problem) for one in store.runs(kernel) for problem in _problems(one))
     return ReadableStore(store.reports, (*known, *changed))
 

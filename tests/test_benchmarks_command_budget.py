@@ -1,0 +1,56 @@
+"""Commands over the recorded archive keep to their processor time, in that of ``import pandas``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+KEPT = BENCHMARKS / "results" / "command_budget.json"
+
+
+@pytest.fixture
+def budget(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    import command_budget
+
+    return command_budget
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+def test_no_command_has_grown_by_more_than_a_fifth(budget: Any) -> None:
+    """Other work on the machine only lengthens a run: what is above its limit is measured again."""
+    limits = budget.grown(json.loads(KEPT.read_text())["ratios"], budget.COMMANDS)
+    above = list(limits)
+    for times in (3, 6, 12):
+        found = budget.measured(above, times)["ratios"]
+        above = [name for name in above if found[name] > limits[name]]
+        if not above:
+            return
+    assert {name: (found[name], limits[name]) for name in above} == {}
+
+
+def test_every_command_has_a_limit_and_a_kept_ratio(budget: Any) -> None:
+    kept = json.loads(KEPT.read_text())["ratios"]
+    assert budget.COMMANDS.keys() == budget.AT_MOST.keys() == kept.keys()
+    assert budget.grown({"list": 0.5, "show": 1.0}, ["list"]) == {"list": 0.6}
+
+
+def test_a_ratio_is_of_the_least_of_both(budget: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    took = iter([2.0, 9.0, 6.0, 1.0, 8.0, 7.0])  # the import, list, verify; twice
+    monkeypatch.setattr(budget, "processor_s", lambda _argv, _folder: next(took))
+    monkeypatch.setattr(budget.compileall, "compile_dir", lambda *_args, **_named: True)
+    runs = len(list((BENCHMARKS.parent / "reports").glob("*/*/*/run.json")))
+    found = budget.measured(["list", "verify"], 2)
+    assert found["ratios"] == {"list": 8.0, "verify": round(6.0 * 100 / runs, 3)}
+
+
+def test_a_command_that_fails_is_no_measurement(budget: Any, tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match=r"(?s)ended with 2.*there is no command 'lisst'"):
+        budget.processor_s([sys.executable, "-m", "ncu_assist", "lisst"], tmp_path)
+    assert budget.processor_s([sys.executable, "-c", ""], tmp_path) > 0
