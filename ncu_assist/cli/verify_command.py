@@ -31,8 +31,8 @@ def command(as_json: bool) -> int:
         damages = list(dict.fromkeys(found))
         broken = {damage.path for damage in damages}
         runs, drafts = (
-            sum("/".join(one.folder.parts[-3:]) not in broken for one in every)
-            for every in (store.runs(), archive.drafts())
+            sum("/".join(folder.parts[-3:]) not in broken for folder in every)
+            for every in (store.folders(), (one.folder for one in archive.drafts()))
         )
     if as_json:
         from ncu_assist.render.json import verify_json

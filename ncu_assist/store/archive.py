@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NewerData
@@ -46,9 +46,22 @@ def problems_of(folder: Path, deep: bool) -> Iterator[tuple[str, bool]]:
     alien = foreign_files(folder, {RUN_JSON, *DERIVED_FILES, *stored.run.files}, "run")
     yield from ((problem, False) for problem in alien)
     if deep:
+        stored = _ReadOnce(stored.run, stored.folder)
         broken = [problem for name in stored.run.files for problem in _changed(stored, name)]
         yield from ((problem, False) for problem in broken or _wrong_counts(stored))
         yield from ((problem, True) for problem in ([] if broken else _newer(stored)))
+
+
+@dataclass(frozen=True)
+class _ReadOnce(StoredRun):
+    """A run of which each file is read once: its hash is held against it, then what it holds."""
+
+    _read: dict[str, bytes] = field(default_factory=dict, repr=False)
+
+    def read(self, name: str) -> bytes:
+        if name not in self._read:
+            self._read[name] = super().read(name)
+        return self._read[name]
 
 
 def _changed(stored: StoredRun, name: str) -> Iterator[str]:
@@ -180,6 +193,10 @@ class Store:
         """
         opened = (one if isinstance(one, Damage) else _open(one) for one in run_folders(self.reports, kernel))
         return [one for one in opened if isinstance(one, Damage)]
+
+    def folders(self) -> list[Path]:
+        """Return the folders of all runs, those of damaged ones too. Opens none."""
+        return list(self._folders(None, None))
 
     def unreadable(self) -> list[Damage]:
         """Return the folders that cannot be looked into, so that nobody knows which runs they hold. Opens no run."""
