@@ -47,8 +47,8 @@ def test_samples_decide_and_counters_are_not_read(tmp_path: Path, monkeypatch: p
 
 def test_a_file_of_samples_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other = saved(tmp_path, "v1_a"), saved(tmp_path, "v2_b")
-    read, real = [], StoredRun.samples
-    monkeypatch.setattr(StoredRun, "samples", lambda stored: read.append(stored.folder) or real(stored))
+    read, real = [], StoredRun.sampled
+    monkeypatch.setattr(StoredRun, "sampled", lambda stored: read.append(stored.folder) or real(stored))
     samples = SampleReader()
     assert read == []
     for _ in range(3):
