@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.contents import NO_LINE
-from ncu_assist.ncu.source.metrics import COUNTERS, NOT_ISSUED, SAMPLES, STALL_COLUMN, stall_columns
-from ncu_assist.ncu.source.tables import LineTexts
+from ncu_assist.ncu.source.metrics import COUNTERS, NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.tables import LineTexts, stall_counts
 from ncu_assist.ncu.tables import Launches
 from ncu_assist.record import Launch
 
@@ -145,13 +145,11 @@ class _LaunchLines:
         self.places = sorted(numbers, key=lambda place: (place[0] is None, place[0] or "", place[1]))
         self.lined = [place for place in self.places if place[0] is not None and place[1] != NO_LINE]
         order = np.array([numbers[place] for place in self.places], dtype=np.int64)
-        known = COUNTERS | stall_columns(set(one.metrics))
-        self.stalls = [name for name in known if _is_stall(name)]
-        self._columns = {
-            name: np.bincount(row, one.values[one.metrics.index(known[name])], len(numbers))[order]
-            for name in (*SUMMED, *self.stalls)
-            if known[name] in one.metrics
-        }
+        stalls = {name: counts for name, counts in stall_counts([one]).items() if _is_stall(name)}
+        known = {name: COUNTERS[name] for name in SUMMED if COUNTERS[name] in one.metrics}
+        counts = {name: one.values[one.metrics.index(metric)] for name, metric in known.items()} | stalls
+        self.stalls = list(stalls)
+        self._columns = {name: np.bincount(row, own, len(numbers))[order] for name, own in counts.items()}
 
     @property
     def samples(self) -> float:

@@ -19,7 +19,6 @@ from ncu_assist.ncu.source.metrics import (
     SAMPLES_NOT_ISSUED,
     SPACE,
     SPACES,
-    STALL,
     STALL_COLUMN,
     spelled,
     stall_columns,
@@ -65,8 +64,15 @@ def sass_frame(launches: Sequence[LaunchSource]) -> pd.DataFrame:
     not_issued = [columns[name] for name in stalls if name.endswith(NOT_ISSUED)]
     columns[SAMPLES_NOT_ISSUED] = sum(not_issued) if not_issued else columns[SAMPLES] * float("nan")
     columns |= _ratios(columns)
-    by_reason = _with_awaited({name: columns[name] for name in stalls}, columns["sass"].tolist())
+    by_reason = stall_counts(launches)
     return pd.DataFrame({name: columns[name] for name in (*CODE, *NUMBERS, *KIND_COLUMNS)} | by_reason)
+
+
+def stall_counts(launches: Sequence[LaunchSource]) -> dict[str, Array]:
+    """Return the columns of stall reasons of ``sass_frame``, made without a data frame."""
+    stalls = stall_columns({name for launch in launches for name in launch.metrics})
+    texts = [text or None for one in launches for function in one.functions for text in function.sass]
+    return _with_awaited({column: counter(launches, metric) for column, metric in stalls.items()}, texts)
 
 
 def _with_awaited(stalls: Mapping[str, Array], texts: Sequence[str | None]) -> dict[str, Array]:
@@ -213,11 +219,14 @@ def barriers(sass: pd.DataFrame) -> dict[Place, Place]:
 
 def barriers_in(launches: Sequence[LaunchSource]) -> dict[Place, Place]:
     """Return ``barriers`` of the rows of these launches, made without a data frame."""
-    metric = STALL + BARRIER_COLUMN.removeprefix(STALL_COLUMN)
-    rows = [one for one in launches if metric in one.metrics]
-    functions = [(function, one.files) for one in rows for function in one.functions]
+    import numpy as np
+
+    held = stall_counts(launches).get(BARRIER_COLUMN)
+    if held is None:
+        return {}
+    functions = [(function, one.files) for one in launches for function in one.functions]
     return _barriers(
-        [count for one in rows for count in one.values[one.metrics.index(metric)].tolist()],
+        np.nan_to_num(held).tolist(),
         [_opcode(text) or "" for function, _ in functions for text in function.sass],
         [
             ("" if number == NO_FILE else files[number].name, line)
