@@ -70,7 +70,7 @@ def main() -> int:
     parser.add_argument("--server", default=f"{sys.executable} -m ncu_assist mcp", help="what starts the server")
     parser.add_argument("--yes", action="store_true", help="answer the server's question with yes: for the person")
     parser.add_argument("--log", type=Path, help="add the call and its tokens to this file")
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     text = given.arguments
     arguments = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
     try:

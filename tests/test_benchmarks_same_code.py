@@ -80,7 +80,7 @@ def test_power_gives_every_slow_down_its_truth_and_its_words(tmp_path: Path, jud
 
 
 @needs("nvcc", "ninja")
-@pytest.mark.parametrize("name", ["small_scale", "scale_shift", "polynomial"])
+@pytest.mark.parametrize("name", ["small_scale", "scale_shift", "polynomial", "row_cumsum"])
 def test_the_kernels_compile(name: str, tmp_path: Path) -> None:
     kernel = read_kernel(BENCHMARKS / "kernel_folders" / name)
     for outcome in build_versions(kernel, kernel.versions, tmp_path).values():

@@ -100,6 +100,7 @@ class FindingLine(TypedDict):
     message: str
     advice: str
     estimated_speedup: float | None
+    detail: NotRequired[Json]
     next_limit: NotRequired[Json]
     assumed: NotRequired[bool]
 
@@ -375,7 +376,7 @@ def _focus(answer: Json) -> Json | None:
 
 
 def _finding(finding: Json) -> FindingLine:
-    silent = [key for key in ("next_limit", "assumed") if not finding[key]]
+    silent = [key for key in ("detail", "next_limit", "assumed") if not finding[key]]
     return _as(FindingLine, {key: value for key, value in finding.items() if key not in silent})
 
 

@@ -115,3 +115,12 @@ def test_the_floor_of_every_workload_and_the_work_of_pipes_are_told(v6: Evidence
     assert all(one.floor_ns for one in v6.task.workloads)
     assert "Busy while SMs are active: LSU pipe 18 %" in said
     assert "Executed instructions: IMAD" in said
+
+
+@pytest.mark.parametrize(("gain", "says"), [(1.05, True), (2.5, False)])
+def test_a_floor_that_is_farther_away_than_the_gain_is_said(v6: Evidence, gain: float, says: bool) -> None:
+    assert v6.diagnosis is not None
+    assert v6.floor.least is not None
+    far = replace(v6.floor, median_ns=2.9 * v6.floor.least.ns)
+    text = build_prompt(replace(v6, floor=far, diagnosis=replace(v6.diagnosis, gain=gain))).text
+    assert ("the floor is 2.90x away: another algorithm" in text) == says
