@@ -193,6 +193,6 @@ def _cost(one: LineSum, total: float, split: Mapping[str, list[str]], numbers: S
         instructions=one.instructions,
         launches=tuple(sorted(numbers[launch] for launch in one.launches)),
         barrier_file=barrier[0] if barrier else None,
-        barrier_line=barrier[1] if barrier else None,
-        barrier_text=with_instruction(around, barrier[1]) if barrier and barrier[1] <= len(around) else None,
+        barrier_line=barrier[1] or None if barrier else None,
+        barrier_text=with_instruction(around, barrier[1]) if barrier and 0 < barrier[1] <= len(around) else None,
     )

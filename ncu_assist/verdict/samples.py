@@ -61,8 +61,10 @@ def known_clocks(mhz: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return known
 
 
-def clock_note(verdict: Verdict) -> str:
+def clock_note(verdict: Verdict, names: tuple[str, str] | None = None) -> str:
     """Return e.g. ``SM clocks 1980 and 1755 MHz``, baseline first, and what that does to the difference.
+
+    ``names`` are what the two are called: ``SM clocks: v1 at 1980 MHz, v2 at 1755 MHz``.
 
     Empty where they hardly differ.
     """
@@ -71,7 +73,9 @@ def clock_note(verdict: Verdict) -> str:
     before, after = verdict.clocks_mhz
     against = verdict.verdict.endswith("faster" if after < before else "slower")
     said = "at one clock the difference would be larger" if against else "part of the difference may be theirs"
-    return f"SM clocks {before:.0f} and {after:.0f} MHz: {said}"
+    if names is None:
+        return f"SM clocks {before:.0f} and {after:.0f} MHz: {said}"
+    return f"SM clocks: {names[0]} at {before:.0f} MHz, {names[1]} at {after:.0f} MHz; {said}"
 
 
 COARSEST_NS = 512  # cudaEventElapsedTime promises about 0.5 us; a larger common divisor is chance

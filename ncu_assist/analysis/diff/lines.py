@@ -199,7 +199,7 @@ def _places(lines: Sequence[str], is_free: Callable[[int], bool]) -> dict[str, l
 Kind = Literal["appeared", "vanished", "moved", "not-read"]
 Pair = tuple[LineCost | None, LineCost | None]
 TOP = 5
-LEFT = 3
+LEFT = 8
 # Excess sectors and wavefronts repeat exactly, so a change is real; it matters from the share of the time on below
 # which a finding is a remark (the diagnoses' severity "info").
 MATERIAL = 0.02

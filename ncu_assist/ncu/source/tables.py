@@ -195,7 +195,7 @@ def chains(launches: Sequence[LaunchSource]) -> pd.Series[Any]:
     return pd.Series(found, dtype=object)
 
 
-BARRIERS = frozenset(("BAR", "UCGABAR_WAIT", "SYNCS"))  # of a block, of a cluster, of an object in shared memory
+BARRIERS = ("BAR.SYNC", "BAR.RED", "BAR.WAIT")  # what blocks a warp: BAR.ARV only arrives
 Place = tuple[str, int]  # a file and a line of it
 
 
@@ -241,14 +241,16 @@ def _barriers(
     held: Sequence[float], opcodes: Sequence[str], places: Sequence[Place], offsets: Sequence[int]
 ) -> dict[Place, Place]:
     sums: dict[Place, dict[Place, float]] = {}
-    heads = [opcode.partition(".")[0] for opcode in opcodes]
     for row, count in enumerate(held):
+        if not count or places[row][1] == NO_LINE:
+            continue
         above = row
-        while count and above and heads[above] not in BARRIERS and offsets[above - 1] < offsets[above]:
+        while above and not opcodes[above].startswith(BARRIERS) and offsets[above] > offsets[above - 1]:
             above -= 1
-        if count and heads[above] in BARRIERS and NO_LINE not in (places[row][1], places[above][1]):
+        barrier = places[above]
+        if opcodes[above].startswith(BARRIERS) and barrier[1] != NO_LINE:
             own = sums.setdefault(places[row], {})
-            own[places[above]] = own.get(places[above], 0.0) + count
+            own[barrier] = own.get(barrier, 0.0) + count
     most = {place: max(own, key=lambda one: own[one]) for place, own in sums.items()}
     return {place: barrier for place, barrier in most.items() if barrier != place}
 

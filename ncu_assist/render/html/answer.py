@@ -127,7 +127,7 @@ def _where(places: Iterable[Place], href: Href) -> Iterator[tuple[Link, str]]:
     for place in list(places)[:MOST_PLACES]:
         name = f"{one_line(PurePath(place.file).name, NAME)}:{place.line}" if place.file else "code without lines"
         text = one_line((place.text or "").strip(), CODE_LETTERS)
-        yield Link(name, href(place.file, place.line)), f"{100 * place.share:.0f} % of what is wasted `{text}`"
+        yield Link(name, href(place.file, place.line)), f"{100 * place.share:.0f} % of it `{text}`"
 
 
 def _against(shown: RunView) -> Iterator[AnswerRow]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from math import isclose
 
 from ncu_assist.analysis.diff import Change
@@ -12,6 +13,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.page import PageSection
+from ncu_assist.render.html.source_heat import stall_term
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.table import Cell, Column, Link, Table, Term
 from ncu_assist.render.words.changes import PART, PairRow, flags_by_role, label_of, only_in, rows_of, values_text
@@ -208,14 +210,19 @@ def _left_table(lines: LineChanges, name: str, pair: SourcePair) -> Table:
 
 def _left_row(line: LineCost, pair: SourcePair) -> tuple[Cell, ...]:
     excess = _excess_text(line)
-    barrier = (line.barrier_file, line.barrier_line) if line.barrier_file and line.barrier_line else None
+    barrier = (line.barrier_file, line.barrier_line or 0) if line.barrier_file else None
     return (
         _line_cell(_line_name(line), pair.href(line.place, True), line.text),
         _time_cell(line),
         Cell(f"{100 * line.share:.0f} %"),
         Cell() if excess == "0" else Cell(excess),
-        Cell(stall_words(line.stall, line.text, barrier, line.file) if line.stall else ""),
+        _stall_cell(line.stall, stall_words(line.stall, line.text, barrier, line.file)) if line.stall else Cell(),
     )
+
+
+def _stall_cell(stall: str, words: str) -> Cell:
+    known = stall_term(stall)
+    return Cell(words, term=replace(known, label=words) if known.meaning else None)
 
 
 def _time_cell(line: LineCost | None) -> Cell:

@@ -161,7 +161,7 @@ def _notes(diff: Diff) -> list[str]:
     """Return what is odd about the comparison or about one side; what both have in common is said once."""
     notes = [f"forced in spite of: {REASONS[diff.forced].meaning}"] if diff.forced else []
     notes += ["both sides are the same run"] if diff.is_one_run else []
-    clocks = clock_note(diff.verdict)
+    clocks = clock_note(diff.verdict, names(diff))
     notes += [clocks] if clocks else []
     said: dict[str, list[str]] = {}
     for name, side in zip(names(diff), (diff.baseline, diff.candidate), strict=True):

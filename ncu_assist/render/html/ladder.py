@@ -166,6 +166,13 @@ def _verdict(ladder: KernelLadder) -> str:
     against = state.verdict
     if against and against.verdict == "faster" and against.speedup and state.baseline:
         said += [f"{factor(against.speedup)} {against.words} than {one_line(state.baseline.run.version)}"]
+    library = state.against_library
+    beside = state.baseline.run.version if state.baseline else ""
+    if library and library.ratio and library.own == state.best.run.version and library.library != beside:
+        way = "faster" if library.ratio >= 1 else "slower"
+        said += [
+            f"{factor(max(library.ratio, 1 / library.ratio))} {way} than {one_line(library.library)}, the best library"
+        ]
     best = _cell_of(ladder.history, state.best.run.version, state.workload)
     if best is not None and best.share is not None:
         said += [f"at {100 * best.share:.0f} % of {best.measure.what}"]

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
 from ncu_assist.analysis.records import ArchivedRun
+from ncu_assist.ncu.catalogue.glossary import GLOSSARY
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.links import safe_href
 from ncu_assist.render.table import Link, Table, Term
@@ -202,6 +203,24 @@ class Tips:
         return self._ids.values()
 
 
+# What somebody who has never seen a profile asks first, in the help of every page.
+HELP_WORDS = (
+    "launch",
+    "sm",
+    "warp",
+    "parent",
+    "floor",
+    "to floor",
+    "latency bound",
+    "warp stall reason",
+    "occupancy",
+    "sector",
+    "finding",
+    "geomean",
+    "replay",
+)
+
+
 @functools.cache
 def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -220,6 +239,7 @@ def _environment() -> Environment:
     )
     style, script = _asset("style.css"), _asset("script.js")
     made.globals |= {"style": Markup(style), "script": Markup(script)}
+    made.globals["glossary"] = [GLOSSARY[word] for word in HELP_WORDS]
     made.globals["policy"] = policy(hash_source(style), hash_source(script))
     made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json}
     made.filters["kept"] = _kept

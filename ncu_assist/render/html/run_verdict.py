@@ -16,7 +16,7 @@ from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.commands import to_compare, to_time
 from ncu_assist.render.words.floors import IN_L2, copy_words, l2_words, no_rates, operations_words
-from ncu_assist.render.words.launches import payoff_sentence, unjudged_words, worth_telling
+from ncu_assist.render.words.launches import payoff_sentence, share_words, unjudged_words, worth_telling
 from ncu_assist.render.words.terms import share_term, term_of, verdict_badge
 from ncu_assist.render.words.verdicts import UNCUT, counted, failed_checks, verdict_sentence
 from ncu_assist.verdict import REASONS, Verdict, clock_note
@@ -197,6 +197,7 @@ def across_section(record: RunRecord) -> PageSection:
         AnswerRow("What", what_words(shown)),
         *_longest(shown),
         *_to_do_across(shown, alone),
+        *_short_ones(shown),
         *((AnswerRow("Not judged", unjudged_words(shown)),) if unjudged_words(shown) else ()),
     )
     sentence = answer_sentence(shown)
@@ -216,6 +217,24 @@ def _to_do_across(shown: RunView, alone: Collection[int]) -> Iterator[AnswerRow]
         where = f"has the most to win of these {len(payoff.rows)}" if len(payoff.rows) > 1 else ""
         links = ((link, where),) if launch.index in alone else ()
         yield AnswerRow("What to do" if not place else "", payoff_sentence(payoff), links=links)
+
+
+def _short_ones(shown: RunView) -> Iterator[AnswerRow]:
+    """Yield how little time the shortest launches take together, where that is next to nothing."""
+    times = [row.launch.duration_ns or 0.0 for row in shown.launches_shown]
+    whole, short = sum(times), list[float]()
+    for time in reversed(times):
+        if sum(short) + time > LITTLE * whole:
+            break
+        short.append(time)
+    if len(short) >= SEVERAL:
+        share = share_words(sum(short) / whole)
+        yield AnswerRow(
+            "Short launches", f"the {len(short)} shortest take {duration(sum(short))} together, {share} of the time"
+        )
+
+
+LITTLE, SEVERAL = 0.02, 4  # of the time; launches
 
 
 def _longest(shown: RunView) -> Iterator[AnswerRow]:
@@ -260,7 +279,7 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
     verdict, before = shown.before.verdict, short_name(one_line(shown.before.version))
     several = f"On all {len(verdicts)} workloads against {before}: {counted(verdicts.values())}"
     doubt = f"Why {verdict.verdict.replace('-', ' ')}: {REASONS[verdict.reason].meaning}"
-    clocks = clock_note(verdict)
+    clocks = clock_note(verdict, (before, short_name(one_line(shown.run.version))))
     lines = (
         several if len(verdicts) > 1 else "",
         doubt if verdict.verdict in ("unclear", "not-comparable") else "",

@@ -194,11 +194,12 @@ class _FileRows:
         results = {place for region in regions for place in region}
         lost = sum(line.number - 1 not in results for line in self.hottest)
         if lost:
-            yield f"{lost} of {len(self.hottest)} lines with cost, those with fewest samples, are left out: too long."
+            left = f"{lost} of {len(self.hottest)} lines with cost, those with fewest samples, are left out"
+            yield f"{left}: the page has no room for all."
 
     def _gap(self, start: int, stop: int) -> Iterable[SourceRow]:
         if self._one.text is not None and stop > start:
-            yield SourceRow(0, f"lines {start + 1:,} to {stop:,} are not shown")
+            yield SourceRow(0, f"lines {start + 1:,} to {stop:,}, cold: not on this page")
 
     def _row(self, number: int, code: Markup) -> SourceRow:
         line, marks = self._lines.get(number), self._marks.get(number, ())

@@ -10,6 +10,7 @@ from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.ncu.source.assembly import with_instruction
 from ncu_assist.ncu.source.metrics import SAMPLES
+from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.sass_view import SassFunction, sass_function, sass_regions, shown_ids
 from ncu_assist.render.html.source_file import (
@@ -88,6 +89,7 @@ def _line_link(file: str, line: int, href: Href) -> Link:
     return Link(f"{one_line(PurePath(file).name, LINK_LETTERS)}:{line}", href(file, line))
 
 
+REPEATED = 1.02  # times the instructions of the launch: below, the passes agree
 UNLINED_TOLD = 0.005  # of all samples
 
 
@@ -95,7 +97,7 @@ UNLINED_TOLD = 0.005  # of all samples
 class SourceBudget:
     """How many bytes of a page source with heat and SASS may take, about."""
 
-    source: int = 68_000
+    source: int = 62_000
     sass: int = 36_000
 
 
@@ -172,12 +174,14 @@ def _source_files(
     ids: Mapping[int, str],
     budget: int,
 ) -> tuple[SourceFileView, ...]:
-    """Return the files, the hottest first, each within what those before it left of the budget."""
+    """Return the files, the hottest first, each within its share of samples of what those before it left."""
     files = []
+    rest = sum(one.cost.samples for one in costs.files)
     for one, slug in zip(costs.files, slugs(file.name for file in costs.files), strict=True):
-        made = source_file(one, slug, columns, found, ids, max(budget, LEAST_OF_FILE))
+        own = int(budget * one.cost.samples / rest) if rest > 0 else budget
+        made = source_file(one, slug, columns, found, ids, max(own, LEAST_OF_FILE))
         files.append(replace(made, is_kept=one.name in kept))
-        budget -= made.source_bytes
+        budget, rest = budget - made.source_bytes, rest - one.cost.samples
     return tuple(files)
 
 
@@ -201,6 +205,12 @@ def _source_notes(shown: RunView, costs: SourceCosts, absent: Sequence[str]) -> 
     unlined = sum(function.cost.samples for function in costs.functions)
     if costs.files and unlined >= UNLINED_TOLD:
         notes.append(f"{percent(unlined)} of the samples are in code without source lines: see the SASS at the end.")
+    counted, executed = costs.totals.instructions, shown.combined.values["instructions"]
+    if len(shown.combined.launches) == 1 and counted and executed and counted > REPEATED * executed:
+        notes.append(
+            f"Instructions by line are {quantity(counted, '')}, those of the launch {quantity(executed, '')}: ncu "
+            "counts them in other passes, in which loops that wait for something ran more often."
+        )
     if spots and spots.note:
         notes.append(f"{spots.note[:1].upper()}{spots.note[1:]}.")
     if spots and spots.launches_read < spots.launches:

@@ -164,7 +164,7 @@ def _lines_title(spots: HotSpots, launch: int | None) -> str:
 
 def _hot_line(line: HotLine) -> str:
     parts = [f"{100 * line.share:5.1f} %  {_file_and_line(line)}"]
-    barrier = (line.barrier_file, line.barrier_line) if line.barrier_file and line.barrier_line else None
+    barrier = (line.barrier_file, line.barrier_line or 0) if line.barrier_file else None
     parts += [stall_words(line.stall, line.source, barrier, line.file)] if line.stall else []
     parts += [
         f"{quantity(excess, '')} excess {what}"

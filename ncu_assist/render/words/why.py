@@ -168,7 +168,7 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
             return [f"bound by {_limit(known, 1)}; {short} is several kernels{launches}"]
         return [f"bound by {_limit(known)}; of {short} too little was counted"] if known else []
     said = [f"was bound by {_limit(before, words)}, now by {_limit(after, words)}" for words in (2, 1, 0)]
-    if not why.bound_changed:
+    if not why.bound_changed and before.stall == after.stall:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"
         said = [f"both bound by {_limit(after, words, percents)}" for words in (2, 1, 0)]
     return [next((text for text in said if len(text + launches) <= width), said[-1]) + launches]

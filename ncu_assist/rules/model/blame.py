@@ -29,7 +29,7 @@ PREDICATE = re.compile(r"^\s*@!?U?P\w+\s+")
 REGISTER = re.compile(r"\b(U?)R(\d+)(\.64)?")
 UNIFORM = 256  # added to the number of a register that all lanes share: R0 to R254 come first
 RESULT = re.compile(r"\s*(U?)R(\d+)\S*\s*")
-NO_RESULT = WRITES - {"ATOM", "ATOMG"} | {"STS", "STSM", "BAR", "BRA", "EXIT", "NOP", "MEMBAR"}
+NO_RESULT = WRITES - {"ATOM", "ATOMG"} | {"STS", "STSM", "BAR", "BAR.ARV", "BRA", "EXIT", "NOP", "MEMBAR"}
 WIDTHS = {"128": 4, "64": 2, "WIDE": 2, "4": 4, "2": 2}
 OPERAND_LOADS = frozenset({"LDS", "LDSM"})
 MATRIX, MATRIX_REGISTERS = frozenset({"HMMA", "IMMA", "DMMA"}), 4  # operands are named by their first register only
@@ -50,6 +50,7 @@ def read_instruction(text: str) -> Instruction:
     """Return what one line of SASS reads and writes, as far as its spelling says."""
     opcode, _, operands = PREDICATE.sub("", text).strip().partition(" ")
     head, *modifiers = opcode.split(".")
+    head = "BAR.ARV" if opcode.startswith("BAR.ARV") else head  # it holds nobody
     parts = [part for part in operands.split(",") if not re.fullmatch(r"\s*!?U?P[T\d]\s*", part)]
     width = next((WIDTHS[one] for one in modifiers if one in WIDTHS), 1)
     result = None if head in NO_RESULT or not parts else RESULT.fullmatch(parts[0])

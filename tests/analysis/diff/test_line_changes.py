@@ -125,8 +125,8 @@ def test_at_most_five_are_named() -> None:
 def test_what_is_left_is_the_hottest_line_then_the_wasteful() -> None:
     lines = cost(1, 60_000.0), cost(2, 5_000.0, sectors_excessive=3e7), cost(3, 20_000.0), cost(4, 10_000.0)
     found = line_changes(SideLines(note="none"), side(2, TEXT, *lines))
-    assert [one.line for one in found.left] == [1, 2, 3]
-    assert [one.is_wasteful for one in found.left] == [False, True, False]
+    assert [one.line for one in found.left] == [1, 2, 3, 4]
+    assert [one.is_wasteful for one in found.left] == [False, True, False, False]
 
 
 def test_a_side_without_lines_has_a_note_and_no_changes() -> None:

@@ -19,6 +19,7 @@ from ncu_assist.ncu.source.tables import barriers
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.table import Link
+from ncu_assist.rules.model.blame import Function
 from ncu_assist.rules.model.places import Place
 
 if TYPE_CHECKING:
@@ -66,6 +67,26 @@ def test_who_is_held_by_a_barrier_is_told_its_line(tmp_path: Path) -> None:
     assert [row.stalls for row in file.rows] == [told, "barrier 100 %", told]
     (file,) = view(tmp_path / "bare", (Row(2, 0.0), *held), text).files
     assert [row.stalls for row in file.rows] == ["held by a barrier 100 %", "", "held by a barrier 100 %"]
+
+
+def test_an_arrival_at_a_barrier_holds_nobody() -> None:
+    waits = (Row(1, 0.0, "BAR.ARV 0x1"), Row(2, 9.0, stall="barrier"))
+    assert barriers(code(waits).sass) == {}
+    assert Function.of(["BAR.SYNC 0x1", "BAR.ARV 0x1", "FADD R1, R2, R3"]).blamed(2, "barrier") == 0
+
+
+def test_each_file_has_room_by_its_samples(tmp_path: Path) -> None:
+    """What the hottest file does not need is the next one's; none takes all."""
+    names = [f"/src/{name}.cu" for name in "abc"]
+    texts = {name: "\n".join(f"some_statement_that_is_long({n});" for n in range(1, 1501)) for name in names}
+    rows = [
+        Row(line, share, file=name)
+        for name, share in zip(names, (60.0, 30.0, 10.0), strict=True)
+        for line in range(1, 1501, 3)
+    ]
+    made = source_view(shown(tmp_path, close(code(rows, texts), texts)), {})
+    lines = [sum(bool(row.cells) for row in file.rows) for file in made.files]
+    assert lines[0] > lines[1] > lines[2] > 10
 
 
 def test_the_barrier_that_holds_most_is_named_and_none_of_another_function(tmp_path: Path) -> None:
@@ -200,7 +221,7 @@ def test_ten_megabytes_of_source_keep_the_hot_lines(tmp_path: Path) -> None:
     (file,) = made.files
     assert size(made) < MOST_BYTES
     assert {row.number for row in file.rows if row.cells} >= {row.line for row in rows[-100:]}
-    assert "lines 398,002 to 400,000 are not shown" in [row.text for row in file.rows if not row.number]
+    assert "lines 398,002 to 400,000, cold: not on this page" in [row.text for row in file.rows if not row.number]
 
 
 @pytest.mark.slow
