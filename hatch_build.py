@@ -1,8 +1,9 @@
-"""Run by hatch when a wheel or an sdist is built: the commit and, into a wheel, the demo go into it."""
+"""Run by hatch when a wheel or an sdist is built: the commit and, into a wheel, demo and man page go into it."""
 
 from __future__ import annotations
 
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PLACE = "ncu_assist/commit.txt"
+MANUAL = "share/man/man1/ncu-assist.1"  # below the environment that a wheel is installed into
 DEMO = ("kernels/softmax", "reports/softmax")  # for ``ncu-assist demo``, below ncu_assist/demo/
 NO_PART = (".html", ".pyc")  # pages are made again at will
 
@@ -24,6 +26,9 @@ class PackageHook(BuildHookInterface[Any]):
             for path in (one for folder in DEMO for one in (root / folder).rglob("*") if one.is_file()):
                 if path.suffix not in NO_PART:
                     build_data["force_include"][str(path)] = f"ncu_assist/demo/{path.relative_to(root).as_posix()}"
+            page = Path(tempfile.mkdtemp(prefix="ncu-assist-")) / "ncu-assist.1"
+            page.write_text(_man_page(root), encoding="utf-8")
+            build_data.setdefault("shared_data", {})[str(page)] = MANUAL
         if version == "editable" or (root / PLACE).exists() or not (root / ".git").exists():
             return
         asked = ["git", "rev-parse", "--short=12", "HEAD"]
@@ -34,3 +39,14 @@ class PackageHook(BuildHookInterface[Any]):
         file = Path(tempfile.mkdtemp(prefix="ncu-assist-")) / "commit.txt"
         file.write_text(commit, encoding="ascii")
         build_data["force_include"][str(file)] = PLACE
+
+
+def _man_page(root: Path) -> str:
+    """Return the man page of the package that is built, and of no other."""
+    sys.path.insert(0, str(root))
+    try:
+        from ncu_assist.cli.manual import man_page
+
+        return man_page()
+    finally:
+        sys.path.remove(str(root))

@@ -10,7 +10,7 @@ from traceback import format_exception
 
 import click
 
-from ncu_assist.cli.console import take_every_text
+from ncu_assist.cli.console import QUIET, take_every_text
 from ncu_assist.errors import NcuAssistError, did_you_mean
 from ncu_assist.render.escape import plain
 
@@ -65,6 +65,8 @@ class LazyGroup(click.Group):
             os.environ.setdefault(THREADS, "1")
         module = importlib.import_module(f"ncu_assist.cli.{cmd_name.replace('-', '_')}_command")
         command: click.Command = module.command
+        if not any(param.name == "quiet" for param in command.params):
+            command.params.append(_quiet_option())
         return command
 
     def resolve_command(
@@ -77,6 +79,17 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+
+
+def _quiet_option() -> click.Option:
+    """Return the option that every command has."""
+
+    def keep(ctx: click.Context, _option: click.Parameter, is_given: bool) -> None:
+        if is_given:
+            ctx.meta[QUIET] = True
+
+    words = "Write results and errors only: no progress, no notes."
+    return click.Option(["--quiet", "-q"], is_flag=True, expose_value=False, callback=keep, help=words)
 
 
 def _say_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> None:

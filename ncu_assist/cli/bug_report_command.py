@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json
+from ncu_assist.cli.console import check_output, progress, say, write, write_bytes, write_json
 
 
 @click.command("bug-report")
@@ -38,5 +38,5 @@ def command(output: Path | None, force: bool, as_json: bool) -> int:
         write(bug_report_markdown(found))
     else:
         write_bytes([bug_report_markdown(found).encode("utf-8", "replace")], output)
-        click.echo(f"written: {output.name}; read it before you publish it", err=True)
+        say(f"written: {output.name}; read it before you publish it")
     return 0

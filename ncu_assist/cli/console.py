@@ -7,6 +7,7 @@ import contextlib
 import io
 import json
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -54,9 +55,41 @@ def _plainer(error: UnicodeError) -> tuple[str, int]:
     return "".join(SIGNS.get(character, "?") for character in lacking), error.end
 
 
-def write(text: str) -> None:
-    """Write a result to stdout."""
-    click.echo(text.rstrip("\n"))
+QUIET = "ncu_assist.quiet"  # in the context of click: --quiet was given
+PAGERS = ("NCU_ASSIST_PAGER", "PAGER")  # environment; the first that is set counts, and empty or cat is none
+
+
+def is_quiet() -> bool:
+    """Tell whether --quiet was given: results and errors only."""
+    context = click.get_current_context(silent=True)
+    return bool(context and context.meta.get(QUIET))
+
+
+def say(text: str) -> None:
+    """Write chatter to stderr, unless it was asked to be quiet."""
+    if not is_quiet():
+        click.echo(plain(text), err=True)
+
+
+def on_terminal() -> bool:
+    """Tell whether a person reads stdout, and not a program."""
+    return sys.stdout.isatty()
+
+
+def write(text: str, paged: bool = False) -> None:
+    """Write a result to stdout; on a terminal that it does not fit, through a pager if ``paged``."""
+    whole = text.rstrip("\n")
+    if paged and on_terminal() and whole.count("\n") + 2 > shutil.get_terminal_size().lines and _pager():
+        os.environ["PAGER"] = _pager()
+        click.echo_via_pager(f"{whole}\n")
+    else:
+        click.echo(whole)
+
+
+def _pager() -> str:
+    """Return the pager to use; empty for none."""
+    chosen = next((os.environ[name] for name in PAGERS if name in os.environ), "less")
+    return "" if chosen.strip() in ("", "cat") or not shutil.which(chosen.split()[0]) else chosen
 
 
 def write_json(value: dict[str, Any]) -> None:
@@ -64,12 +97,18 @@ def write_json(value: dict[str, Any]) -> None:
     click.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=not _is_unicode(sys.stdout)))
 
 
-def write_result(found: T, as_json: bool, to_json: Callable[[T], dict[str, Any]], to_text: Callable[[T], str]) -> None:
-    """Write a result to stdout, as one JSON object or as text."""
+def write_result(
+    found: T,
+    as_json: bool,
+    to_json: Callable[[T], dict[str, Any]],
+    to_text: Callable[[T], str],
+    paged: bool = False,
+) -> None:
+    """Write a result to stdout, as one JSON object or as text, that through a pager where it is long and ``paged``."""
     if as_json:
         write_json(to_json(found))
     else:
-        write(to_text(found))
+        write(to_text(found), paged)
 
 
 def write_new(made: NewKernel, command: str, as_json: bool) -> None:
@@ -82,20 +121,24 @@ def write_new(made: NewKernel, command: str, as_json: bool) -> None:
     for path in made.files:
         write(plain(str(path)))
     for number, todo in enumerate(made.left, 1):
-        click.echo(plain(f"{number}. {todo}"), err=True)
+        say(f"{number}. {todo}")
 
 
 class Progress:
     """Reports to stderr: ``note`` leaves a line, ``status`` replaces the live one."""
 
-    def __init__(self, live: Status | None) -> None:
+    def __init__(self, live: Status | None, quiet: bool = False) -> None:
         self._live = live
+        self._quiet = quiet
         self._last = time.monotonic()
 
     def note(self, text: str) -> None:
-        click.echo(plain(text), err=True)
+        if not self._quiet:
+            click.echo(plain(text), err=True)
 
     def status(self, text: str) -> None:
+        if self._quiet:
+            return
         if self._live is not None:
             from rich.text import Text
 
@@ -116,7 +159,7 @@ def note_misnamed(project: Project, *kernels: str) -> None:
     from ncu_assist.store.choosing import misnamed_of
 
     for one in misnamed_of(project, *kernels):
-        click.echo(plain(one.note), err=True)
+        say(one.note)
 
 
 def note_meant(project: Project, kernel: str | None, chosen: Mapping[str, str]) -> None:
@@ -129,15 +172,15 @@ def note_meant(project: Project, kernel: str | None, chosen: Mapping[str, str]) 
         if others:
             also = f"{', '.join(others[:MOST_OTHERS])}{' and others' if len(others) > MOST_OTHERS else ''}"
             said = f"note: {text} is {meant}/{text}, of the kernel profiled last; {also} have one too"
-            click.echo(plain(said), err=True)
+            say(said)
             return
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
     """Show progress on stderr while the block runs; a spinner with one live line where stderr is a terminal."""
-    if not sys.stderr.isatty():
-        yield Progress(None)
+    if is_quiet() or not sys.stderr.isatty():
+        yield Progress(None, is_quiet())
         return
     from rich.console import Console
 

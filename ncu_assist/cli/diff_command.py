@@ -14,6 +14,7 @@ from ncu_assist.cli.console import (
     form_of,
     note_meant,
     note_misnamed,
+    say,
     write,
     write_bytes,
     write_json,
@@ -109,7 +110,7 @@ def command(
     else:
         from ncu_assist.render.terminal import diff_text
 
-        write(diff_text(result, explain=explain))
+        write(diff_text(result, explain=explain), paged=True)
     return 0
 
 
@@ -121,7 +122,7 @@ def _references(project: Project, baseline: str | None, candidate: str, kernel: 
         return baseline, candidate
     references, note = unnamed_pair(project, kernel)
     if note:
-        click.echo(f"note: {note}", err=True)
+        say(f"note: {note}")
     return references
 
 

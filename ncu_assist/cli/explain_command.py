@@ -34,5 +34,5 @@ def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:
     else:
         from ncu_assist.render.terminal import explain_text
 
-        write(explain_text(subjects))
+        write(explain_text(subjects), paged=True)
     return 0

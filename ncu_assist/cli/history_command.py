@@ -48,5 +48,5 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
     else:
         from ncu_assist.render.terminal.history import history_text
 
-        write(history_text(found))
+        write(history_text(found), paged=True)
     return 0

@@ -31,5 +31,5 @@ def command(kernel: str | None, as_json: bool) -> int:
     else:
         from ncu_assist.render.terminal.drafts import ledger_text
 
-        write(ledger_text(found))
+        write(ledger_text(found), paged=True)
     return max((damage.exit_code for damage in found.damaged), default=0)

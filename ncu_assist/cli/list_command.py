@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
+from ncu_assist.cli.console import note_damages, note_misnamed, say, write, write_json
 from ncu_assist.project import Project
-from ncu_assist.render.escape import plain
 
 WAYS = (
     ("look at recorded runs, without a GPU", "demo"),
@@ -36,7 +35,7 @@ def command(kernel: str | None, as_json: bool) -> int:
     else:
         from ncu_assist.render.terminal import list_text
 
-        write(list_text(kernels))
+        write(list_text(kernels), paged=True)
     if not kernels:
         _say_where(project)
     return 0
@@ -45,6 +44,6 @@ def command(kernel: str | None, as_json: bool) -> int:
 def _say_where(project: Project) -> None:
     """Say where nothing was found, and what one can do there."""
     above = "" if project.kernels.is_dir() else "; neither it nor a folder above has kernels/ or [tool.ncu-assist]"
-    click.echo(plain(f"looked in {project.root}{above}"), err=True)
+    say(f"looked in {project.root}{above}")
     for what, words in WAYS:
-        click.echo(f"  {what}: ncu-assist {words}", err=True)
+        say(f"  {what}: ncu-assist {words}")

@@ -30,5 +30,5 @@ def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
     else:
         from ncu_assist.render.terminal import metrics_text
 
-        write(metrics_text(found))
+        write(metrics_text(found), paged=True)
     return 0

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import progress, write, write_json, write_pages, write_result
+from ncu_assist.cli.console import progress, say, write, write_json, write_pages, write_result
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ def _note_options(words: tuple[str, ...]) -> None:
     own = {name for option in command.params for name in option.opts}
     meant = [word for word in words[1:] if word.partition("=")[0] in own]
     if meant:
-        click.echo(f"note: {' '.join(meant)} goes to {words[0]}: what is for profile stands before it", err=True)
+        say(f"note: {' '.join(meant)} goes to {words[0]}: what is for profile stands before it")
 
 
 def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:

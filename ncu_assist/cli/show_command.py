@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import note_damages, note_meant, note_misnamed, write, write_json
+from ncu_assist.cli.console import note_damages, note_meant, note_misnamed, on_terminal, say, write, write_json
 
 OF_SHOW = ("ncu_assist.pipeline.listing", "ncu_assist.pipeline.showing")  # imported while a report is read
 
@@ -29,6 +29,11 @@ OF_SHOW = ("ncu_assist.pipeline.listing", "ncu_assist.pipeline.showing")  # impo
     show_default=True,
     help="lines: file:line: severity: finding (share), as editors read them.",
 )
+@click.option(
+    "--brief/--full",
+    default=None,
+    help="One screen, or all; one screen on a terminal, all elsewhere and with --lines or --ncu-rules.",
+)
 @options.as_json
 def command(
     reference: str,
@@ -39,6 +44,7 @@ def command(
     lines: bool,
     ncu_rules: bool,
     chosen_format: Literal["text", "lines"],
+    brief: bool | None,
     as_json: bool,
 ) -> int:
     """Show the run that REFERENCE names: verdict, launches, what binds it, diagnosis, warp states, counters.
@@ -81,14 +87,15 @@ def command(
         if problems:
             write("\n".join(problems))
         else:
-            click.echo("note: no finding has a source line; is it built with -lineinfo?", err=True)
+            say("note: no finding has a source line; is it built with -lineinfo?")
         return 0
     if as_json:
         from ncu_assist.render.json import show_json
 
         write_json(show_json(shown))
     else:
-        from ncu_assist.render.terminal import show_text
+        from ncu_assist.render.terminal import brief_text, show_text
 
-        write(show_text(shown))
+        is_brief = brief if brief is not None else on_terminal() and not (lines or ncu_rules)
+        write(brief_text(shown) if is_brief else show_text(shown), paged=True)
     return 0

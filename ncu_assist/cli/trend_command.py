@@ -101,7 +101,7 @@ def command(
     else:
         from ncu_assist.render.terminal.trend import trend_text
 
-        write(trend_text(found))
+        write(trend_text(found), paged=True)
     return 0
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write, write_json, write_pages
+from ncu_assist.cli.console import progress, say, write, write_json, write_pages
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _write(found: Triage, kept: Path | None, as_json: bool) -> None:
     if as_json:
         write_json(triage_json(found, _shown(kept) if kept else None))
     else:
-        write(triage_text(found))
+        write(triage_text(found), paged=True)
 
 
 def _write_page(found: Triage, output: Path, force: bool) -> None:
@@ -159,7 +159,6 @@ def _write_page(found: Triage, output: Path, force: bool) -> None:
     import os
 
     from ncu_assist.pipeline.pages.writing import write_page
-    from ncu_assist.render.escape import plain
     from ncu_assist.render.html.triage import triage_html
     from ncu_assist.render.links import href_to
 
@@ -168,7 +167,7 @@ def _write_page(found: Triage, output: Path, force: bool) -> None:
         for one in found.profiled
     )
     write_page(output, triage_html(replace(found, profiled=tuple(linked))), force)
-    click.echo(plain(f"page: {_shown(output)}"), err=True)
+    say(f"page: {_shown(output)}")
 
 
 def _shown(path: Path) -> str:

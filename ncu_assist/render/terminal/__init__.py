@@ -10,12 +10,13 @@ if TYPE_CHECKING:
     from ncu_assist.render.terminal.diff import diff_text
     from ncu_assist.render.terminal.machine import ceilings_text, doctor_text
     from ncu_assist.render.terminal.metrics import explain_text, metrics_text
-    from ncu_assist.render.terminal.run import show_text
+    from ncu_assist.render.terminal.run import brief_text, show_text
     from ncu_assist.render.terminal.style import Style
     from ncu_assist.render.terminal.versions import outcome_text
 
 __all__ = [
     "Style",
+    "brief_text",
     "ceilings_text",
     "diff_text",
     "doctor_text",
@@ -35,6 +36,7 @@ _HOMES = {
     "doctor_text": "machine",
     "explain_text": "metrics",
     "metrics_text": "metrics",
+    "brief_text": "run",
     "show_text": "run",
     "Style": "style",
     "outcome_text": "versions",

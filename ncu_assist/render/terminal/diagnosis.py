@@ -52,6 +52,20 @@ def diagnosis_lines(results: RuleResults, width: int = NARROWEST) -> list[str]:
     return [*lines, *(f"warning {one.id}: {one_line(one.sentence, 1000)}" for one in results.warnings)]
 
 
+def brief_diagnosis(results: RuleResults, letters: int) -> list[str]:
+    """Return the diagnosis in a few lines: its name, what to try, where, what it rests on; and what else was found."""
+    first = results.diagnosis.first
+    if first is None:
+        return []
+    lines = [f"Diagnosis{_of_kernel(results)}: {_first_title(results)}"]
+    lines += [f"  try: {one_line(first.finding.advice, letters)}"] if first.finding.advice else []
+    lines += [_place_line(place, NARROWEST) for place in first.places[:1]]
+    lines.append(f"  {one_line(_message(first, results), letters)}")
+    others = ", ".join(_name(one) for one in results.diagnosis.further)
+    lines += [f"also: {others}"] if others else []
+    return [*lines, *(f"warning: {one.id}" for one in results.warnings)]
+
+
 EDITOR_WORDS: dict[str, str] = {"high": "warning", "medium": "warning", "low": "info", "info": "info"}
 
 

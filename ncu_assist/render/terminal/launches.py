@@ -31,15 +31,15 @@ GAP = 2
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
 
 
-def launches_text(shown: RunView, width: int) -> list[RenderableType]:
+def launches_text(shown: RunView, width: int, most: int = MOST_ROWS) -> list[RenderableType]:
     """Return the launches with what each is bound by, what would pay, and what was left out; nothing without any."""
     from rich.text import Text
 
     if not shown.groups:
         return []
-    lines = _lines(launch_table(shown, MOST_ROWS), width)
+    lines = _lines(launch_table(shown, most), width)
     parts: list[RenderableType] = [Text(""), Text(lines[0], style="bold"), *map(Text, lines[1:])]
-    parts += [Text(line, style="dim") for line in _below(shown)]
+    parts += [Text(line, style="dim") for line in _below(shown, most)]
     return [*parts, *_payoffs(shown, width)]
 
 
@@ -55,8 +55,8 @@ def _payoffs(shown: RunView, width: int) -> list[RenderableType]:
     return [Text(""), Text("What would pay", style="bold"), *map(Text, lines)]
 
 
-def _below(shown: RunView) -> list[str]:
-    rest = shown.groups[MOST_ROWS:]
+def _below(shown: RunView, most: int) -> list[str]:
+    rest = shown.groups[most:]
     shares = [group.share for group in rest if group.share is not None]
     time = f", {share_words(sum(shares))} of the time" if shares else ""
     left = f"and {sum(len(one.rows) for one in rest)} launches more{time}: --json has all" if rest else ""

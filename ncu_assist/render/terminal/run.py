@@ -12,12 +12,13 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.command import UNKNOWN
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.diagnosis import diagnosis_lines, hot_lines_text, nvidia_text
+from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_lines, hot_lines_text, nvidia_text
 from ncu_assist.render.terminal.launches import launches_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import focus_words
 from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
+from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import (
     all_of,
     failed_checks,
@@ -146,6 +147,46 @@ KEY_METRICS = (
     "shared_memory",
     "instructions",
 )
+
+
+BRIEF_ROWS = 4  # of a table, where all is to fit a screen
+BRIEF_LETTERS = 240  # of what a finding says: three lines
+
+
+def brief_text(shown: RunView, style: Style | None = None) -> str:
+    """Return a run on one screen: verdict, times, launches, what binds it, what to change, and what more there is."""
+    from rich.text import Text
+
+    style = style or detected()
+    parts: list[RenderableType] = [Text(one_line(shown.reference), style="bold"), Text(_origin(shown), style="dim")]
+    parts += _verdict(shown)
+    if shown.rows:
+        rest = len(shown.rows) - BRIEF_ROWS
+        parts += [Text(""), _times(shown.rows[:BRIEF_ROWS])]
+        parts += [Text(f"and {number_of(rest, 'workload')} more", style="dim")] if rest > 0 else []
+        parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
+    parts += launches_text(shown, style.width, BRIEF_ROWS)
+    told = shown.detail
+    if told.combined.launches:
+        parts += [Text(""), *(Text(one) for one in _binding_sentence(told.counted))]
+        parts += [Text(line) for line in _waits(told.counted)]
+        first = brief_diagnosis(told.results, BRIEF_LETTERS) if told.results else []
+        parts += [Text(line, "" if place else "bold") for place, line in enumerate(first)]
+    notes = f", {number_of(len(shown.run.notes), 'note')}" if shown.run.notes else ""
+    held = ", --lines, --ncu-rules" if shown.keeps_report else ""
+    more = f"more: --full (units, warp states, counters{notes}){held}"
+    page = f"page: ncu-assist report {shlex.quote(one_line(shown.reference).partition('@')[0])}"
+    return to_text([*parts, Text(""), Text(more, style="dim"), Text(page, style="dim")], style)
+
+
+def _waits(shown: RunView) -> list[str]:
+    """Return in one line what warps wait for most, and the occupancy; none without either."""
+    stalls = list(shown.combined.stalls.items())[:2]
+    said = [f"warps wait for {one_line(reason.replace('_', ' '))} {share:.0f} %" for reason, share in stalls[:1]]
+    said += [f"{one_line(reason.replace('_', ' '))} {share:.0f} %" for reason, share in stalls[1:]]
+    achieved = shown.combined.values["achieved_occupancy"]
+    said += [f"occupancy {achieved:.0f} %"] if achieved else []
+    return [", ".join(said)] if said else []
 
 
 def show_text(shown: RunView, style: Style | None = None) -> str:

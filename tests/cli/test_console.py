@@ -1,0 +1,99 @@
+"""What a person at a terminal gets: one screen of `show`, a pager for what is longer, and silence when asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+from commandline import REPORT, Run
+from recorded_family import ROOT, copy_family
+
+from ncu_assist.cli import console
+
+FAMILIES = sorted(path.name for path in (ROOT / "reports").iterdir() if (ROOT / "kernels" / path.name).is_dir())
+SCREEN = 40  # lines of a window as people have it; a table of launches and its sentences take their share
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stdout is a terminal of 30 lines; what goes to the pager is kept."""
+    paged: list[str] = []
+    monkeypatch.setattr(console, "on_terminal", lambda: True)
+    monkeypatch.setattr("ncu_assist.cli.show_command.on_terminal", lambda: True)
+    monkeypatch.setattr(shutil, "get_terminal_size", lambda *_: os.terminal_size((80, 30)))
+    monkeypatch.setattr("click.echo_via_pager", paged.append)
+    monkeypatch.delenv("NCU_ASSIST_PAGER", raising=False)
+    monkeypatch.setenv("PAGER", "sh -c true")
+    return paged
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
+    copy_family(tmp_path, "softmax")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kernel", FAMILIES)
+def test_every_recorded_run_fits_a_screen(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None, kernel: str
+) -> None:
+    copy_family(tmp_path, kernel)
+    monkeypatch.chdir(tmp_path)
+    names = {path.stem.split("_")[0] for path in (tmp_path / "kernels" / kernel).glob("v[0-9]*_*.*")}
+    for name in sorted(names, key=lambda one: int(one[1:]))[-3:]:
+        lines = run("show", f"{kernel}/{name}", "--brief").out.splitlines()
+        assert len(lines) <= SCREEN, (name, len(lines))
+        assert max(map(len, lines)) <= 80
+
+
+def test_a_terminal_gets_one_screen_and_is_told_what_more_there_is(run: Run, here: Path, terminal: list[str]) -> None:
+    brief = run("show", "softmax/v6").out
+    assert "v6 is 1.20x faster than v4" in brief
+    assert "try: stop here, or move fewer bytes" in brief
+    assert "bound by DRAM, at 73 % of its peak" in brief
+    assert "more: --full (units, warp states, counters, 2 notes), --lines, --ncu-rules" in brief
+    assert "page: ncu-assist report softmax/v6_row_in_registers" in brief
+    assert "Speed of light" not in brief
+    assert terminal == []
+
+
+def test_elsewhere_and_when_asked_it_is_all(run: Run, here: Path, terminal: list[str]) -> None:
+    assert run("show", "softmax/v6", "--full").out == ""
+    (whole,) = terminal
+    assert "Speed of light of c4k" in whole
+    assert run("show", "softmax/v6", "--json").json["kernel"] == "softmax"
+
+
+def test_a_program_that_reads_gets_all(run: Run, here: Path) -> None:
+    assert "Speed of light of c4k" in run("show", "softmax/v6").out
+    assert "Speed of light" not in run("show", "softmax/v6", "--brief").out
+
+
+def test_what_is_longer_than_the_screen_goes_to_the_pager(run: Run, here: Path, terminal: list[str]) -> None:
+    assert run("history", "softmax").out == ""
+    assert "v6_row_in_registers" in terminal[0]
+    assert run("list", "nothere").code == 2
+    assert len(terminal) == 1
+
+
+@pytest.mark.parametrize(("name", "value"), [("NCU_ASSIST_PAGER", ""), ("NCU_ASSIST_PAGER", "cat"), ("PAGER", "")])
+def test_without_a_pager(
+    run: Run, here: Path, terminal: list[str], monkeypatch: pytest.MonkeyPatch, name: str, value: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    assert "v6_row_in_registers" in run("history", "softmax").out
+    assert terminal == []
+
+
+def test_quiet_leaves_results_and_errors(run: Run, here: Path) -> None:
+    words = ("import", str(REPORT), "--kernel", "theirs", "--version")
+    loud, silent = run(*words, "v1"), run(*words, "v2", "--quiet")
+    assert "stored as theirs/v1@" in loud.err
+    assert (silent.code, silent.err) == (0, "")
+    assert "transpose_naive" in silent.out
+    wrong = run("show", "theirs/v9", "-q")
+    assert (wrong.code, wrong.err.startswith("error: ")) == (2, True)
