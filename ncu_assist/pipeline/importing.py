@@ -21,9 +21,9 @@ from ncu_assist.ncu.second_opinion import second_opinion
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.foreign_run import RunNames, check_names, foreign_run, report_notes, sent
-from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage
+from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage, cost_words
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.pipeline.reporter import Pace, Reporter
 from ncu_assist.project import Project
 from ncu_assist.render.escape import readable
 from ncu_assist.store import Store, StoredRun, metrics_parquet
@@ -69,9 +69,16 @@ def profile_program(
     check_set(find_ncu(), options.section_set)
     build()
     stage = program_stage(project, secrets.token_hex(6), options)
+    most = options.max_launches
+    cost = cost_words(options, most) if most else ""
+    if cost:
+        reporter.note(f"at most {cost}; --max-launches N takes fewer or more")
+    pace = Pace(most or 0)
 
     def show(launch: ProfiledLaunch) -> bool:
-        reporter.status(f"ncu: launch {launch.index + 1} · {launch.name} {launch.percent} %")
+        of = f" of at most {most}" if most else ""
+        left = pace.left(launch.index) if most else ""
+        reporter.status(f"ncu: launch {launch.index + 1}{of} · {launch.name} {launch.percent} %{left}")
         return False
 
     save = partial(_save, project, names, command, options)

@@ -19,9 +19,9 @@ from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
-from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage
+from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage, cost_words
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
-from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.pipeline.reporter import Pace, Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
@@ -63,6 +63,7 @@ def measure(job: MeasureJob, reporter: Reporter) -> KernelOutcome:
     also if that is to be skipped. Ctrl-C saves what is finished and is passed on.
     """
     moment = datetime.now(UTC)
+    _tell_cost(job, reporter)
     builds = _build(job, reporter)
     request = new_request(job.kernel, builds, job.workloads, job.settings, job.project.work)
     stopped: BaseException | None = None
@@ -85,6 +86,19 @@ def measure(job: MeasureJob, reporter: Reporter) -> KernelOutcome:
     if outcome.exit_code == 0:  # what a failure left stays, to be looked at
         shutil.rmtree(request.out, ignore_errors=True)
     return outcome
+
+
+def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
+    """Say before it starts what is to be done and what takes minutes of it, as far as earlier runs tell."""
+    if job.options is None:
+        return
+    counted = job.counted or job.workloads
+    calls = {one.name: sum(one.serves(workload) for workload in counted) for one in job.versions}
+    launches = sum(count * _launches_before(job, name) for name, count in calls.items())
+    cost = cost_words(job.options, launches * job.settings.profile_repeats)
+    if cost:
+        versions, workloads = len(job.versions), len(job.workloads)
+        reporter.note(f"{versions} versions on {workloads} workloads: checks, {job.settings.rounds} rounds, {cost}")
 
 
 def _tried(job: MeasureJob, reporter: Reporter) -> list[Version]:
@@ -122,11 +136,14 @@ def _check_and_bench(job: MeasureJob, request: HarnessRequest, reporter: Reporte
     if not request.artifacts:
         return client.collect(request)
 
+    paces: dict[str, Pace] = {}
+
     def show(event: Event) -> None:
         if event.event == "begin" and event.version:
             reporter.status(f"{event.stage}: {event.version} {event.workload}")
         elif event.event == "round":
-            reporter.status(f"bench: {event.workload} round {event.index} of {event.total}")
+            left = paces.setdefault(event.workload, Pace(event.total)).left(event.index)
+            reporter.status(f"bench: {event.workload} round {event.index} of {event.total}{left}")
 
     measured = client.measure(request, job.executor, show, job.project.settings.version_timeout_s)
     for version, checks in measured.checks.items():

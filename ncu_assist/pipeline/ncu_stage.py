@@ -16,10 +16,14 @@ from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, 
 from ncu_assist.ncu.failures import profiling_error
 from ncu_assist.ncu.log import LogFollower, ProfiledLaunch, read_log
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.pipeline.reporter import minutes
 
 if TYPE_CHECKING:
     from ncu_assist.process import Completed
 
+# What a launch takes under ncu by its section set, on an H200 (docs/sources.md, Cost); other sets lie between.
+LAUNCH_S = {"full": 1.8, "basic": 0.45}
+WORTH_SAYING_S = 10.0
 REPORT, LOG = "report.ncu-rep", "ncu.log"
 
 
@@ -117,6 +121,14 @@ class NcuStage:
             raise profiling_error("\n".join((log, done.stdout, done.stderr)), done.exit_code)
         report = read_report(path, expected_launches=len(read_log(log).profiled))
         return Capture(path.read_bytes(), report, log)
+
+
+def cost_words(options: ProfileOptions, launches: float) -> str:
+    """Return what so many launches cost under ncu, before they begin; nothing where that is a few seconds."""
+    seconds = launches * LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
+    if options.metrics or seconds < WORTH_SAYING_S:
+        return ""
+    return f"{launches:.0f} launches under ncu --set {options.section_set}, about {minutes(seconds)}"
 
 
 def _any_ncu() -> Path:

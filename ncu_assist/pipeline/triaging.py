@@ -24,7 +24,7 @@ from ncu_assist.ncu.log import ProfiledLaunch
 from ncu_assist.pipeline.foreign_run import fit_name
 from ncu_assist.pipeline.importing import profile_program, program_stage
 from ncu_assist.pipeline.programs import ProgramCall, build, names_for
-from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.pipeline.reporter import Pace, Reporter
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.process import Completed
 from ncu_assist.project import Project
@@ -293,9 +293,9 @@ def profile_top(
     count = min(top, len(found.groups))
     each = f", at most {duration(seconds * 1e9, 2)} and what ncu takes" if seconds else ""
     reporter.note(f"ncu, launches to profile: {count}; for each the program runs once more, up to it{each}")
-    profiled, runs, exit_code = [], [], 0
+    profiled, runs, exit_code, pace = [], [], 0, Pace(count)
     for place in range(count):
-        reporter.status(f"ncu: {place + 1} of {count} · {found.groups[place].kernel}")
+        reporter.status(f"ncu: {place + 1} of {count} · {found.groups[place].kernel}{pace.left(place)}")
         try:
             names = names_for(project, call, found.archived_as(place), None)
             stored = profile_program(project, names, call.command, options_for(found, place, section_set), reporter)

@@ -1,0 +1,39 @@
+"""How long a row of steps still takes, and what profiling costs before it begins."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.ncu_stage import cost_words
+from ncu_assist.pipeline.reporter import Pace, minutes
+
+
+def test_time_left_is_by_the_steps_that_are_done() -> None:
+    times: Iterator[float] = iter([0.0, 10.0, 30.0, 99.0])
+    pace = Pace(10, lambda: next(times))
+    assert pace.left(0) == ""
+    assert pace.left(2) == " · 40 s left"
+    assert pace.left(5) == " · 30 s left"
+    assert pace.left(10) == "", "nothing is left"
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(4.2, "4 s"), (99.0, "99 s"), (180.0, "3 min")])
+def test_minutes(seconds: float, said: str) -> None:
+    assert minutes(seconds) == said
+
+
+@pytest.mark.parametrize(
+    ("options", "launches", "said"),
+    [
+        (ProfileOptions("full"), 33, "33 launches under ncu --set full, about 59 s"),
+        (ProfileOptions("full"), 200, "200 launches under ncu --set full, about 6 min"),
+        (ProfileOptions("basic"), 33, "33 launches under ncu --set basic, about 15 s"),
+        (ProfileOptions("full"), 3, ""),
+        (ProfileOptions("full", metrics=("gpu__time_duration.sum",)), 900, ""),
+    ],
+)
+def test_the_cost_is_said_where_it_is_worth_it(options: ProfileOptions, launches: float, said: str) -> None:
+    assert cost_words(options, launches) == said
