@@ -179,7 +179,7 @@ class RunView:
 
     @property
     def _of_a_call(self) -> tuple[LaunchRow, ...]:
-        if self.combined.workload is None:
+        if self.combined.workload is None and not any(row.launch.repeat for row in self.launches):
             return self.launches
         own = {one.index for one in self.combined.launches}
         return tuple(row for row in self.launches if row.launch.index in own)

@@ -51,7 +51,7 @@ def man_page() -> str:
         "COMMAND [OPTION]... [ARGUMENT]...",
         ".SH DESCRIPTION",
         _roff(
-            "ncu-assist builds, checks, times and profiles versions of a GPU kernel, or any program, under Nsight "
+            "It builds, checks, times and profiles versions of a GPU kernel, or any program, under Nsight "
             "Compute, and says which is faster, why, and on which line. Only measuring needs a GPU: every other "
             "command reads the archive, a report or a trace."
         ),

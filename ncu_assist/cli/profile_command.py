@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,7 +70,7 @@ def _is_program(word: str) -> bool:
     default=1,
     show_default=True,
     metavar="N",
-    help="Profile each call N times: how far its counters stray is then known of this very kernel.",
+    help="Profile each call, or the whole program, N times: a distribution, and how far counters stray.",
 )
 @click.option("--dry-run", is_flag=True, help="Print the exact ncu command and environment; run nothing.")
 @options.rounds
@@ -141,10 +142,10 @@ def command(
                 _refuse(words, name)
         request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats)
         return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
-    of_kernel = {"--repeats": repeats > 1, "--workload": workload, "--rounds": rounds}
+    of_kernel = {"--workload": workload, "--rounds": rounds}
     for name, value in of_kernel.items():
         if value:
-            raise UsageProblem(f"{name} is for a kernel; a program repeats its own launches", f"drop {name}")
+            raise UsageProblem(f"{name} is for a kernel, and this is a program", f"drop {name}")
     nvtx = (kernel_filter or "").removeprefix("nvtx:") if (kernel_filter or "").startswith("nvtx:") else None
     ncu = ProfileOptions(
         chosen_set,
@@ -155,7 +156,7 @@ def command(
     )
     if told == NAMED:
         _note_options(words)
-    return _program(words, kernel, version, ncu, shlex.split(nvcc_flags), dry_run, as_json)
+    return _program(words, kernel, version, ncu, shlex.split(nvcc_flags), repeats, dry_run, as_json)
 
 
 def _refuse(words: tuple[str, ...], option: str) -> None:
@@ -221,6 +222,7 @@ def _program(
     version: str | None,
     ncu: ProfileOptions,
     flags: list[str],
+    repeats: int,
     is_dry: bool,
     as_json: bool,
 ) -> int:
@@ -241,7 +243,8 @@ def _program(
             built = f"{shlex.join(call.compiles)}\n" if call.compiles else ""
             write(built + dry_run(project, call.command, ncu))
             return 0
-        stored = profile_program(project, names, call.command, ncu, reporter, lambda: build(project, call, reporter))
+        made = partial(build, project, call, reporter)
+        stored = profile_program(project, names, call.command, ncu, reporter, made, repeats)
     shown = gather(stored, store=Store(project.reports))
     write_result(shown, as_json, show_json, show_text)
     write_pages(project, [stored])

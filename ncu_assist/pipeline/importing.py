@@ -25,6 +25,7 @@ from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage, cost_wor
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Pace, Reporter
 from ncu_assist.project import Project
+from ncu_assist.record import Launch
 from ncu_assist.render.escape import readable
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
@@ -57,10 +58,12 @@ def profile_program(
     options: ProfileOptions,
     reporter: Reporter,
     build: Callable[[], None] = lambda: None,
+    repeats: int = 1,
 ) -> StoredRun:
     """Profile a command, started in the current folder, and save what it launched as one run.
 
-    ``build`` makes the program, once it is known that it can be profiled.
+    ``build`` makes the program, once it is known that it can be profiled. With ``repeats`` it runs so many times, and
+    the run has the launches of all: the report that it keeps is of the first.
 
     Raises UsageProblem for names or a section set that cannot be, as NcuStage.run does, and StageFailed when no launch
     was profiled. What was finished before a failure, a time limit or Ctrl-C is saved all the same.
@@ -68,36 +71,39 @@ def profile_program(
     check_names(names)
     check_set(find_ncu(), options.section_set)
     build()
-    stage = program_stage(project, secrets.token_hex(6), options)
     most = options.max_launches
-    cost = cost_words(options, most) if most else ""
+    cost = cost_words(options, most * repeats) if most else ""
     if cost:
         reporter.note(f"at most {cost}; --max-launches N takes fewer or more")
-    pace = Pace(most or 0)
-
-    def show(launch: ProfiledLaunch) -> bool:
-        of = f" of at most {most}" if most else ""
-        left = pace.left(launch.index) if most else ""
-        reporter.status(f"ncu: launch {launch.index + 1}{of} · {launch.name} {launch.percent} %{left}")
-        return False
-
+    captures: list[Capture] = []
+    pace = Pace((most or 0) * repeats)
     save = partial(_save, project, names, command, options)
-    try:
-        capture = stage.run(list(command), lambda _: None, show)
-    except (StageFailed, KeyboardInterrupt) as error:
-        rest = stage.rest()
-        if rest is not None and rest.report.records:
-            kept = save(rest, (f"incomplete: {str(error) or 'interrupted'}",))
-            reporter.note(f"kept what was finished: {len(kept.run.launches)} launches, {kept.reference}")
-        raise
-    found = len(capture.report.records)
-    if not found:
-        raise StageFailed("the program launched no kernel that the filter lets through", "drop or widen --filter")
-    if found == options.max_launches:
-        reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
-    stored = save(capture, ())
-    shutil.rmtree(stage.work, ignore_errors=True)
-    return stored
+    for repeat in range(repeats):
+        stage = program_stage(project, secrets.token_hex(6), options)
+
+        def show(launch: ProfiledLaunch, repeat: int = repeat) -> bool:
+            of = f" of at most {most}" if most else ""
+            again = f"{repeat + 1} of {repeats} · " if repeats > 1 else ""
+            left = pace.left(repeat * most + launch.index) if most else ""
+            reporter.status(f"ncu: {again}launch {launch.index + 1}{of} · {launch.name} {launch.percent} %{left}")
+            return False
+
+        try:
+            captures.append(stage.run(list(command), lambda _: None, show))
+        except (StageFailed, KeyboardInterrupt) as error:
+            rest = stage.rest()
+            captures += [rest] if rest is not None and rest.report.records else []
+            if captures:
+                kept = save(captures, (f"incomplete: {str(error) or 'interrupted'}",))
+                reporter.note(f"kept what was finished: {len(kept.run.launches)} launches, {kept.reference}")
+            raise
+        found = len(captures[0].report.records)
+        if not found:
+            raise StageFailed("the program launched no kernel that the filter lets through", "drop or widen --filter")
+        if found == most and repeat == 0:
+            reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
+        shutil.rmtree(stage.work, ignore_errors=True)
+    return save(captures, ())
 
 
 def _save(
@@ -105,15 +111,26 @@ def _save(
     names: RunNames,
     command: Sequence[str],
     options: ProfileOptions,
-    capture: Capture,
+    captures: Sequence[Capture],
     notes: tuple[str, ...],
 ) -> StoredRun:
-    report = capture.report
-    profile = profile_facts(options, len(report.records), readable(" ".join(command)))
+    """Save the launches of all captures as one run, each capture being a repeat."""
+    import pandas as pd
+
+    first, report = captures[0], captures[0].report
+    records: list[Launch] = []
+    tables = []
+    for repeat, capture in enumerate(captures):
+        tables.append(capture.report.metrics.assign(launch=capture.report.metrics["launch"] + len(records)))
+        records += [replace(one, index=len(records) + one.index, repeat=repeat) for one in capture.report.records]
+    metrics = pd.concat(tables, ignore_index=True) if len(tables) > 1 else report.metrics
+    log = "".join(capture.log for capture in captures)
+    profile = profile_facts(options, len(records), readable(" ".join(command)))
     toolchain = replace(report.toolchain, python=sys.version.split()[0])
-    found = foreign_run(names, report, "live")
-    run = replace(found, toolchain=toolchain, profile=profile, notes=(*notes, *report.notes))
-    shared = VersionCapture(report.records, report.metrics, capture.data, capture.log, report.device, report.toolchain)
+    found = replace(foreign_run(names, report, "live"), launches=tuple(records))
+    said = (f"the program ran {len(captures)} times; its report is of the first",) if len(captures) > 1 else ()
+    run = replace(found, toolchain=toolchain, profile=profile, notes=(*notes, *said, *report.notes))
+    shared = VersionCapture(tuple(records), metrics, first.data, log, report.device, report.toolchain)
     return save_judged(Store(project.reports), run, capture_files(shared))
 
 

@@ -149,13 +149,15 @@ def _own_texts(stored: StoredRun, source: SourceTables) -> dict[str, str]:
 
 
 def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:
-    """Return which launches of the run those of its report are: a recorded run keeps the report of one workload.
+    """Return which launches of the run those of its report are: a recorded run keeps the report of one workload,
+    that of a program which was repeated the first.
 
     Raises DamagedData where they are others.
     """
     whole = {launch.workload for launch in run.launches}
-    for some in (None, *sorted(name for name in whole if name is not None)):
-        chosen = [launch for launch in run.launches if some in (None, launch.workload)]
+    parts = [[launch for launch in run.launches if launch.workload == name] for name in sorted(filter(None, whole))]
+    first = [launch for launch in run.launches if launch.repeat == 0]  # of a program that ran several times
+    for chosen in (run.launches, *parts, first):
         bare = [[replace(one, index=0, workload=None, repeat=0) for one in own] for own in (chosen, report.records)]
         if bare[0] == bare[1]:
             return tuple(launch.index for launch in chosen)

@@ -396,6 +396,30 @@ def test_each_profile_of_a_program_is_the_next_version_and_a_diff_alone_compares
     assert [answer.json[side]["version"] for side in ("baseline", "candidate")] == ["v1", "v2"]
 
 
+@pytest.mark.slow
+def test_a_program_that_is_repeated_has_a_distribution(run: Run, programs: Path) -> None:
+    for version in ("v1", "v2"):
+        answer = run("profile", "--repeats", "10", "--version", version, "--json", "./vector_add")
+        assert answer.code == 0, answer.err
+        assert len(answer.json["launches"]) == 30
+    assert (programs / "argv").read_text().count("--launch-count") == 20
+    (stored,) = Store(programs / "reports").runs("vector_add", "v2")
+    assert {one.repeat for one in stored.run.launches} == set(range(10))
+    assert "the program ran 10 times; its report is of the first" in stored.run.notes
+    assert Store(programs / "reports").verify() == []
+    lines = run("show", "vector_add/v2", "--lines")
+    assert (lines.code, "transpose" in lines.out) == (0, True)
+    assert "82 % of the time" in run("show", "vector_add/v2").out, "shares are of one run of the program"
+    assert "not paired, 10 and 10 samples" in run("diff", "--json").json["summary"]
+
+
+@pytest.mark.slow
+def test_what_makes_a_likely_verdict_certain_is_said(run: Run, programs: Path) -> None:
+    for version in ("v1", "v2"):
+        run("profile", "--version", version, "./vector_add")
+    assert "profile each again with --repeats N" in run("diff", "--json").json["next"]
+
+
 # What is wrong, what is said of it, and what is to be tried; nothing is run under ncu.
 WRONG_PROGRAMS = [
     (["alone.cu"], 2, "alone.cu has no main(), so it is no program", "ncu-assist new alone --from alone.cu"),
@@ -411,7 +435,8 @@ WRONG_PROGRAMS = [
     (["--kernel", "../x", "./vector_add"], 2, "cannot be the name of a kernel", "use letters"),
     (["--version", "v 1", "./vector_add"], 2, "cannot be the name of a version", "use letters"),
     (["--workload", "x", "./vector_add"], 2, "--workload is for a kernel", "drop --workload"),
-    (["--repeats", "2", "./vector_add"], 2, "--repeats is for a kernel", "drop --repeats"),
+    (["--repeats", "0", "./vector_add"], 2, "0 is not in the range", ""),
+    (["--rounds", "2", "./vector_add"], 2, "--rounds is for a kernel", "drop --rounds"),
     (["--nvcc-flags", "-g", "train.py"], 2, "--nvcc-flags is for a .cu file", "drop --nvcc-flags"),
     (["--since", "main", "train.py"], 2, "--since names what to profile itself", "leave out"),
     (["--quick", "--set", "full", "./vector_add"], 2, "exclude each other", "drop one of them"),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ncu_assist.record import Run, Source
 
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
+OF_LIVE_PROGRAMS = "profile each again with --repeats N, so that each has 20 launches of the kernel or more"
 OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
 FEW_LAUNCHES = ("one-sample", "too-few-samples")
 WORDS = (
@@ -120,7 +121,8 @@ def next_command(diff: Diff) -> str:
     """Return the command that would settle the verdict; empty when it is settled or nothing can."""
     sides = (diff.baseline, diff.candidate)
     if any(side.source == "imported" or side.workload is None for side in sides):
-        return OF_PROGRAMS if diff.verdict.reason in FEW_LAUNCHES and not diff.is_one_run else ""
+        said = OF_LIVE_PROGRAMS if all(side.source == "live" for side in sides) else OF_PROGRAMS
+        return said if diff.verdict.reason in FEW_LAUNCHES and not diff.is_one_run else ""
     return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
