@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from ncu_assist.trace import CopyWay, Recorder, Trace
 SHAPE = ["grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z"]
 GROUP = ["kernel", "signature", *SHAPE]
 MOST_GAPS = 3  # that are named
-LONGEST_NAME = 100  # of a folder of the archive
+LONGEST_NAME, DIGITS = 40, 6  # letters of a part of a folder's name, and of a hash in it
 # Ends of the bands that gaps fall into. The host needs 2 to 10 µs for a launch (CUDA C++ Best Practices, launch
 # overhead; frameworks several times that), data and synchronisation take milliseconds.
 BANDS_NS = (10_000, 100_000, 1_000_000)
@@ -161,10 +162,12 @@ class Triage:
     def archived_as(self, group: int) -> str:
         """Return the kernel that runs of a group are archived under: program and function, and which of its shapes."""
         one = self.groups[group]
-        shape = (
-            "" if [each.kernel for each in self.groups].count(one.kernel) == 1 else f"_{'x'.join(map(str, one.grid))}"
-        )
-        return re.sub(r"[^\w.-]", "_", f"{self.program}_{one.kernel}{shape}", flags=re.ASCII)[:LONGEST_NAME]
+        is_only = sum(each.kernel == one.kernel for each in self.groups) == 1
+        shape = "" if is_only else f"_{'x'.join(map(str, one.grid))}"
+        kernel = one.kernel
+        if len(kernel) > LONGEST_NAME:  # names of libraries begin alike, and differ behind
+            kernel = f"{kernel[: LONGEST_NAME - DIGITS]}_{hashlib.sha256(kernel.encode()).hexdigest()[:DIGITS]}"
+        return re.sub(r"[^\w.-]", "_", f"{self.program[:LONGEST_NAME]}_{kernel}{shape}", flags=re.ASCII)
 
     def saving(self, group: int, factor: float) -> tuple[float, float]:
         """Return what all launches of a group would save if each were so many times faster, in ns and as a share."""

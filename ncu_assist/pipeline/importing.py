@@ -100,7 +100,7 @@ def profile_program(
         found = len(captures[0].report.records)
         if not found:
             raise StageFailed("the program launched no kernel that the filter lets through", "drop or widen --filter")
-        if found == most and repeat == 0:
+        if most and found == most > 1 and repeat == 0:
             reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
         shutil.rmtree(stage.work, ignore_errors=True)
     return save(captures, ())

@@ -57,10 +57,22 @@ def test_runs_of_a_group_have_names_of_their_own(tmp_path: Path) -> None:
     found = _triage(tmp_path)
     names = [found.archived_as(place) for place in range(3)]
     assert names == [
-        f"train_{GEMM}",
+        "train_sm90_xmma_gemm_f32f32_tf32f32_f32__5c422f",
         "train_vectorized_elementwise_kernel_512x1x1",
         "train_vectorized_elementwise_kernel_8x1x1",
     ]
+
+
+def test_long_names_that_begin_alike_stay_apart(tmp_path: Path) -> None:
+    """Products of cuBLAS have names of a hundred letters, which are folders of the archive here."""
+    long = "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_"
+    launched = (Ran(f"{long}a", 0, 9, (1, 1, 1)), Ran(f"{long}b", 10, 8), Ran(f"{long}b", 20, 7, (2, 2, 1)))
+    found = _triage(tmp_path, launched)
+    names = [found.archived_as(place) for place in range(3)]
+    assert len(set(names)) == 3
+    assert max(map(len, names)) <= 100
+    assert names[1].endswith("_64x1x1")
+    assert names[2].endswith("_2x2x1")
 
 
 def test_time_is_of_kernels_copies_and_nothing(tmp_path: Path) -> None:
@@ -101,7 +113,7 @@ def test_commands_can_be_typed(tmp_path: Path) -> None:
     found = _triage(tmp_path)
     assert next_commands(found) == (
         "ncu-assist triage --profile-top 3 -- python train.py",
-        f"ncu-assist profile --kernel train_{GEMM} --filter {GEMM} --skip-launches 1 --max-launches 1 "
+        f"ncu-assist profile --kernel {found.archived_as(0)} --filter {GEMM} --skip-launches 1 --max-launches 1 "
         "-- python train.py",
     )
     assert "--skip-launches 2 --max-launches 1" in profile_command(found, 1)

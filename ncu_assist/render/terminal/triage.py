@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 
 MOST_ROWS = 12  # with all else it fits a screen
 LETTERS = 46  # of a name: two lines of its column
+PROFILED_LETTERS = 30
+BESIDE = ("kernel", "one launch", "diagnosis", "could be", "of all")  # the run stands in the commands below
 
 
 def triage_text(found: Triage, style: Style | None = None) -> str:
@@ -42,9 +44,9 @@ def triage_text(found: Triage, style: Style | None = None) -> str:
     copies = copies_table(found)
     if copies is not None:
         parts += [Text(""), printed(copies), *map(Text, copy_lines(found))]
-    profiled = profiled_table(found)
+    profiled = profiled_table(found, PROFILED_LETTERS)
     if profiled is not None:
-        parts += [Text(""), printed(profiled), Text(profiled.note, style="dim")]
+        parts += [Text(""), printed(profiled.only(*BESIDE)), Text(profiled.note, style="dim")]
     said = list(profiled_lines(found))
     parts += [Text(""), *map(Text, said)] if said else []
     parts += [Text(f"note: {one_line(note)}", style="dim") for note in found.notes]

@@ -16,6 +16,7 @@ LONGEST_NAME = 90  # letters of a kernel with its template arguments
 NAMESPACE = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\b[A-Za-z_]\w*::")
 MOST_NAMED = 3  # commands that are written out
 LITTLE = 0.01  # of the time from first to last work: not worth a sentence
+LEAST_SHOWN = 0.0005  # of the time: less is 0.0 %
 MUCH_IDLE = 0.3  # above it the host decides, and no kernel
 LAUNCHES_NS = 10_000.0  # gaps below are those of launches
 PAGEABLE = "pageable"
@@ -158,26 +159,29 @@ def copy_lines(found: Triage) -> Iterator[str]:
         )
 
 
-def profiled_table(found: Triage) -> Table | None:
-    """Return a row for each launch that ncu profiled: what it is diagnosed with, and what that is of the program."""
+def profiled_table(found: Triage, letters: int = LONGEST_NAME) -> Table | None:
+    """Return a row for each launch that ncu profiled: what it is diagnosed with, and what that is of the program.
+
+    Names are cut after ``letters``.
+    """
     shown = tuple(one for one in found.profiled if one.reference)
     if not shown:
         return None
-    of_what = "first work to last" if found.time else "all kernels"
-    note = f"of all: what it could save in all its launches, of the time from {of_what}" if found.time else ""
-    return Table("profiled", "One launch each under ncu", PROFILED_COLUMNS, tuple(_profiled(found, o) for o in shown),
-                 note=note or f"of all: what it could save in all its launches, of the time of {of_what}")  # fmt: skip
+    of_what = "of the time from first work to last" if found.time else "of the time of all kernels"
+    note = f"of all: what it could save in all its launches, {of_what}"
+    rows = tuple(_profiled(found, one, letters) for one in shown)
+    return Table("profiled", "One launch each under ncu", PROFILED_COLUMNS, rows, note=note)
 
 
-def _profiled(found: Triage, one: ProfiledGroup) -> tuple[Cell, ...]:
+def _profiled(found: Triage, one: ProfiledGroup, letters: int) -> tuple[Cell, ...]:
     group, speedup, share = found.groups[one.group], one.estimated_speedup, one.saved_share
     reference = one.reference.partition("@")[0]
     return (
-        Cell(name_of(found, group)),
+        Cell(one_line(name_of(found, group), letters)),
         Cell() if one.duration_ns is None else number(duration(one.duration_ns), one.duration_ns),
         Cell(one.rule) if one.rule else Cell(),
         Cell() if speedup is None else number(f"{speedup:.2f}x", speedup),
-        Cell() if share is None else number(f"-{100 * share:.1f} %", share),
+        Cell() if share is None else number(f"-{100 * share:.1f} %" if share >= LEAST_SHOWN else "nothing", share),
         Cell(reference, link=Link(reference, one.page)),
     )
 
