@@ -27,9 +27,8 @@ def triage_html(found: Triage) -> str:
 
 
 def _sections(found: Triage) -> Iterator[PageSection]:
-    made = profiled_table(found)
-    told = tuple(profiled_lines(found))
-    yield table_section("profiled", "Profiled", made, made.note if made else "", told)
+    whole = next(time_lines(found), "")
+    yield table_section("profiled", "Profiled", profiled_table(found), whole, tuple(profiled_lines(found)))
     yield table_section("kernels", "Kernels", groups_table(found), legend=(*time_lines(found), *found.notes))
     yield table_section("copies", "Copies", copies_table(found), legend=tuple(copy_lines(found)))
     commands = [(f"{place}", one) for place, one in enumerate(next_commands(found), 1)]

@@ -66,8 +66,10 @@ def groups_table(found: Triage, most: int | None = None, letters: int = LONGEST_
 
 
 def _row(found: Triage, one: KernelGroup, letters: int) -> tuple[Cell, ...]:
+    name = one_line(name_of(found, one), letters)
+    page = next((each.page for each in found.profiled if found.groups[each.group] is one), "")
     return (
-        Cell(one_line(name_of(found, one), letters)),
+        Cell(name, link=Link(name, page) if page else None),
         Cell(_shape(one.grid)),
         Cell(_shape(one.block)),
         number(f"{one.launches:,}", one.launches),
