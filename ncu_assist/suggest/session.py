@@ -330,11 +330,20 @@ class SuggestSession:
             if self.prover is not None:
                 self.prover.close()
 
+    def _tell_cost(self, task: DraftTask) -> None:
+        """Say before several drafts are asked for what that costs; replies come on top."""
+        count = self.request.rounds * self.request.candidates
+        if count > 1 and self.author.can_be_answered:
+            sent = f"{count} times about {task.prompt.tokens:,} tokens are sent, and more for repairs"
+            proof = "; each that builds is checked, timed and profiled" if self.prover is not None else ""
+            self.reporter.note(f"{count} drafts: {sent}{proof}")
+
     def _rounds(self) -> Suggested:
         request, ended = self.request, ""
         if self.prover is not None and not self.author.can_be_answered:
             self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
         first = task = self.first or draft_task(self.project, request, self.form)
+        self._tell_cost(task)
         for number in range(1, request.rounds + 1):
             ended, best = self._round(task, number)
             if ended or best is None:

@@ -163,6 +163,10 @@ def test_of_several_candidates_the_fastest_is_kept(project: Project) -> None:
     assert isinstance(made.prover, RuleResults)
     assert made.prover.kept == [found.drafts[1].draft.id]
     assert found.exit_code == 0
+    assert isinstance(made.reporter, Notes)
+    said = [line for line in made.reporter.notes if line.startswith("3 drafts: 3 times about ")]
+    assert len(said) == 1, "what it costs is said before it starts"
+    assert said[0].endswith("each that builds is checked, timed and profiled")
 
 
 def test_candidates_are_built_while_others_are_asked_for_and_proved_in_turn(project: Project) -> None:
