@@ -110,7 +110,7 @@ class TestRecorded:
             (["lightning_decode", "--kernel", "x"], "drop --kernel"),
             (["lightning_decode", "--filter", "x"], "drop --filter"),
             (["lightning_decode", "--nvcc-flags", "-g"], "drop --nvcc-flags"),
-            (["--repeats", "3", "--", "ls"], "drop --repeats"),
+            (["--rounds", "3", "--", "ls"], "drop --rounds"),
             (["--nvcc-flags", "-g", "--", "ls"], "drop --nvcc-flags"),
             (["--", "lightning_decod"], "there is no program 'lightning_decod' on PATH"),
             ([], "ncu-assist list"),
