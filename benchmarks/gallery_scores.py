@@ -1,9 +1,10 @@
 """Hold the diagnoses against the fault gallery: which finding stands first, beside the one that must.
 
-    python benchmarks/gallery_scores.py [--half HALF | --part chip|blind2] [--case NAME] [--nvidia] [--reports FOLDER]
+    python benchmarks/gallery_scores.py [--half HALF | --part PART] [--case NAME] [--nvidia] [--reports FOLDER]
 
 Reads tests/gallery/reports, of an H200, or the reports of another GPU. ``--part chip`` is of the kernels bound on the
-chip, which are counted apart: chip-tuned and chip-held-out; ``blind2`` of more such by somebody who had seen no rule.
+chip, which are counted apart: chip-tuned and chip-held-out; ``blind2`` and ``blind3`` of more by those who had seen
+no rule.
 ``--case`` prints everything of one case. The held-out half is for counting only.
 ``--nvidia`` puts what Nsight Compute's own rules say of the same reports beside it: nvidia_rules.py says how they are
 ranked and read as ids.
@@ -28,6 +29,7 @@ GALLERY = Path(__file__).resolve().parents[1] / "tests" / "gallery"
 REPORTS = GALLERY / "reports"
 CHIP_REPORTS = GALLERY / "reports_chip"
 BLIND2_REPORTS = GALLERY / "reports_blind2"
+BLIND3_REPORTS = GALLERY / "reports_blind3"
 sys.path.insert(0, str(GALLERY))
 
 from nvidia_rules import Theirs, advice_of, says_high  # noqa: E402
@@ -104,9 +106,12 @@ def reports(folder: Path = REPORTS) -> tuple[Report, ...]:
 
 
 def combined_of(case: Case, folder: Path = REPORTS) -> tuple[Combined, Report] | None:
-    """Return the launches of a case together; None for one that was only timed, or not recorded in this folder."""
+    """Return the launches of a case together; None for one that was only timed, or not recorded in this folder.
+
+    A launch belongs to the cases whose ranges it is in; one in none, of a program without ranges, to that of its name.
+    """
     for report in reports(folder):
-        own = [one for one in report.records if case.name in one.ranges]
+        own = [one for one in report.records if case.name in (one.ranges or (one.kernel,))]
         if own:
             tables = by_launch(report.metrics)
             return combine_launches(None, own, [tables[one.index] for one in own]), report
@@ -119,7 +124,7 @@ def _ceilings(report: Report) -> Ceilings | None:
 
 def folder_of(part: Part | None) -> Path:
     """Return where the reports of a part lie."""
-    return {"chip": CHIP_REPORTS, "blind2": BLIND2_REPORTS}.get(part or "", REPORTS)
+    return {"chip": CHIP_REPORTS, "blind2": BLIND2_REPORTS, "blind3": BLIND3_REPORTS}.get(part or "", REPORTS)
 
 
 def judged(half: str | None = None, folder: Path = REPORTS, parts: Sequence[Part] = PARTS) -> Iterator[Judged]:
@@ -134,7 +139,7 @@ def judged(half: str | None = None, folder: Path = REPORTS, parts: Sequence[Part
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=HALVES)
-    parser.add_argument("--part", choices=("main", "blind", "blind2", "chip"))
+    parser.add_argument("--part", choices=("main", "blind", "blind2", "blind3", "chip"))
     parser.add_argument("--case")
     parser.add_argument("--nvidia", action="store_true")
     parser.add_argument("--reports", type=Path)
@@ -172,7 +177,7 @@ def say_theirs(one: Theirs) -> None:
 
 
 def say_scores(found: Sequence[Judged]) -> None:
-    for half in (*HALVES, *CHIP_HALVES, "blind2"):
+    for half in (*HALVES, *CHIP_HALVES, "blind2", "blind3"):
         own = [one for one in found if one.case.half == half]
         if own:
             say(f"\n{half:34}{'of':>5}{'ours':>7}{'NVIDIA':>8}")
