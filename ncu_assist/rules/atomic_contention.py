@@ -13,17 +13,18 @@ places in a list for a whole warp at once.
 
 Thresholds: a wait counts beyond 1.5 µs a request, which is what warps of coalesced kernels at DRAM's ceiling wait on an
 H200 (0.7 to 1.5 µs; up to 0.5 µs below it). Where that is most of it, atomics that are added up first do not wait at
-all, and what is left is the normal wait of loads. It counts only as much as all atomics would take on one address, at
-2.5 cycles of L2 each (four counters of the fault gallery on an H200; on a GPU that was not measured both are
-*assumed*). In shared memory the time is that of the wavefronts which atomics repeat in the data pipe, or, for a loop of
-compare-and-swap, the share of warps' waits for shared memory that atomics and the loads before them stand for: such a
-loop has a load for each atomic (between half and twice as many count). DRAM at its rate for so many bytes is the limit
-then.
+all, and what is left is the wait of loads that is normal for so busy a DRAM: 0.5 µs where it rests. It counts only as
+much as all atomics would take on one address, at 2.5 cycles of L2 each (four counters of the fault gallery on an H200;
+on a GPU that was not measured both are *assumed*). In shared memory the time is that of the wavefronts which atomics
+repeat in the data pipe, or, for a loop of compare-and-swap, the share of warps' waits for shared memory that atomics
+and the loads before them stand for: such a loop has a load for each atomic (between half and twice as many count). DRAM
+at its rate for so many bytes is the limit then.
 """
 
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.dram import fill
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE, L1_PARTS, L2_PARTS, LSU
 from ncu_assist.rules.model.savings import NOTICEABLE, filled
@@ -40,7 +41,7 @@ USES: tuple[str, ...] = (
     "shared_load_instructions", "sm_active_share", "sm_count", "sm_cycles_elapsed", "warps_selected",
 )  # fmt: skip
 ADVICE = "add up first in registers, over a warp and over the block, then do one atomic"
-NORMAL_WAIT_NS = 1500.0
+NORMAL_WAIT_NS, QUIET_WAIT_NS = 1500.0, 500.0
 MOST = 0.5  # of a wait is beyond what is normal
 CYCLES_EACH = 2.5  # of L2, for atomics on one address
 GLOBAL_WAITS = ("long_scoreboard", "lg_throttle", "drain", "membar")
@@ -60,7 +61,8 @@ def _global(facts: Facts) -> Finding:
     each = _warp_ns(facts) * waiting / requests if requests else 0.0
     beyond = max(0.0, 1.0 - NORMAL_WAIT_NS / each) if each and atomics else 0.0
     if beyond >= MOST:
-        beyond += (1.0 - beyond) * atomics / requests
+        normal = QUIET_WAIT_NS + (NORMAL_WAIT_NS - QUIET_WAIT_NS) * min(1.0, fill(facts))
+        beyond = 1.0 - min(1.0, normal / each) * (1.0 - atomics / requests)
     return Finding(
         rule=ID,
         message=f"serialises on atomics in global memory: warps wait {each / 1000:.1f} µs for a request",

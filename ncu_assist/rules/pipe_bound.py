@@ -32,21 +32,22 @@ wave that leaves most of them idle makes no full pipe less full.
 
 Without counts of instructions nobody can tell products from integers, or shuffles from loads: nothing is said of those.
 
-What the fix is worth: of products and sums the smaller half; of doubles what the ratio of the two rates leaves, where
-they are a choice (data that are doubles, which nobody converts, leave none); of special functions half (a polynomial of
-eight steps on the FMA pipe takes as long as one function, so sharing them halves the time), of counts of bits half, as
-far as the ALU has room for the adders that take their place (seven adders of two operations make four words of eight),
-of conversions for integer division all, and of those between floats and doubles; between ALU and FMA pipe half of what
-one has more than the other; of shuffles all but what the issue of the rest takes. Integer products, branches and
-constants at an index are needed once by all elements of a thread that takes as many as its widest access brings: three
-quarters go where a lane accesses 4 bytes now, half where it accesses 16, as long as the issue slots have room for the
-rest.
+What the fix is worth: of products and sums the smaller half, where few were fused; of doubles what the ratio of the two
+rates leaves, where they are a choice (data that are doubles, which nobody converts, leave none); of special functions
+half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them halves the time), of
+counts of bits half, as far as the ALU has room for the adders that take their place (seven adders of two operations
+make four words of eight), of conversions for integer division all, and of those between floats and doubles; between ALU
+and FMA pipe half of what one has more than the other; of shuffles all but what the issue of the rest takes. Integer
+products, branches and constants at an index are needed once by all elements of a thread that takes as many as its
+widest access brings: three quarters go where a lane accesses 4 bytes now, half where it accesses 16, as long as the
+issue slots have room for the rest.
 
 Of all instructions that go which are neither operations on floats, products of integers nor accesses: addresses, loops,
-moves. A division, a root or a power to the last bit is a routine: a special function, five products and sums of floats
-(eight of doubles) that correct it, and a branch around the way that rare operands take; by these branches they are
-counted, and of each the function and one product stay. With an instruction goes its turn and the wait for its result.
-Where work is on integers alone, nobody can tell it from addresses: half.
+moves; less than a quarter is not said, as the best loops have it. A division, a root or a power to the last bit is a
+routine: a special function, five products and sums of floats (eight of doubles) that correct it, and a branch around
+the way that rare operands take; by these branches they are counted, and of each the function and one product stay. With
+an instruction goes its turn and the wait for its result. Where work is on integers alone, nobody can tell it from
+addresses: half.
 
 All by the part of lanes that work (idle ones are `warp-divergence`), and no more than leaves pipes and memory the work
 they have.
@@ -102,6 +103,7 @@ WORK_OF = {
     "uniform": "what is the same for all threads of a warp",
 }
 PRODUCTS = 0.5  # of all instructions are multiply-adds
+OVERHEAD_LEAST = 0.25  # of all instructions: less is what a tiled product has as well (`at-compute-roofline`)
 OWN_PRODUCTS = 0.25  # of all instructions are products of integers: fewer go with the addresses of others
 FUNCTIONS_SAVED = 0.5
 WIDEST, FLOAT_BYTES = 16.0, 4.0  # bytes of an access of a lane
@@ -148,8 +150,13 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _unfused(facts: Facts) -> Finding | None:
-    """Products and sums of their own, where both could be one instruction."""
+    """Products and sums of their own, where both could be one instruction.
+
+    A compiler that may fuse them does: where it has, those that are left are no pairs.
+    """
     add, mul, fma = (operations(facts, f"fp32_{op}_per_cycle") for op in ("add", "mul", "fma"))
+    if fma >= min(add, mul):
+        return None
     part = min(add, mul) / (add + mul + fma) if add + mul + fma else 0.0
     share = busy(facts, FMA)
     if max(share, busy(facts, ISSUE)) < BINDS or part < UNFUSED_LEAST:
@@ -300,12 +307,14 @@ def _mixed(facts: Facts) -> Finding | None:
         return None
     if while_active(facts, pipe) >= SLOW_BINDS and not _is_shared_by_pipes(facts, pipe):
         return None
-    active = facts.value("sm_active_share") / 100.0 or 1.0
+    spared, active = _spared(facts), facts.value("sm_active_share") / 100.0 or 1.0
+    if spared < OVERHEAD_LEAST:
+        return None
     return Finding(
         rule=ID,
         message=f"instructions fill {100 * share / active:.0f} % of the issue slots while SMs are active, and no "
         f"pipe is full: the {pipe} is busiest, {100 * busy(facts, pipe) / active:.0f} %",
-        saved_ns=facts.duration_ns * instruction_time(facts) * _spared(facts) * _lanes_at_work(facts),
+        saved_ns=facts.duration_ns * instruction_time(facts) * spared * _lanes_at_work(facts),
         evidence=("issue_slots_busy", "instructions", *(one for one in MIXED_PIPES if facts.get(one))),
         relieves=(ISSUE, *INTEGERS, FP64) if _are_routines(facts) else (ISSUE, *INTEGERS),
         waste="instructions",

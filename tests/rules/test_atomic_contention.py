@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from made_facts import gallery, told
+from made_facts import gallery, made, told
 
 from ncu_assist.rules import atomic_contention
 
@@ -32,6 +32,20 @@ def test_few_atomics_cannot_cost_more_than_one_by_one() -> None:
     assert found is not None
     assert found.saved_ns < 40_000
     assert atomic_contention.find(gallery("atomic_global_tickets", l2_sectors_atomic=1_000.0)) is None
+
+
+def test_beside_a_dram_that_rests_the_normal_wait_is_short() -> None:
+    """What atomics leave is the wait of loads: 0.5 µs where DRAM rests, three times as long at its ceiling."""
+    counters = {
+        "global_reduction_requests": 5e4, "global_load_requests": 5e4, "shared_atomics": 0.0, "achieved_warps": 50.0,
+        "l2_sectors_reduction": 1e7, "sm_count": 132.0, "l2_clock": 1.5e9, "global_atomic_requests": 0.0,
+        "sm_cycles_active": 1000.0, "sm_cycles_elapsed": 1000.0, "warps_long_scoreboard": 100.0,
+    }  # fmt: skip
+    each = 50.0 * 132 * 100_000 / 1e5  # ns a request: 6.6 µs
+    for dram, normal in (0.0, 500.0), (100.0, 1500.0):
+        found = atomic_contention.find(made(**counters, dram_throughput=dram))
+        assert found is not None
+        assert found.saved_ns == pytest.approx((1 - 0.5 * normal / each) * 100_000)
 
 
 def test_a_loop_of_compare_and_swap_counts_its_loads() -> None:

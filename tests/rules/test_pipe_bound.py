@@ -307,3 +307,17 @@ def test_barriers_in_the_adu_pipe_are_left_to_their_own_rule() -> None:
     table = {**facts.combined.tables[0], STALL.format("barrier"): 9.0, STALL.format("selected"): 1.0}
     waiting = replace(facts, combined=combine_launches("small", facts.combined.launches, [table]))
     assert pipe_bound.find(waiting) is None
+
+
+def test_what_a_compiler_fused_leaves_no_pairs() -> None:
+    """Sums and products beside as many fused ones: the compiler may fuse, and these have no partner."""
+    apart = {"pipe_fma": 90.0, "fp32_add_per_cycle": 5000.0, "fp32_mul_per_cycle": 5000.0}
+    assert pipe_bound.find(busy(**apart, fp32_fma_per_cycle=100.0)) is not None
+    assert pipe_bound.find(busy(**apart, fp32_fma_per_cycle=5000.0)) is None
+
+
+@pytest.mark.parametrize(("needed", "named"), [(0.8, False), (0.7, True)])
+def test_the_overhead_of_a_good_loop_is_not_named(needed: float, named: bool) -> None:
+    every, cycles = 9.5e7, 200_000
+    floats = {"fp32_add_per_cycle": 32 * needed * every / cycles}
+    assert (pipe_bound.find(busy(issue_slots_busy=90.0, instructions=every, **floats)) is not None) is named

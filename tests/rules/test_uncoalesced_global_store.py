@@ -6,7 +6,7 @@ import pytest
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import uncoalesced_global_store as rule
-from ncu_assist.rules.model.traffic import wasted_by_stores
+from ncu_assist.rules.model.traffic import Wasted, left_without, wasted_by_stores
 
 
 def test_a_member_of_every_struct_costs_most_of_the_time() -> None:
@@ -20,6 +20,14 @@ def test_sectors_written_in_part_are_read_as_well() -> None:
     facts = gallery("store_struct_member")
     unread = gallery("store_struct_member", dram_bytes_read=32.0 * 1048576)  # what the loads need
     assert wasted_by_stores(facts).dram > 2 * wasted_by_stores(unread).dram > 0
+
+
+def test_what_is_sent_to_l2_is_mostly_stores() -> None:
+    """A load sends a request for up to four sectors, a store its bytes: so much more of the way in is theirs."""
+    facts = gallery("store_struct_member", l2_sectors_read=4e6, l2_sectors_write=4e6, l2_sectors_sm=8e6)
+    left = left_without(Wasted(3e6, 3e6, 0.0, stored=3e6), facts)
+    assert left["L2 lookups"] == pytest.approx(1 - 3 / 8)
+    assert left["L2 input"] == left["L1 output"] == pytest.approx(1 - 3 / 5)
 
 
 @pytest.mark.parametrize("name", ["store_strided_rarely", "load_struct_member", "healthy_softmax", "traffic_chain"])

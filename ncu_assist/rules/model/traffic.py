@@ -25,6 +25,7 @@ COALESCED = 0.75  # of the bytes in touched sectors are used: a copy shifted by 
 class Wasted:
     """Sectors beyond those that the bytes need: looked up in L1, asked of L2, moved at DRAM.
 
+    ``stored``: of those asked of L2, those that are sent there with their bytes; of the others a request is sent.
     ``link``: the part of the time of the link to the host that goes on them and on asking for less than lines, 0 to 1.
     """
 
@@ -32,6 +33,7 @@ class Wasted:
     l2: float
     dram: float
     link: float = 0.0
+    stored: float = 0.0
 
 
 def wasted_by_loads(facts: Facts) -> Wasted:
@@ -73,7 +75,8 @@ def wasted_by_stores(facts: Facts) -> Wasted:
     sectors, ideal = facts.value("global_store_sectors"), _ideal(facts, "store")
     asked = max(0.0, sectors - ideal)
     read, written = (facts.value(f"dram_bytes_{what}") / SECTOR_BYTES for what in ("read", "write"))
-    return Wasted(asked, asked, _within(read - _missed(facts), asked) + _within(written - ideal, asked))
+    dram = _within(read - _missed(facts), asked) + _within(written - ideal, asked)
+    return Wasted(asked, asked, dram, stored=asked)
 
 
 def wasted_dram_bytes(facts: Facts) -> float:
@@ -93,6 +96,9 @@ def left_without(wasted: Wasted, facts: Facts) -> dict[str, float]:
     """Return for the units that the waste went through the part of their work that is left without it."""
     at_l2 = _share(wasted.l2, facts.value("l2_sectors_sm"))
     shares = dict.fromkeys((*L2_PARTS, "L1 output"), at_l2)
+    sent = facts.value("l2_sectors_write") + facts.value("l2_sectors_read") / LINE_SECTORS
+    for name in ("L2 input", "L1 output") if wasted.stored else ():
+        shares[name] = max(at_l2, _share(wasted.stored, sent))
     shares[L1_DATA] = _share(wasted.l1, l1_sectors(facts)) * global_share_of_l1(facts)
     shares["L1 fill"] = _share(wasted.l2, facts.value("l2_sectors_read"))
     shares["DRAM"] = _share(SECTOR_BYTES * wasted.dram, moved_bytes(facts))
