@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log
+from pathlib import Path
 from typing import Any
 
 import pytest
 from made_facts import gallery, made
 
+from ncu_assist.ceilings import ceilings_of
 from ncu_assist.ceilings.floor import Floor
+from ncu_assist.frame import combine_tables
 from ncu_assist.rules import RULES, Facts, Finding, diagnose
 from ncu_assist.rules.model.diagnosis import joint_gains
+from ncu_assist.rules.model.of_run import RuleResults, results_of
 from ncu_assist.rules.model.savings import START_NS, joint_ns, loads
+from ncu_assist.store import Store
+
+ROOT = Path(__file__).parents[2]
 
 US = 1_000_000.0  # ns: long, so that the start of a kernel is next to nothing
 
@@ -91,3 +99,39 @@ def test_both_never_win_less_than_one_nor_more_than_the_floor_allows() -> None:
     floor = Floor("dram", 400_000, "byte", 1e9, "", False)  # 400 µs
     bound = replace(facts, floor=floor, median_ns=US)
     assert [one.together for one in joint_gains(diagnose(bound, RULES), bound, RULES)] == [pytest.approx(2.5)]
+
+
+# lightning_decode, recorded: v5 takes the conflicts of v4 away, v6 the stores as well, v7 the loads of single columns.
+STEPS = [
+    ("v4_shared_memory", "b256_d96", "shared-bank-conflict", "v5_shared_padded", "v6_coalesced_store"),
+    ("v5_shared_padded", "b64_d96", "uncoalesced-global-load", None, "v7_registers_128bit"),
+    ("v5_shared_padded", "b4_d128", "uncoalesced-global-load", None, "v7_registers_128bit"),
+]
+
+
+@pytest.mark.parametrize(("version", "workload", "other", "one_fixed", "both_fixed"), STEPS)
+def test_recorded_steps_won_together_what_was_estimated(
+    version: str, workload: str, other: str, one_fixed: str | None, both_fixed: str
+) -> None:
+    """Stores are the first finding; what hides behind them won nothing alone, and with them what was estimated."""
+    times, results = recorded(workload)
+    pair = next(one for one in results[version].joint_gains if other in one.rules)
+    assert pair.rules[0] == "uncoalesced-global-store"
+    assert pair.carries_further
+    assert abs(log(pair.together / (times[version] / times[both_fixed]))) < 0.3
+    if one_fixed:
+        assert pair.alone[1] == pytest.approx(times[version] / times[one_fixed], rel=0.02)
+
+
+def recorded(workload: str) -> tuple[dict[str, float], dict[str, RuleResults]]:
+    """Return medians and findings of the recorded versions of lightning_decode on a workload."""
+    times, found = {}, {}
+    for stored in Store(ROOT / "reports").runs("lightning_decode"):
+        run, timing = stored.run, stored.run.timing(workload)
+        if run.source == "recorded" and timing and run.device:
+            combined = combine_tables(run, stored.by_launch(), workload)
+            results = results_of(run, combined, ceilings_of(run.device, ROOT / "reports"))
+            times[run.version] = timing.median_ns
+            if results:
+                found[run.version] = results
+    return times, found
