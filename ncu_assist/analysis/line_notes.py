@@ -31,7 +31,7 @@ class LineNote:
 
     ``share`` is the line's part of all warp samples, ``stalls`` what most of these waited for, with their parts of it.
     ``sectors`` over ``sectors_ideal`` is how often too much its accesses to global memory move, wavefronts the same of
-    shared memory; ``lanes`` are the lanes of 32 that worked.
+    shared memory; ``lanes`` are the lanes of 32 that worked; ``instructions`` is its part of all that warps executed.
     """
 
     line: int
@@ -42,6 +42,7 @@ class LineNote:
     wavefronts_excessive: float
     wavefronts_ratio: float | None
     lanes: float | None
+    instructions: float = 0.0
 
 
 def line_notes(code: Code, file: str) -> tuple[LineNote, ...]:
@@ -81,6 +82,7 @@ def _line_note(line: int, row: pd.Series[Any], totals: pd.Series[Any], stalls: l
         wavefronts_excessive=float(row["wavefronts_excessive"]),
         wavefronts_ratio=_ratio(row["wavefronts"], row["wavefronts_ideal"]),
         lanes=_ratio(row["thread_instructions"], row["instructions"]),
+        instructions=_ratio(row["instructions"], totals["instructions"]) or 0.0,
     )
 
 

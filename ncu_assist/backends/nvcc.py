@@ -81,9 +81,13 @@ def find_arch(nvcc: Nvcc) -> str:
             raise UsageProblem(f"{ARCH_VARIABLE} is '{wanted}'", f"{ARCH_VARIABLE}=sm_90")
         return wanted
     capability = _nvml_capability() or _smi_capability()
-    arch = f"sm_{capability}" if capability else DEFAULT_ARCH
+    return whole_chip(f"sm_{capability}" if capability else DEFAULT_ARCH, nvcc.version)
+
+
+def whole_chip(arch: str, nvcc_version: str) -> str:
+    """Return the architecture with all instructions of a chip where this nvcc knows it: sm_90a for sm_90."""
     whole, since = ALL_OF_CHIP.get(arch, (arch, 0))
-    return whole if int(nvcc.version.split(".")[0]) >= since else arch
+    return whole if int(nvcc_version.split(".")[0]) >= since else arch
 
 
 def _candidates() -> Iterator[Path]:

@@ -1,8 +1,9 @@
 """L1 is at its limit, because the same data is asked from it again and again.
 
-What the hardware does: an SM's L1 hands out 128 bytes a cycle, one wavefront. A sum of products takes a quarter of
-that time in each of the four schedulers, so a kernel that loads an operand for every sum of products waits for L1
-long before the arithmetic is busy, even when each load hits.
+What the hardware does: an SM's L1 hands out 128 bytes a cycle, one wavefront. A load of 16 bytes a lane takes four of
+them, and two where all lanes want the same 16 bytes; of 4 bytes it takes one either way (counted in the fault gallery).
+A sum of products takes a quarter of that time in each of the four schedulers, so a kernel that loads an operand for
+every sum of products waits for L1 long before the arithmetic is busy, even when each load hits.
 
 Why it costs time: loads that hit are cheap, not free. Where L1's pipe is the busiest unit, the time follows the
 number of loads.
@@ -30,7 +31,7 @@ from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE, float_needs, heavy_instructions, lsu_instructions, operations
-from ncu_assist.rules.model.resources import L1_DATA, SHARED
+from ncu_assist.rules.model.resources import L1_DATA, RESOURCES, SHARED
 from ncu_assist.rules.model.savings import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
 
@@ -87,7 +88,7 @@ def _full(facts: Facts) -> Finding | None:
         rule=ID,
         message=f"{busiest.name} is {100 * busiest.share:.0f} % busy, {WITH[path]}",
         saved_ns=saved,
-        evidence=(*EVIDENCE, "shared_wavefronts_all"),
+        evidence=_with(RESOURCES[busiest.name].busy, (*EVIDENCE, "shared_wavefronts_all")),
         relieves=(*UNITS, ISSUE),
         left=left,
         stalls=("mio_throttle", "short_scoreboard", "lg_throttle"),
@@ -97,6 +98,11 @@ def _full(facts: Facts) -> Finding | None:
         advice=FROM_SHARED if path == SHARED else ANY,
         reach=_a_product(facts) if path == SHARED else "",
     )
+
+
+def _with(first: str, evidence: tuple[str, ...]) -> tuple[str, ...]:
+    """Return evidence that begins with the counter of the unit that the message names."""
+    return tuple(dict.fromkeys((first, *evidence)))
 
 
 def spared(facts: Facts, part: float) -> dict[str, float]:
@@ -144,7 +150,8 @@ def _least(facts: Facts) -> float:
 
 def _loads(facts: Facts) -> Finding | None:
     share, loads, hits = bound_at(UNITS, facts), _share_of_loads(facts), facts.value("l1_hit_rate_load") / 100.0
-    if share is None or min(loads, hits) < MOST or not is_coalesced(facts):
+    busiest = facts.busiest()
+    if share is None or busiest is None or min(loads, hits) < MOST or not is_coalesced(facts):
         return None
     left = spared(facts, max(1.0 - loads * hits, _least(facts)))
     saved = worth_saying(saved_ns(facts, left), facts)
@@ -152,9 +159,10 @@ def _loads(facts: Facts) -> Finding | None:
         return None
     return Finding(
         rule=ID,
-        message=f"L1 is {100 * share:.0f} % busy, mostly with loads of what it has already: {100 * hits:.0f} % hit",
+        message=f"{busiest[0].name} is {100 * share:.0f} % busy, mostly with loads of what L1 has already: "
+        f"{100 * hits:.0f} % hit",
         saved_ns=saved,
-        evidence=EVIDENCE,
+        evidence=_with(busiest[0].busy, EVIDENCE),
         relieves=(*UNITS, ISSUE),
         left=left,
         stalls=("lg_throttle", "long_scoreboard", "mio_throttle"),

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.line_notes import line_notes
 from ncu_assist.analysis.run_view import CloseLook, workload_row
+from ncu_assist.backends.nvcc import whole_chip
 from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
 from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.ceilings.chips import LANES
@@ -110,7 +111,15 @@ def _build(run: Run, suffix: str) -> str:
     tools = run.toolchain
     known = [("Python", tools.python), ("torch", tools.torch), ("Triton", tools.triton)]
     known = [("nvcc", tools.nvcc)] if suffix == ".cu" else known
-    return ", ".join(f"{name} {one_line(version, 40)}" for name, version in known if version)
+    said = ", ".join(f"{name} {one_line(version, 40)}" for name, version in known if version)
+    return f"{said} for {_arch(run)}" if said and suffix == ".cu" and _arch(run) else said
+
+
+def _arch(run: Run) -> str:
+    """Return what a version is compiled for, with all instructions of the chip; empty where that is not known."""
+    chip = run.device.compute_capability.replace(".", "") if run.device else ""
+    version = run.toolchain.nvcc or ""
+    return whole_chip(f"sm_{chip}", version) if chip and version[:1].isdigit() else ""
 
 
 def _language(suffix: str, source: str) -> Language:

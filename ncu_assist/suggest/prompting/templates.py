@@ -193,7 +193,8 @@ def note_words(note: LineNote, line: str) -> str:
 
 
 def _samples(note: LineNote, line: str) -> str:
-    share = f"{percent(note.share)} of samples" if note.share >= LEAST_SHARE else ""
+    executed = f", {percent(note.instructions)} of instructions" if note.instructions >= LEAST_SHARE else ""
+    share = f"{percent(note.share)} of samples{executed}" if note.share >= LEAST_SHARE else ""
     waits = ", ".join(f"{reason} {percent(part)}{_at(reason, line)}" for reason, part in note.stalls)
     return f"{share} ({waits})" if share and waits else share
 
