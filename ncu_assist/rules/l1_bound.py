@@ -50,7 +50,7 @@ USES: tuple[str, ...] = (
 )
 EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "sectors_per_request_load")
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
-ADVICE = "keep in registers what is used again: several results a thread, so that one load serves all of them"
+ADVICE = "keep in registers what is used again, so that one load serves several results"
 MOST = 0.5
 WITH = {
     SHARED: "with passes through shared memory that no conflicts explain: each operand is used too seldom",

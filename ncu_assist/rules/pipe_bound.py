@@ -104,6 +104,7 @@ WORK_OF = {
 }
 PRODUCTS = 0.5  # of all instructions are multiply-adds
 OVERHEAD_LEAST = 0.25  # of all instructions: less is what a tiled product has as well (`at-compute-roofline`)
+ARE_THE_WORK = 0.75  # of all instructions: a loop of nothing else, as hashes and random numbers are
 OWN_PRODUCTS = 0.25  # of all instructions are products of integers: fewer go with the addresses of others
 FUNCTIONS_SAVED = 0.5
 WIDEST, FLOAT_BYTES = 16.0, 4.0  # bytes of an access of a lane
@@ -184,7 +185,8 @@ def _integers(facts: Facts) -> Finding | None:
 def _heavy(facts: Facts) -> Finding | None:
     """Products of integers, which one half of the FMA pipe does; divisions consist of them."""
     share, every = busy(facts, FMA_HEAVY), facts.get("instructions")
-    if not every or not is_bound_by(facts, FMA_HEAVY) or heavy_instructions(facts) < OWN_PRODUCTS * every:
+    part = heavy_instructions(facts) / every if every else 0.0
+    if not OWN_PRODUCTS <= part < ARE_THE_WORK or not is_bound_by(facts, FMA_HEAVY):
         return None
     words = "products of integers, divisions among them, which no other pipe does"
     saved, keys = share * _shared(facts) * _lanes_at_work(facts), ("pipe_fma", "pipe_alu")
@@ -236,8 +238,10 @@ def _xu(facts: Facts) -> Finding | None:
     floats = sum(facts.get(f"fp32_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
     doubles = sum(facts.get(f"fp64_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
     if doubles >= functions / 3:  # an operation of doubles between floats: two operands there, the result back
-        words = "conversions between floats and doubles"
-        return _finding(facts, "xu", share, words, ("pipe_fp64",), (FP64, ISSUE), ADVICE["fp64"])
+        words, every = "conversions between floats and doubles", facts.get("instructions")
+        kept = 1.0 - min(1.0, xu_instructions(facts) / every) if every else 0.0  # operations stay, on floats
+        saved = min(share, 1.0 - kept * min(1.0, loads(facts)[ISSUE]))
+        return _finding(facts, "xu", saved, words, ("pipe_fp64",), (FP64, ISSUE), ADVICE["fp64"])
     # a division in integers: to float, the reciprocal, and back, then products of integers
     if floats >= functions / 3:
         return _finding(facts, "xu", share * FUNCTIONS_SAVED, SPECIAL, ("fp32_mul_per_cycle",))

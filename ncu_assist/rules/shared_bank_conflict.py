@@ -21,7 +21,7 @@ from __future__ import annotations
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import L1_DATA
-from ncu_assist.rules.model.savings import assumes_start, busiest_unit, saved_ns, worth_saying
+from ncu_assist.rules.model.savings import assumes_start, busiest_unit, loads, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import l1_wavefronts
 
 ID = "shared-bank-conflict"
@@ -61,14 +61,15 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _waited_ns(facts: Facts, gone: float) -> float:
-    """Return the most that shorter queues can win: where no unit is busy, what warps wait for shared memory.
+    """Return the most that shorter queues can win: the passes that go.
 
-    All of the time where one is, or where waits were not counted.
+    As many accesses stay as there were, with the time that the pipe rests between them. Where no unit is busy, no more
+    than warps wait for shared memory.
     """
-    busiest = busiest_unit(facts)
+    busiest, passes = busiest_unit(facts), gone * min(1.0, loads(facts)[L1_DATA])
     if busiest is None or busiest.is_busy or not facts.combined.stalls:
-        return facts.duration_ns
-    return facts.duration_ns * gone * sum(facts.stall(reason) for reason in WAITS) / 100.0
+        return facts.duration_ns * passes
+    return facts.duration_ns * min(passes, gone * sum(facts.stall(reason) for reason in WAITS) / 100.0)
 
 
 def _excessive(facts: Facts) -> float:

@@ -27,7 +27,8 @@ ID = "warp-divergence"
 NEEDS: tuple[str, ...] = ("duration",)
 USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_busy", "warps_selected")
 # All but the tensor cores: their instructions are a warp's, or of four, and no lane can be missing.
-RELIEVES = tuple(dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR))
+# And the way into L1: an instruction makes a request at any number of lanes.
+RELIEVES = (*dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR), "L1 input")
 
 
 def find(facts: Facts) -> Finding | None:

@@ -321,3 +321,22 @@ def test_the_overhead_of_a_good_loop_is_not_named(needed: float, named: bool) ->
     every, cycles = 9.5e7, 200_000
     floats = {"fp32_add_per_cycle": 32 * needed * every / cycles}
     assert (pipe_bound.find(busy(issue_slots_busy=90.0, instructions=every, **floats)) is not None) is named
+
+
+def test_products_of_integers_that_are_all_the_work_are_no_fault() -> None:
+    """A generator of random numbers: nine of ten instructions are products, and the pipe is at its limit."""
+    every = 2 * 2 * (0.92 - 0.5) * 0.5 * 4 * 200_000 * 132 / 2  # of warps: what the heavy half does beyond the other
+    pure = {"issue_slots_busy": 57.0, "pipe_fma": 50.0, "pipe_fma_heavy": 92.0, "pipe_alu": 50.0}
+    assert pipe_bound.find(busy(**pure, instructions=every / 0.9)) is None
+    mixed = pipe_bound.find(busy(**pure, instructions=every / 0.6))
+    assert mixed is not None
+    assert mixed.detail == {"pipe": "fma_heavy"}
+
+
+def test_without_conversions_the_operations_stay() -> None:
+    """Of four instructions one converts: the others are issued as before, and take 60 % of what the slots can do."""
+    counts = {"pipe_xu": 90.0, "pipe_fp64": 40.0, "fp64_mul_per_cycle": 500.0, "fp64_add_per_cycle": 500.0}
+    conversions = 0.9 * 0.5 * 200_000 * 132
+    found = pipe_bound.find(busy(**counts, issue_slots_busy=72.0, instructions=4 * conversions))
+    assert found is not None
+    assert found.saved_ns == pytest.approx((1 - 0.75 * 0.72 / 0.9) * 100_000)

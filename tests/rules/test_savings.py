@@ -9,7 +9,7 @@ from made_ceilings import ceilings
 from shape_facts import made
 
 from ncu_assist.ceilings import shipped
-from ncu_assist.rules.model.savings import START_NS, assumes_start
+from ncu_assist.rules.model.savings import START_NS, assumes_start, saved_ns
 
 
 def test_the_start_is_that_of_the_first_two_sizes_of_the_shipped_curves() -> None:
@@ -30,3 +30,10 @@ def test_a_short_launch_on_a_gpu_that_nobody_measured_assumes_it(duration_ns: fl
     assert assumes_start(facts) is assumed
     assert assumes_start(replace(facts, ceilings=ceilings())) is False
     assert assumes_start(made({}, {}, duration_ns=duration_ns)) is assumed
+
+
+@pytest.mark.parametrize(("load", "gone"), [(0.9, 1.0), (0.8, 1.0), (0.6, 0.75)])
+def test_the_whole_time_goes_with_a_unit_that_takes_the_time(load: float, gone: float) -> None:
+    """From 80 % of what it can reach on: what rests between its work is waiting for it."""
+    facts = made({"l2_data_busy": 90.0 * load}, duration_ns=1e7)
+    assert saved_ns(facts, {"L2 data": 0.5}) == pytest.approx(0.5 * gone * 1e7, rel=1e-3)

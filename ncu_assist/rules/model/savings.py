@@ -204,7 +204,7 @@ NOISE = 0.008  # of the time: what repeats of one launch of 124 µs stray by (do
 def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
     """Return the time that is saved where units (names of `resources`) keep only a part of their work, 0 to 1.
 
-    The least of three: the time that the busiest of them spends on what goes away; what the busiest of the others
+    The least of three: the time that goes with what the busiest of them no longer does; what the busiest of the others
     leaves; what the busiest of them still needs for the rest, at the rate that it can reach. Nothing where another unit
     is busier, and busy enough that waiting does not explain the time: what is done behind it is done while it works.
     """
@@ -213,9 +213,14 @@ def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
     is_behind = len(facts.by_kernel) < 2 and others >= BUSY  # of several kernels the loads are of different times
     if is_behind and others > max((limits.get(name, 0.0) for name in left), default=0.0):
         return 0.0
-    gone = max((min(1.0, limits.get(name, 0.0)) * (1.0 - part) for name, part in left.items()), default=0.0)
+    gone = max((_time_of(name, limits.get(name, 0.0)) * (1.0 - part) for name, part in left.items()), default=0.0)
     rest = max((_rest(limits.get(name, 0.0), part) for name, part in left.items()), default=0.0)
     return max(0.0, min(time * gone, time * (1.0 - others), time * (1.0 - rest) - START_NS))
+
+
+def _time_of(name: str, load: float) -> float:
+    """Return the part of the time that goes with the work of a unit: all of it where the unit takes the time."""
+    return min(1.0, load / (OWNED_DRAM / OF_CEILING if name == "DRAM" else OWNED))
 
 
 def assumes_start(facts: Facts) -> bool:
