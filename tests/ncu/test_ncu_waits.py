@@ -70,3 +70,19 @@ def test_nothing_is_counted_twice_or_lost(tmp_path: Path) -> None:
         both = sass[[f"stall_{reason}", f"stall_{booked}"]]
         assert (both.min(axis=1) == 0.0).all()
     assert stalls == sorted(stalls)
+
+
+def test_barriers_that_hold_are_those_that_block(tmp_path: Path) -> None:
+    """v19 of the attention takes turns by bar.sync (line 8) and bar.arrive (line 11), then it waits for wgmma (58)."""
+    stored = next(one for one in ARCHIVE.runs("flash_attention") if one.run.version == "v19_heads_in_l2")
+    report = archived_report(stored, tmp_path)
+    assert report is not None
+    tables = report.source([0])
+    named = {
+        (file.rsplit("/")[-1], line): (at[0].rsplit("/")[-1], at[1]) for (file, line), at in tables.barriers.items()
+    }
+    assert named["warp_group.cuh", 140] == ("ahead.cuh", 8)
+    assert ("ahead.cuh", 11) not in named.values()
+    assert ("ahead.cuh", 58) not in named
+    lines = tables.lines[tables.lines["file"].astype(str).str.endswith("ahead.cuh") & (tables.lines["line"] == 58)]
+    assert float(lines["stall_wgmma"].sum()) > 0.9 * float(lines["samples"].sum()) > 0.0

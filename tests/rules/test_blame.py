@@ -41,6 +41,9 @@ def test_a_barrier_stands_above_where_the_warp_is_seen() -> None:
     function = Function.of(("BAR.SYNC 0x0", "MOV R1, R2", "BAR.SYNC 0x0", "LDS R9, [R7]"))
     assert function.blamed(3, "barrier") == 2
     assert function.blamed(0, "barrier") == 0
+    arrives = Function.of(("BAR.SYNC 0x1, 0x80", "BAR.ARV R8, 0x100", "MOV R1, R8"))
+    assert arrives.blamed(2, "barrier") == 0  # nobody is held where it only arrives
+    assert arrives.code[1].written == frozenset()
 
 
 def test_what_a_load_from_shared_memory_is_for() -> None:
