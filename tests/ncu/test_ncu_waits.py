@@ -42,7 +42,8 @@ def _sass(version: str, folder: Path) -> pd.DataFrame:
     return code.sass
 
 
-# Waits for products in v13 of the product, whose loading warps wait for room; a cluster's barrier in v16.
+# Waits for products in v13 of the product, whose loading warps wait for room; a cluster's barrier in v16. Two
+# recordings differ by two hundredths.
 @pytest.mark.parametrize(
     ("version", "most", "least"),
     [
@@ -58,7 +59,7 @@ def test_reasons_of_recorded_products(
     sass = _sass(version, tmp_path)
     total = float(sass["samples"].sum())
     shares = {name.removeprefix("stall_"): float(sass[name].sum()) / total for name in sass if name[:6] == "stall_"}
-    assert {name: shares[name] for name in most} == pytest.approx(most, abs=0.01)
+    assert {name: shares[name] for name in most} == pytest.approx(most, abs=0.03)
     assert {name: shares.get(name, 0.0) for name in least} == pytest.approx(least, abs=0.002)
 
 
