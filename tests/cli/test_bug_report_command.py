@@ -49,7 +49,7 @@ def test_the_last_error_is_in_it_without_names(run: Run) -> None:
 def test_errors_of_click_and_bugs_are_remembered(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("list", "--jsn")
     assert "No such option '--jsn'" in run("bug-report", "--json").json["last_error"]["message"]
-    monkeypatch.setattr("ncu_assist.pipeline.reading.listing", lambda *_: 1 // 0)
+    monkeypatch.setattr("ncu_assist.pipeline.listing.listing", lambda *_: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         run("list")
     last = run("bug-report", "--json").json["last_error"]

@@ -45,6 +45,9 @@ READING = {
     "demo": ["demo", "--help"],
     "skill": ["skill", "--print"],
     "mcp": ["mcp", "--help"],
+    "triage": ["triage", "nöwhere.json"],
+    "completion": ["completion", "bash"],
+    "bug-report": ["bug-report"],
 }
 RuleResults = Callable[..., tuple[int, str, str]]
 
