@@ -220,7 +220,7 @@ def saved_ns(facts: Facts, left: Mapping[str, float]) -> float:
 
 def _time_of(name: str, load: float) -> float:
     """Return the part of the time that goes with the work of a unit: all of it where the unit takes the time."""
-    return min(1.0, load / (OWNED_DRAM / OF_CEILING if name == "DRAM" else OWNED))
+    return 1.0 if takes_the_time(name, load) else load
 
 
 def assumes_start(facts: Facts) -> bool:
