@@ -214,11 +214,28 @@ class Sweep:
 
 
 @dataclass(frozen=True)
+class OtherGpu:
+    """The versions on another GPU model than the one whose times are shown, by one bench there.
+
+    ``cells`` are those of the history's rows on the workload shown, each compared within that bench with the nearest
+    version that it builds on; a version that was not timed in it has no run. ``changed`` are versions that were, by
+    another source than the one shown: they have no run here either. ``newest`` is the newest run of the bench.
+    """
+
+    gpu: str
+    bench_id: str
+    newest: Run
+    cells: tuple[HistoryCell, ...]
+    changed: tuple[str, ...]
+    against_library: tuple[OwnAgainstLibrary, ...]
+
+
+@dataclass(frozen=True)
 class History:
     """The versions of a kernel, oldest first, each against its parent, on all workloads that were measured.
 
     ``shown`` is the workload whose times are shown: the default one, where it was timed. ``only`` has the workloads
-    that are for some versions only, with those.
+    that are for some versions only, with those. ``others`` are GPU models that are not that of the newest run.
     """
 
     kernel: str
@@ -227,6 +244,7 @@ class History:
     rows: tuple[VersionRow, ...]
     sweeps: tuple[Sweep, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    others: tuple[OtherGpu, ...] = ()
 
     @cached_property
     def newest(self) -> Run | None:

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
-from ncu_assist.analysis.history import CounterReader, History, HistoryCell, Sweep, VersionRow
+from ncu_assist.analysis.history import CounterReader, History, HistoryCell, OtherGpu, Sweep, VersionRow
+from ncu_assist.analysis.own_against_library import own_against_library
 from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now
@@ -109,10 +110,11 @@ def _descent(stored: StoredRun, folder: Path) -> Descent:
 
 @dataclass(frozen=True)
 class _VersionRuns:
-    """A version and its runs of one source, those of this machine first, new before old."""
+    """A version and its runs of one source, those of this machine first, new before old; ``changed`` are of others."""
 
     version: str
     runs: tuple[StoredRun, ...]
+    changed: tuple[StoredRun, ...] = ()
     missing: str = ""
     dtypes: tuple[str, ...] = ()
     unserved: tuple[str, ...] = ()
@@ -149,13 +151,13 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
     floors = Floors(store.reports)
     rows = {row.version: _judged(row, shown, floors) for row in _rows(plan, chosen, shown)}
     if plan.kernel is None:
-        return History(name, chosen, shown, tuple(rows.values()))
+        return _with_others(History(name, chosen, shown, tuple(rows.values())), plan, floors)
     only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
     sweeps = tuple(
         Sweep(version, axis, tuple((value, rows[version].cells[chosen.index(at)]) for value, at in points))
         for version, axis, points in sweeps_of(plan.kernel, chosen)
     )
-    return History(name, chosen, shown, tuple(rows.values()), sweeps, only)
+    return _with_others(History(name, chosen, shown, tuple(rows.values()), sweeps, only), plan, floors)
 
 
 def _of_folder(project: Project, store: Store, name: str) -> _Versions:
@@ -169,9 +171,10 @@ def _as_now(store: Store, kernel: Kernel, version: Version) -> _VersionRuns:
     """Return a version with the runs of its source as it is now; without any, why there are none."""
     runs, now = live_first(store.runs(kernel.name, version.name)), source_sha256(version.path)
     matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
+    changed = tuple(stored for stored in runs if stored.run.source_sha256 != now)
     missing = "" if matching else _why_missing(store, kernel.name, version, runs)
     apart = unserved(version, kernel.workloads)
-    return _VersionRuns(version.name, matching, missing, version.dtypes, apart, version.is_peer)
+    return _VersionRuns(version.name, matching, changed, missing, version.dtypes, apart, version.is_peer)
 
 
 def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[StoredRun]) -> str:
@@ -197,7 +200,9 @@ def _of_archive(store: Store, name: str) -> _Versions:
 
 
 def _of_one_source(version: str, runs: Sequence[StoredRun]) -> _VersionRuns:
-    return _VersionRuns(version, tuple(r for r in runs if r.run.source_sha256 == runs[0].run.source_sha256))
+    shown = runs[0].run.source_sha256
+    same, changed = ([r for r in runs if (r.run.source_sha256 == shown) is alike] for alike in (True, False))
+    return _VersionRuns(version, tuple(same), tuple(changed))
 
 
 def _measured(plan: _Versions) -> tuple[str | None, ...]:
@@ -279,14 +284,78 @@ def _judged_cell(one: HistoryCell, shown: str | None, reports: Path) -> HistoryC
     return replace(one, judged=judged_now(one.stored, shown, reports))
 
 
+Timed = dict[str, StoredRun]  # by version
+
+
+def _with_others(found: History, plan: _Versions, floors: Floors) -> History:
+    """Return a history with what was timed on GPU models that its newest run is not of."""
+    shown, above = found.shown, found.newest.gpu if found.newest else None
+    if shown is None or above is None:
+        return found
+    benches: dict[str, dict[str, Timed]] = {}
+    for known in plan.versions:
+        for stored in (*known.runs, *known.changed):
+            timing, gpu = stored.run.timing(shown), stored.run.gpu
+            if timing is not None and gpu not in (None, above):
+                benches.setdefault(str(gpu), {}).setdefault(timing.bench_id, {}).setdefault(known.version, stored)
+    samples = SampleReader()
+    others = (_other_gpu(found, plan, gpu, benches[gpu], floors, samples) for gpu in sorted(benches))
+    return replace(found, others=tuple(others))
+
+
+def _other_gpu(
+    found: History, plan: _Versions, gpu: str, benches: Mapping[str, Timed], floors: Floors, samples: SampleReader
+) -> OtherGpu:
+    """Return the bench of a GPU that timed most versions as their source is now, of several the newest."""
+    as_shown = {bench: _as_shown(plan, timed) for bench, timed in benches.items()}
+
+    def worth(bench: str) -> tuple[int, int, str]:
+        timed = benches[bench]
+        return len(as_shown[bench]), len(timed), max(stored.run.created for stored in timed.values())
+
+    bench = max(benches, key=worth)
+    timed, current = benches[bench], as_shown[bench]
+    runs = [
+        (row.version, row.is_peer, current[row.version].run if row.version in current else None) for row in found.rows
+    ]
+    names = [name for place in found.places if (name := found.workloads[place]) is not None]
+    against = (own_against_library(runs, name) for name in names)
+    return OtherGpu(
+        gpu,
+        bench,
+        max((stored.run for stored in timed.values()), key=lambda run: run.created),
+        tuple(_cell_there(found, row, current, plan.lineage, floors, samples) for row in found.rows),
+        tuple(version for version in timed if version not in current),
+        tuple(one for one in against if one is not None),
+    )
+
+
+def _as_shown(plan: _Versions, timed: Timed) -> Timed:
+    """Return those of a bench whose source is that of the runs shown."""
+    runs = {known.version: known.runs for known in plan.versions}
+    return {version: stored for version, stored in timed.items() if stored in runs[version]}
+
+
+def _cell_there(
+    found: History, row: VersionRow, timed: Timed, lineage: Lineage, floors: Floors, samples: SampleReader
+) -> HistoryCell:
+    """Return a version on the workload shown, against the nearest that it builds on, both of one bench."""
+    shown, served, stored = found.shown, found.cell(row).served, timed.get(row.version)
+    if stored is None:
+        return HistoryCell(shown, served=served)
+    before = next((name for name in lineage.ancestors(row.version) if name in timed), None)
+    verdict = verdict_by_time(timed[before], stored, shown, samples) if before else None
+    return HistoryCell(shown, stored, verdict, before=before, served=served, floor=floors.of(stored, shown))
+
+
 def _predicted(
     before: Sequence[StoredRun], after: Sequence[StoredRun], shown: StoredRun, workload: str | None
 ) -> StoredRun | None:
     """Return the run whose findings stood when a version was first measured: a rule changed since predicts nothing.
 
-    It is of the GPU model that the version before is ``shown`` of.
+    Both are of the GPU model that the version before is ``shown`` of.
     """
-    first = min(stored.run.created for stored in after)
+    first = min((stored.run.created for stored in after if stored.run.gpu == shown.run.gpu), default="")
     earlier = [
         stored
         for stored in before

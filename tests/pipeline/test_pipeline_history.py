@@ -311,3 +311,89 @@ def test_what_predicts_nothing(archive: Archive, changes: dict[str, Any]) -> Non
     archive.save("v0_torch", {"small": 4e5})  # which keeps no findings
     archive.save("v1_fused", {"small": 2e5})
     assert predicted(archive) is None
+
+
+def test_a_run_on_another_gpu_takes_no_prediction_away(archive: Archive) -> None:
+    archive.save("v1_fused", {"small": 3e5}, "there", device=H100)
+    first = said(archive.save("v0_torch", {"small": 4e5}, "here"))
+    archive.save("v1_fused", {"small": 2e5}, "here")
+    assert predicted(archive) == first.folder
+
+
+H100 = replace(DEVICE, name="NVIDIA H100 80GB HBM3", uuid_sha256="12" * 32)
+TIMES_ALONE: dict[str, Any] = {"device": H100, "profile": None, "launches": ()}
+
+
+def ladder_here(archive: Archive) -> None:
+    """Time three versions in one bench on the GPU of the factory, after whatever was timed elsewhere."""
+    for version, ns in (("v0_torch", 4e5), ("v1_fused", 2e5), ("v2_wide", 1e5)):
+        archive.save(version, {"small": ns, "odd": ns}, "here")
+
+
+def test_one_gpu_alone_has_no_others(archive: Archive) -> None:
+    ladder_here(archive)
+    assert archive.history().others == ()
+
+
+def test_another_gpu_is_shown_by_the_newest_bench_that_timed_most_versions(archive: Archive) -> None:
+    for bench, factor in (("old", 3.0), ("most", 2.0)):
+        for version, ns in (("v0_torch", 4e5), ("v1_fused", 1e5), ("v2_wide", 2e5)):
+            archive.save(version, {"small": ns * factor, "odd": ns}, bench, **TIMES_ALONE)
+    archive.save("v0_torch", {"small": 1e4}, "newest", **TIMES_ALONE)
+    ladder_here(archive)
+    found = archive.history()
+    (other,) = found.others
+    assert (other.gpu, other.bench_id, other.changed) == (H100.name, "most", ())
+    times = [cell.timing.median_ns if cell.timing else None for cell in other.cells]
+    assert times == [pytest.approx(8e5, rel=0.02), pytest.approx(2e5, rel=0.02), pytest.approx(4e5, rel=0.02), None]
+    assert [cell.before for cell in other.cells] == [None, "v0_torch", "v1_fused", None]
+    assert [cell.verdict.verdict if cell.verdict else None for cell in other.cells] == [None, "faster", "slower", None]
+    steps = [on(row).verdict for row in found.rows]
+    assert [step.verdict for step in steps if step] == ["faster", "faster"]  # of this GPU, as without the other one
+    assert [one.run.gpu for row in found.rows if (one := on(row).stored)] == [DEVICE.name] * 3
+
+
+def test_the_floor_on_another_gpu_is_its_own(archive: Archive) -> None:
+    for device in (H100, DEVICE):
+        large = replace(WORKLOAD, algorithmic_bytes=4 << 30)
+        archive.save("v0_torch", {"small": 4e6}, device.name, device=device, workloads=(large,))
+    found = archive.history()
+    here, there = on(found.rows[0]).floor, found.others[0].cells[0].floor
+    assert here is not None
+    assert there is not None
+    assert there.ns > 1.2 * here.ns  # 80 GB of HBM3 are slower than HBM3e
+
+
+def test_another_source_is_said_and_not_timed(archive: Archive) -> None:
+    archive.save("v0_torch", {"small": 8e5}, "there", **TIMES_ALONE)
+    archive.save("v1_fused", {"small": 4e5}, "there", source_sha256="ef" * 32, **TIMES_ALONE)
+    archive.save("v2_wide", {"small": 2e5}, "there", **TIMES_ALONE)
+    ladder_here(archive)
+    (other,) = archive.history().others
+    assert other.changed == ("v1_fused",)
+    assert other.cells[1].stored is None
+    assert other.cells[2].before == "v0_torch"  # the nearest whose source is the one shown
+
+
+def test_a_bench_of_the_sources_shown_goes_before_a_larger_one_of_others(archive: Archive) -> None:
+    for version in ("v0_torch", "v1_fused"):
+        archive.save(version, {"small": 8e5}, "same", **TIMES_ALONE)
+    for version in VERSIONS[:3]:
+        archive.save(version, {"small": 4e5}, "changed", source_sha256="ef" * 32, **TIMES_ALONE)
+    ladder_here(archive)
+    (other,) = archive.history().others
+    assert (other.bench_id, other.changed) == ("same", ())
+
+
+def test_own_against_library_on_another_gpu(archive: Archive) -> None:
+    path = archive.folder / "v0_torch.py"
+    path.write_text(f"# Baseline: torch\n{path.read_text()}")
+    for version, ns in (("v0_torch", 2e5), ("v1_fused", 1e5)):
+        archive.save(version, {"small": ns, "odd": 4 * ns}, "there", **TIMES_ALONE)
+    ladder_here(archive)
+    (other,) = archive.history().others
+    assert [(one.workload, one.own, one.library) for one in other.against_library] == [
+        ("small", "v1_fused", "v0_torch"),
+        ("odd", "v1_fused", "v0_torch"),
+    ]
+    assert [one.ratio for one in other.against_library] == [pytest.approx(2, rel=0.02)] * 2

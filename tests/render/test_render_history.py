@@ -10,14 +10,18 @@ from typing import Any
 import pytest
 from factories import DEVICE, WORKLOAD, launch
 from made import EVIL, saved, wrong
+from schemas import held
 
-from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
+from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
+from ncu_assist.pipeline.history import history
+from ncu_assist.project import Project
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
-from ncu_assist.render.words.history import notes, slower_on
+from ncu_assist.render.words.history import notes, others_legend, slower_on
+from ncu_assist.render.words.history_tables import other_gpus_table
 from ncu_assist.render.words.terms import against
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Likely, Verdict, Word, not_comparable
@@ -319,3 +323,56 @@ def test_a_sweep_has_a_table_of_its_own(two_ladders: History) -> None:
 def test_a_workload_for_some_versions_that_is_no_sweep_is_said(two_ladders: History) -> None:
     told = list(notes(replace(two_ladders, sweeps=())))
     assert f"{NAMES[2]} is for v2 only" in told
+
+
+H100 = "NVIDIA H100 80GB HBM3"
+
+
+@pytest.fixture(scope="module")
+def two_chips() -> History:
+    """The family that was recorded on an H200 with counters, and on an H100 with times alone."""
+    return history(Project(Path(__file__).parents[2]), "gemm_bias_gelu")
+
+
+@pytest.mark.slow
+def test_a_family_on_two_chips(two_chips: History) -> None:
+    text = history_text(two_chips, Style())
+    assert "recorded on NVIDIA H200, " in text.splitlines()[1]  # what stands above is as without the other GPU
+    below = text[text.index(f"each version against its parent on {H100}") :]
+    assert row(below, "v12_wgmma") == ["1.46", "ms", "▲", "1.58x", "faster", "77.8", "%"]
+    assert "bench 51cfdfc4ed2a; floor: 1.13 ms" in " ".join(below.split())
+    libraries = below[below.index(f"the fastest own version against the fastest library on {H100}") :]
+    assert row(libraries, "few_rows") == [
+        *("v18_tile_by_size", "57.9", "µs", "v1_cublaslt_epilogue", "58.4", "µs", "1.010x")
+    ]
+    assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.slow
+def test_a_family_on_two_chips_in_markdown_and_json(two_chips: History) -> None:
+    markdown = history_markdown(two_chips)
+    assert f"<summary>Each version against its parent on {H100}</summary>" in markdown
+    assert "| v12_wgmma | 1.46 ms | ▲ 1.58x faster | 77.8 % |" in markdown
+    answer = held(json.loads(json.dumps(history_json(two_chips))))
+    (other,) = answer["other_gpus"]
+    assert (other["gpu"], other["bench_id"], len(other["rows"])) == (H100, "51cfdfc4ed2a", 19)
+    times = {one["version"]: one["median_ns"] for one in other["rows"]}
+    assert times["v1_cublaslt_epilogue"] / times["v18_tile_by_size"] == pytest.approx(0.987, abs=0.0005)
+    assert not any(one["another_source"] for one in other["rows"])
+    shown = [row["cells"][0]["reference"] for row in answer["rows"]]
+    assert not {one["reference"] for one in other["rows"]} & set(shown)
+
+
+def test_of_several_other_gpus_each_has_its_column_and_what_changed_is_said(ladder: History) -> None:
+    run = next(cell.stored.run for row in ladder.rows for cell in row.cells if cell.stored)
+    cells = tuple(replace(ladder.cell(row), verdict=None) for row in ladder.rows)
+    others = tuple(OtherGpu(name, "b1", run, cells, (LONG,), ()) for name in ("NVIDIA A100", EVIL))
+    made = replace(ladder, others=others)
+    table = other_gpus_table(made)
+    assert table.caption == "Each version against its parent on other GPUs"
+    assert table.columns[1].title == "NVIDIA A100"
+    assert [cell.text for cell in table.rows[3][1:4]] == ["another source", "-", "-"]
+    assert "another source: what NVIDIA A100 timed as v12 is not the source shown here" in list(others_legend(made))
+    assert "\x1b" not in history_text(made, Style())
+    assert other_gpus_table(ladder).rows == ()
+    assert "no verdict is between two GPUs" not in history_text(ladder, Style())

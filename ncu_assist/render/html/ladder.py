@@ -32,11 +32,12 @@ from ncu_assist.render.words.history import (
     SWEPT,
     legend,
     notes,
+    others_legend,
     prediction_legend,
     to_settle,
     with_faults_gone,
 )
-from ncu_assist.render.words.history_tables import faults_gone_table, versions_table
+from ncu_assist.render.words.history_tables import faults_gone_table, other_gpus_table, other_libraries, versions_table
 from ncu_assist.render.words.own_against_library import library_table
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import factor, level_words, origin
@@ -50,6 +51,10 @@ FLOORS = (
 AGAINST_LIBRARY = (
     "On each workload the fastest version of one's own, the fastest library or framework, and their ratio: 2x is twice "
     "as fast as the library."
+)
+OTHERS = (
+    "The same versions where another GPU model timed them, by one bench on each: the step from the parent and the "
+    "share of the floor are of that GPU."
 )
 DIAGNOSES = "What the rules say first of each version, from its counters alone, and what was expected of them."
 TRIED = "From the comment at the top of its source."
@@ -90,6 +95,9 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     against = library_table(history.against_library)
     yield table_section("library", "Own against library", against if against.rows else None, AGAINST_LIBRARY)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
+    others = other_gpus_table(history).without_empty()
+    model = {"table": others, "libraries": other_libraries(history), "legend": _others_legend(history)}
+    yield PageSection("others", "On other GPUs", model if others.rows else None, "ladder_others.html.j2", OTHERS)
     words = traffic_words(history)
     yield table_section("traffic", "Launches and traffic", traffic_table(history), words)
 
@@ -184,6 +192,10 @@ def _cell_of(history: History, version: str, workload: str | None) -> HistoryCel
     """Return a version on a workload that need not be the one shown: without a folder nothing says which is."""
     cells = next((row.cells for row in history.rows if row.version == version), ())
     return next((cell for cell in cells if cell.workload == workload), None)
+
+
+def _others_legend(history: History) -> tuple[str, ...]:
+    return tuple(one_line(line, MOST_SAID) for line in others_legend(history))
 
 
 def _legend(history: History) -> tuple[str, ...]:

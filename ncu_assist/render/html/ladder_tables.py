@@ -16,7 +16,7 @@ from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.links import RunLinks
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words import drafts as words
-from ncu_assist.render.words.floors import floor_note
+from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, floor_cell, floor_note
 from ncu_assist.render.words.history import MOST_SAID
 from ncu_assist.render.words.terms import share_term, source_badge
 from ncu_assist.render.words.verdicts import factor
@@ -89,15 +89,6 @@ def damaged_table(damaged: Iterable[Damage]) -> Table:
     return Table("damaged-table", "Runs that cannot be read", DAMAGED_COLUMNS, rows)
 
 
-FLOOR = "of floor"
-FLOOR_TERM = Term(
-    FLOOR,
-    "floor_ns / median_ns",
-    "the time that what the workload has to move or compute takes at the best rates measured, over the median: "
-    "100 % is at the floor, a little more within the spread of those rates",
-)
-
-
 def floor_tables(history: History) -> tuple[Table, ...]:
     """Return a table a workload, that of the workload shown first; none of those on which nothing was timed."""
     places = sorted(history.places, key=lambda place: history.workloads[place] != history.shown)
@@ -132,14 +123,10 @@ def _peer_column(peer: VersionRow) -> Column:
 def _floor_cells(row: VersionRow, cell: HistoryCell, measure: Yardstick) -> Iterator[Cell]:
     yield Cell(one_line(row.version))
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
-    of_floor = _share_cell(cell.share_of_floor)
+    of_floor = floor_cell(cell.share_of_floor)
     yield replace(of_floor, note="assumed") if cell.floor and cell.floor.assumed else of_floor
     if measure is not OPERATIONS:  # which is the floor itself
-        yield _share_cell(cell.share_of(measure))
-
-
-def _share_cell(share: float | None) -> Cell:
-    return number(f"{100 * share:.1f} %", share) if share is not None else Cell()
+        yield floor_cell(cell.share_of(measure))
 
 
 def _peer_cells(cell: HistoryCell, peers: Sequence[tuple[VersionRow, HistoryCell]]) -> Iterator[Cell]:

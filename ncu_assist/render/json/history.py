@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
-from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
+from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
 from ncu_assist.analysis.yardstick import share
 from ncu_assist.render.json.values import answer, cycles_json, floor, run_facts
 from ncu_assist.render.words.history import notes
@@ -21,8 +21,9 @@ def history_json(history: History) -> dict[str, Any]:
     as fast as the copy engine fetches them from the host. ``floor_ns`` is the least time of the workload by measured
     rates, ``is_peer`` tells what is a library's or a framework's own. ``percent`` is the share of peak of the busiest
     unit. ``geomean`` is over the ``compared`` workloads and may hide a slower one; ``worst`` and ``slower`` do not.
-    ``prediction`` is of the workload shown: the faults of the version before that are ``gone``, with what they were
-    estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
+    ``other_gpus`` are the same versions on the workload shown, by one bench of each GPU model that is not the newest
+    run's. ``prediction`` is of the workload shown: the faults of the version before that are ``gone``, with what they
+    were estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
     ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were changed.
     """
     told = faults_gone(history)
@@ -35,6 +36,7 @@ def history_json(history: History) -> dict[str, Any]:
             "shown_workload": history.shown,
             "rows": [_row(row, history) | {"prediction": _prediction(told.get(row.version))} for row in history.rows],
             "against_library": [asdict(one) for one in history.against_library],
+            "other_gpus": [_other(other, history) for other in history.others],
             "sweeps": [_sweep(sweep) for sweep in history.sweeps],
             "notes": list(notes(history)),
         },
@@ -56,6 +58,39 @@ def _row(row: VersionRow, history: History) -> dict[str, Any]:
         "geomean": row.geomean,
         "worst": {"workload": worst.workload, "speedup": worst.speedup, "verdict": _word(worst)} if worst else None,
         "slower": [{"workload": cell.workload, "speedup": cell.speedup} for cell in row.slower],
+    }
+
+
+def _other(other: OtherGpu, history: History) -> dict[str, Any]:
+    """Return the versions on another GPU by one bench; ``before`` and the verdict are of that bench."""
+    return {
+        "gpu": other.gpu,
+        "bench_id": other.bench_id,
+        "created": other.newest.created,
+        "rows": [
+            _row_there(row, cell, row.version in other.changed)
+            for row, cell in zip(history.rows, other.cells, strict=True)
+        ],
+        "against_library": [asdict(one) for one in other.against_library],
+    }
+
+
+def _row_there(row: VersionRow, cell: HistoryCell, changed: bool) -> dict[str, Any]:
+    verdict, timing = cell.verdict, cell.timing
+    return {
+        "version": row.version,
+        "before": cell.before,
+        "reference": cell.stored.reference if cell.stored else None,
+        "another_source": changed,
+        "median_ns": timing.median_ns if timing else None,
+        "floor": floor(cell.floor, timing.median_ns if timing else None),
+        "share_of_floor": cell.share_of_floor,
+        "verdict": _word(cell),
+        "likely": verdict.likely if verdict else None,
+        "reason": verdict.reason if verdict else None,
+        "speedup": verdict.speedup if verdict else None,
+        "low": verdict.low if verdict else None,
+        "high": verdict.high if verdict else None,
     }
 
 

@@ -453,6 +453,13 @@ MEANINGS = {
     # history
     "HistoryAnswer.workloads": "Names of the workloads",
     "rows": "The versions, by number",
+    "other_gpus": "The versions on GPU models that the newest run is not of; empty without any",
+    "OtherGpuKeys.gpu": "Model of the GPU",
+    "OtherGpuKeys.bench_id": "The bench: of those there the newest that timed most versions as their source is now",
+    "OtherGpuKeys.created": "When its newest run was made, UTC",
+    "OtherGpuRowKeys.before": "The nearest version that it builds on that was timed in the same bench",
+    "OtherGpuRowKeys.reference": "The run there; null where it was not timed in the bench by the source shown",
+    "another_source": "Whether the bench timed it by another source than the one shown, so that no time is given",
     "sweeps": "Times by one integer of the workload, where workloads differ in that alone",
     "axis": "The integer",
     "points": "The times, by the integer",

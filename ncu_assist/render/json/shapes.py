@@ -877,6 +877,34 @@ class HistoryRowKeys(TypedDict):
     prediction: PredictionKeys | None
 
 
+class OtherGpuRowKeys(TypedDict):
+    """One version on another GPU, against the version that it builds on there."""
+
+    version: str
+    before: str | None
+    reference: str | None
+    another_source: bool
+    median_ns: float | None
+    floor: FloorKeys | None
+    share_of_floor: float | None
+    verdict: Word | None
+    likely: Likely | None
+    reason: str | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+
+
+class OtherGpuKeys(TypedDict):
+    """The versions on another GPU model, all by one bench, on `shown_workload`."""
+
+    gpu: str
+    bench_id: str
+    created: str
+    rows: list[OtherGpuRowKeys]
+    against_library: list[OwnAgainstLibrary]
+
+
 class HistoryAnswer(AnswerKeys):
     """All versions of a kernel, each against the one that it builds on."""
 
@@ -886,6 +914,7 @@ class HistoryAnswer(AnswerKeys):
     shown_workload: str | None
     rows: list[HistoryRowKeys]
     against_library: list[OwnAgainstLibrary]
+    other_gpus: list[OtherGpuKeys]
     sweeps: list[SweepKeys]
     notes: list[str]
 

@@ -10,6 +10,7 @@ from ncu_assist.render.words.history import (
     MOST_SAID,
     legend,
     notes,
+    others_legend,
     prediction_legend,
     provenance,
     sweep_title,
@@ -19,6 +20,8 @@ from ncu_assist.render.words.history import (
 from ncu_assist.render.words.history_tables import (
     OVER_ALL,
     faults_gone_table,
+    other_gpus_table,
+    other_libraries,
     sweep_table,
     versions_table,
     workloads_table,
@@ -36,6 +39,11 @@ def history_markdown(history: History) -> str:
     if several:
         heading = f"Each version against its parent, on all {len(history.places)} workloads"
         lines += ["", *folded(heading, printed(workloads_table(history)))]
+    if history.others:
+        told = [line for said in others_legend(history) for line in ("", paragraph(said, MOST_SAID))]
+        libraries = [line for made in other_libraries(history) for line in ("", made.caption, "", *printed(made))]
+        there = other_gpus_table(history)
+        lines += ["", *folded(there.caption, [*printed(there), *told, *libraries])]
     for sweep in history.sweeps:
         lines += ["", paragraph(sweep_title(sweep)), "", *printed(sweep_table(sweep))]
     lines += [line for said in legend(history) for line in ("", paragraph(said, MOST_SAID))]

@@ -12,6 +12,7 @@ from ncu_assist.render.words.history import (
     MOST_SAID,
     legend,
     notes,
+    others_legend,
     prediction_legend,
     provenance,
     sweep_title,
@@ -19,13 +20,21 @@ from ncu_assist.render.words.history import (
     to_settle,
     with_faults_gone,
 )
-from ncu_assist.render.words.history_tables import OVER_ALL, faults_gone_table, sweep_table, versions_table
+from ncu_assist.render.words.history_tables import (
+    OVER_ALL,
+    faults_gone_table,
+    other_gpus_table,
+    other_libraries,
+    sweep_table,
+    versions_table,
+)
 from ncu_assist.render.words.own_against_library import OWN_TERM, library_table
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ncu_assist.analysis.history import History
+    from ncu_assist.render.table import Table
 
 
 def history_text(history: History, style: Style | None = None) -> str:
@@ -44,6 +53,12 @@ def history_text(history: History, style: Style | None = None) -> str:
         heading = "the fastest own version against the fastest library"
         parts += [Text(""), Text(heading, style="bold"), printed(library_table(history.against_library))]
         parts += [Text(f"{OWN_TERM.label}: {OWN_TERM.meaning}", style="dim")]
+    if history.others:
+        there = other_gpus_table(history)
+        parts += [Text(""), Text(_heading(there), style="bold"), printed(there.without_empty())]
+        parts += [Text(one_line(line, MOST_SAID), style="dim") for line in others_legend(history)]
+    for made in other_libraries(history):
+        parts += [Text(""), Text(_heading(made), style="bold"), printed(made)]
     for sweep in history.sweeps:
         parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), printed(sweep_table(sweep))]
     parts += [Text(one_line(line, MOST_SAID), style="dim") for line in ("", *legend(history))]
@@ -54,3 +69,7 @@ def history_text(history: History, style: Style | None = None) -> str:
     for lines in (list(notes(history)), to_settle(history).splitlines()):
         parts += [Text(one_line(line, MOST_SAID)) for line in ("", *lines)] if lines else []
     return to_text(parts, style)
+
+
+def _heading(made: Table) -> str:
+    return made.caption[:1].lower() + made.caption[1:]

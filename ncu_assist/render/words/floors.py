@@ -9,6 +9,7 @@ from ncu_assist.analysis.roofline import counted_operations
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.table import Cell, Term, number
 from ncu_assist.render.words.verdicts import factor
 
 if TYPE_CHECKING:
@@ -86,6 +87,20 @@ def floor_words(row: WorkloadRow | None) -> str:
     floor, timing = row.floor, row.timing
     first = [f"{floor_note(floor)}{_from_floor(floor, timing)}"] if floor else list(_unknown(row))
     return "; ".join([*first, *_beside(row, timing, far=floor is None)])
+
+
+FLOOR = "of floor"
+FLOOR_TERM = Term(
+    FLOOR,
+    "floor_ns / median_ns",
+    "the time that what the workload has to move or compute takes at the best rates measured, over the median: "
+    "100 % is at the floor, a little more within the spread of those rates",
+)
+
+
+def floor_cell(share: float | None) -> Cell:
+    """Return the cell of a share of a floor or of a peak that is told to a tenth; absent for None."""
+    return number(f"{100 * share:.1f} %", share) if share is not None else Cell()
 
 
 def floor_note(floor: Floor) -> str:

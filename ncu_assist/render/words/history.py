@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.yardstick import COPY
 from ncu_assist.quantity import duration
-from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.floors import copy_words, floor_note
 from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import cycle_words, factor, origin, settling
 from ncu_assist.verdict import REASONS, Cycles, Verdict
@@ -89,6 +89,7 @@ def _by_version(said: dict[str, str]) -> str:
 MOST_SAID = 500  # letters of one note
 NOT_MEASURED = "not measured"
 NOT_SERVED = "not served"  # a workload of another dtype, or that is for other versions
+ANOTHER_SOURCE = "another source"
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
 ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
@@ -150,6 +151,19 @@ def legend(history: History) -> list[str]:
     lines += [UNDER_NCU] if history.shown is None else []
     lines += [SWEPT] if history.sweeps else []
     return [*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else [])]
+
+
+def others_legend(history: History) -> Iterator[str]:
+    """Yield where and when the times of each other GPU were taken, its floor, and what is not shown of it."""
+    for other in history.others:
+        floor = next((cell.floor for cell in other.cells if cell.floor), None)
+        said = f"{origin(other.newest.source, other.newest)}, bench {other.bench_id}"
+        yield f"{said}; floor: {floor_note(floor)}" if floor else said
+        if other.changed:
+            names = ", ".join(map(short_name, other.changed))
+            yield f"{ANOTHER_SOURCE}: what {other.gpu} timed as {names} is not the source shown here"
+    if history.others:
+        yield "each GPU has a bench of its own: no verdict is between two GPUs"
 
 
 def point_time(cell: HistoryCell) -> str:

@@ -3,19 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.links import NO_LINKS, RunLinks
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number, percent
-from ncu_assist.render.words.history import bound_by, estimate, fault, point_time, slower_on, time_of, together
+from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, floor_cell
+from ncu_assist.render.words.history import (
+    ANOTHER_SOURCE,
+    bound_by,
+    estimate,
+    fault,
+    point_time,
+    slower_on,
+    time_of,
+    together,
+)
+from ncu_assist.render.words.own_against_library import library_table
 from ncu_assist.render.words.terms import against, share_term, verdict_badge, verdict_tone
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.faults_gone import FaultsGone
-    from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
+    from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
     from ncu_assist.analysis.records import StoredFinding
 
 FILTER_FROM = 12  # rows, from which a filter is of use
@@ -107,6 +120,50 @@ def workloads_table(history: History) -> Table:
 def _time_and_verdict(row: VersionRow, cell: HistoryCell) -> Cell:
     verdict = against(cell.verdict)
     return Cell(time_of(row, cell) if verdict == ABSENT else f"{time_of(row, cell)}, {verdict}")
+
+
+def other_gpus_table(history: History) -> Table:
+    """Return a row a version: on each other GPU its time, the step from its parent there, and its share of the floor.
+
+    Of several, a column of times is called as its GPU is. No row where there is no other GPU.
+    """
+    columns = [Column("version")]
+    caption = f"on {one_line(history.others[0].gpu)}" if len(history.others) == 1 else "on other GPUs"
+    for other in history.others:
+        columns += [
+            Column("median" if len(history.others) == 1 else one_line(other.gpu), "right", "number"),
+            Column("vs parent", "left", "number", wraps=True),
+            Column(FLOOR, "right", "number", FLOOR_TERM),
+        ]
+    rows = tuple(
+        (
+            Cell(one_line(row.version)),
+            *(cell for other in history.others for cell in _cells_there(row, place, other)),
+        )
+        for place, row in enumerate(history.rows if history.others else ())
+    )
+    return Table("others-table", f"Each version against its parent {caption}", tuple(columns), rows)
+
+
+def _cells_there(row: VersionRow, place: int, other: OtherGpu) -> tuple[Cell, Cell, Cell]:
+    cell = other.cells[place]
+    time = number(duration(cell.timing.median_ns), cell.timing.median_ns) if cell.timing else Cell()
+    if row.version in other.changed:
+        time = Cell(ANOTHER_SOURCE, tone="dim")
+    return time, _against_cell(cell), floor_cell(cell.share_of_floor)
+
+
+def other_libraries(history: History) -> tuple[Table, ...]:
+    """Return for each other GPU the fastest own version against the fastest library there, where it has both."""
+    return tuple(
+        replace(
+            library_table(other.against_library),
+            id=f"others-library-{place}",
+            caption=f"The fastest own version against the fastest library on {one_line(other.gpu)}",
+        )
+        for place, other in enumerate(history.others)
+        if other.against_library
+    )
 
 
 def sweep_table(sweep: Sweep) -> Table:

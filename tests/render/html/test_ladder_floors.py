@@ -11,6 +11,7 @@ from ncu_assist.analysis.history import History
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import find_project
+from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.ladder_tables import diagnoses_table, expected, floor_tables
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.table import Cell, Table
@@ -162,3 +163,12 @@ def test_what_no_verdict_calls_slower_stands_beside_the_fastest() -> None:
     assert not {"v0_torch_add", "v5_scalar_f16", "v7_x8_strided"} & {*state.same, *state.unclear}
     assert level_words(("v4_x", "v12_y"), ("v8_z",)) == "the same as v4, v12, perhaps as v8"
     assert level_words((), ("v8_z",)) == "perhaps the same as v8"
+
+
+@pytest.mark.slow
+def test_a_family_on_two_chips_has_a_section_of_the_other_one() -> None:
+    page = ladder_html(kernel_ladder(PROJECT, "gemm_bias_gelu"))
+    section = page[page.index('id="others"') :]
+    assert "<h3>Each version against its parent on NVIDIA H100 80GB HBM3</h3>" in section
+    assert section.index("others-table") < section.index("others-library-0")
+    assert 'id="others"' not in ladder_html(kernel_ladder(PROJECT, "rope"))
