@@ -49,3 +49,21 @@ def test_a_workload_that_is_not_there_stops_it_before_anything_is_measured(scrip
     with pytest.raises(UsageProblem, match="no workload 'w7'"):
         script.main("add_one", tmp_path / "shipped", ("w7",))
     assert not (tmp_path / "shipped").exists()
+
+
+def test_runs_of_a_second_gpu_are_saved_without_counters(
+    script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    assert script.main("add_one", tmp_path / "there", ("w0",)) == 0
+    counted = Store(tmp_path / "there").runs()
+    capsys.readouterr()
+    assert script.times_of(tmp_path / "there", tmp_path / "shipped") == 0
+    stored = Store(tmp_path / "shipped").runs()
+    assert sorted(capsys.readouterr().out.split()) == sorted(one.reference for one in stored)
+    assert {one.reference for one in stored} == {one.reference for one in counted}
+    assert all(one.run.notes[0].startswith("counters were taken on w0") for one in stored)
+    assert all(
+        one.run.notes[0].endswith(" and are not kept, nor included files: this run is of times alone") for one in stored
+    )
+    assert Store(tmp_path / "shipped").verify() == []

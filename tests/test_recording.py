@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from factories import BENCH_ID, make_run, samples_frame, save_run, times
 from ncu.test_ncu_blanking import revealing
@@ -18,7 +19,7 @@ from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.source.contents import DeviceFunction, LaunchSource
 from ncu_assist.ncu.source.kept import packed
 from ncu_assist.pipeline import recording
-from ncu_assist.pipeline.recording import record, record_draft
+from ncu_assist.pipeline.recording import record, record_draft, record_times
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet
 from ncu_assist.store.drafts import RUNS, DraftArchive
 from ncu_assist.store.reading import CODE
@@ -163,3 +164,24 @@ def test_a_draft_is_recorded_with_its_runs_and_without_the_version_it_became(tmp
     assert {one.run.version for one in runs} == {"v6_coalesced_store", "v11_coalesced_load"}
     assert {one.run.source for one in runs} == {"recorded"}
     assert DraftArchive(tmp_path / "shipped").verify() == []
+
+
+def test_of_a_second_gpu_check_and_times_are_kept_and_no_counters(live: StoredRun, tmp_path: Path) -> None:
+    target = Store(tmp_path / "shipped")
+    shipped = record_times(live, target)
+    assert set(shipped.run.files) == {"build.log", "samples.parquet", "source/v0_naive.cu"}
+    assert (shipped.run.source, shipped.run.machine) == ("recorded", None)
+    assert (shipped.run.profile, shipped.run.launches) == (None, ())
+    assert (shipped.run.checks, shipped.run.bench) == (live.run.checks, live.run.bench)
+    assert shipped.run.notes == (
+        "counters were taken on w0, w1 and are not kept, nor included files: this run is of times alone",
+    )
+    assert b"alice" not in shipped.read("build.log")
+    assert target.verify() == []
+
+
+def test_of_the_samples_of_times_alone_those_of_its_version_are_kept(tmp_path: Path) -> None:
+    own, copy = (samples_frame(times(ns, 1), version=name) for name, ns in (("v0_naive", 1e5), ("(copy)", 2e5)))
+    live = save_run(Store(tmp_path / "live"), make_run(version="v0_naive"), samples=pd.concat([own, copy]))
+    kept = record_times(live, Store(tmp_path / "shipped")).samples()
+    assert list(kept["time_ns"]) == list(own["time_ns"])

@@ -11,9 +11,10 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.pipeline.derived import code_files
-from ncu_assist.store import Store, StoredRun
+from ncu_assist.pipeline.pages.readable import own_source
+from ncu_assist.store import Store, StoredRun, samples_parquet
 from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, runs_below
-from ncu_assist.store.reading import CODE
+from ncu_assist.store.reading import CODE, SAMPLES
 
 REPORT = "report.ncu-rep.zst"
 LOGS = ("ncu.log", "build.log")
@@ -37,6 +38,30 @@ def record(stored: StoredRun, target: Store, workload: str) -> StoredRun:
         notes.append(f"the report holds the launches of {workload}; the metrics hold all")
     run = replace(stored.run, source="recorded", machine=None, notes=tuple(notes), files={}, digest="")
     return target.save(run, files)
+
+
+def record_times(stored: StoredRun, target: Store) -> StoredRun:
+    """Save a run as recorded with its check and its times alone, so that a second GPU costs the archive little.
+
+    What was counted is left out, the samples of empty calls and copies, and of the source all but the version's own
+    file: ``source_sha256`` is also that of the run with the counters, which has it whole. A note says so. Raises as
+    Store.save does.
+    """
+    run, own = stored.run, own_source(stored)
+    files = {own: stored.read(own)} if own else {}
+    if "build.log" in run.files:
+        files["build.log"] = _blank_text(stored.read("build.log"))
+    if run.bench is not None:
+        samples = stored.samples()
+        files[SAMPLES] = samples_parquet(samples[samples["version"] == run.version])
+    counted = ", ".join(dict.fromkeys(str(launch.workload) for launch in run.launches))
+    notes = (
+        (f"counters were taken on {counted} and are not kept, nor included files: this run is of times alone",)
+        if counted
+        else ()
+    )
+    times = replace(run, profile=None, launches=(), sections=(), dropped={}, notes=notes or run.notes)
+    return target.save(replace(times, source="recorded", machine=None, files={}, digest=""), files)
 
 
 def record_draft(stored: StoredDraft, target: DraftArchive, workload: str) -> StoredDraft:
