@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ncu_assist.ncu.report import Report
     from ncu_assist.ncu.source.contents import LaunchSource
-    from ncu_assist.ncu.source.reading import SourceLines, SourceTables
+    from ncu_assist.ncu.source.reading import SourceTables
     from ncu_assist.ncu.source.tables import Place
 
     Array = np.ndarray[Any, Any]
@@ -94,7 +94,7 @@ def most_of_time(records: Sequence[Launch], launches: Sequence[int]) -> list[int
     return read
 
 
-def line_sums(report: Report, launches: Sequence[int], source: SourceLines | None = None) -> LineSums | str:
+def line_sums(report: Report, launches: Sequence[int], source: SourceTables | None = None) -> LineSums | str:
     """Return the lines of these launches together, or why there are none.
 
     ``source`` is what was read of them already. Raises DamagedData as ``Report.source`` does. Made without a data
@@ -102,7 +102,7 @@ def line_sums(report: Report, launches: Sequence[int], source: SourceLines | Non
     """
     if report.lossy:
         return CSV
-    source = source or report.source_lines(launches)
+    source = source or report.source(launches)
     parts = [part for part in map(_LaunchLines, source.found) if part.places]
     weights = _weights(report, {part.launch: part.samples for part in parts})
     times = {launch: report.records[launch].duration_ns for launch in launches}

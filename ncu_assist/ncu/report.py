@@ -8,12 +8,12 @@ import math
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -26,11 +26,8 @@ from ncu_assist.ncu.csv_page.text import is_csv
 from ncu_assist.ncu.file_kind import file_kind
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.reading import (
-    SourceLines,
     SourceTables,
-    lines_of,
     read_ahead,
-    read_lines,
     read_source,
     tables_of,
 )
@@ -46,7 +43,6 @@ SHOWN_FIRST = ("launch", "kernel", *SIZES, "gpu__time_duration.sum")  # in a not
 OPINION_BYTES = 200_000_000  # NVIDIA's reader takes about 5 s for 111 MB: nobody waits longer to be refused
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
 CSV_HEAD = 1 << 16  # bytes that tell a CSV export, and what else a file is
-Ahead = Literal["lines", "sass"]
 SAID = {error.exit_code: error for error in (DamagedData, UsageProblem)}  # errors that a child tells of in words
 
 
@@ -74,9 +70,7 @@ class Report:
     contents: Contents = field(repr=False)
     limits: Limits = field(repr=False)
     changed_ns: int = field(repr=False)  # when the file was last written to, as it was read
-    ahead: Mapping[Ahead, Sequence[LaunchSource]] = field(
-        default_factory=dict, repr=False
-    )  # code that was read already
+    ahead: Sequence[LaunchSource] = field(default=(), repr=False)  # code that was read already
     lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a CSV export
 
     def __len__(self) -> int:
@@ -179,7 +173,7 @@ class Report:
 
     def source(self, launches: Collection[int] | None = None) -> SourceTables:
         """Return ``lines`` and ``sass`` of some launches: of many, all take 30 ms each. None is all."""
-        if known := self._read_ahead(launches, "sass"):
+        if known := [one for one in self.ahead if launches is None or one.launch in launches]:
             return tables_of(known)
         with self._opened("source code") as (plain, _):
             return read_source(
@@ -188,26 +182,8 @@ class Report:
                 name=self.path.name,
                 timeout_s=self.limits.seconds(plain),
                 memory_bytes=self.limits.memory_bytes,
-            )
-
-    def source_lines(self, launches: Collection[int]) -> SourceLines:
-        """Return ``lines`` of some launches and the imported files; raises as ``instances``, ends as ``limits`` say."""
-        if known := self._read_ahead(launches, "sass", "lines"):
-            return lines_of(known)
-        with self._opened("source code") as (plain, _):
-            return read_lines(
-                plain,
-                launches,
-                name=self.path.name,
-                timeout_s=self.limits.seconds(plain),
-                memory_bytes=self.limits.memory_bytes,
                 stopped=self.limits.stopped,
             )
-
-    def _read_ahead(self, launches: Collection[int] | None, *kinds: Ahead) -> list[LaunchSource]:
-        """Return the code of these launches, None for all, where it was read together with the report."""
-        found = next((self.ahead[kind] for kind in kinds if kind in self.ahead), ())
-        return [one for one in found if launches is None or one.launch in launches]
 
     @cached_property
     def _source(self) -> SourceTables:
@@ -261,7 +237,7 @@ def read_report(
     timeout_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
     stopped: Callable[[], bool] | None = None,
-    ahead: Ahead | None = None,
+    ahead: bool = False,
 ) -> Report:
     """Return the report in a file: .ncu-rep, .ncu-repz, .nsight-cuprof-report, or what ``ncu --csv`` printed of one.
 
@@ -272,7 +248,7 @@ def read_report(
     UsageProblem when there is no such file or it is another page of a report, DamagedData when it is something else,
     cut or inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits;
     what NVIDIA's reader finds in it is then said too. With ``ahead`` a second child reads the code at the same time, of
-    a report of a few launches: ``source`` and ``source_lines`` need not wait for it then. What is odd and no damage is
+    a report of a few launches: ``source`` need not wait for it then. What is odd and no damage is
     in ``Report.notes``. Of a flipped bit inside a value nothing can be seen, nor of a file that ends between two
     launches.
     """
@@ -280,11 +256,11 @@ def read_report(
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
         changed_ns, lacks = path.stat().st_mtime_ns, LACKS if _is_csv(plain, path.name) else ()
-        code: Mapping[Ahead, Sequence[LaunchSource]] = {}
-        if lacks or ahead is None:
+        code: Sequence[LaunchSource] = ()
+        if lacks or not ahead:
             found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
         else:
-            found, code = _read_both(path, plain, Path(folder), limits, ahead)
+            found, code = _read_both(path, plain, Path(folder), limits)
     _check_counts(path, found, expected_launches)
     _check_times(path, found)
     return Report(path, found, limits, changed_ns, code, lacks)
@@ -314,9 +290,7 @@ def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> C
     return Contents(**vars(document), values=values)
 
 
-def _read_both(
-    path: Path, plain: Path, folder: Path, limits: Limits, ahead: Ahead
-) -> tuple[Contents, Mapping[Ahead, Sequence[LaunchSource]]]:
+def _read_both(path: Path, plain: Path, folder: Path, limits: Limits) -> tuple[Contents, Sequence[LaunchSource]]:
     """Return what a report holds, and the code of its launches where that could be read at the same time."""
     over = threading.Event()
 
@@ -328,7 +302,6 @@ def _read_both(
             read_ahead,
             plain,
             name=path.name,
-            with_sass=ahead == "sass",
             timeout_s=limits.seconds(plain),
             memory_bytes=limits.memory_bytes,
             stopped=stopped,
@@ -339,7 +312,7 @@ def _read_both(
             over.set()
             raise
         known = code.result()
-    return found, {ahead: known} if known else {}
+    return found, known or ()
 
 
 def _nvidias_words(path: Path, plain: Path, folder: Path, limits: Limits) -> str:

@@ -19,7 +19,7 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.kept import launches_of, packed
-from ncu_assist.ncu.source.reading import SourceLines, SourceTables, read_code, tables_of
+from ncu_assist.ncu.source.reading import SourceTables, read_code, tables_of
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules.model.of_run import findings_of, judged
 from ncu_assist.store import Store, StoredRun
@@ -76,16 +76,12 @@ class KnownReport(Report):
 
     def source(self, launches: Collection[int] | None = None) -> SourceTables:
         wanted = frozenset(range(len(self.records)) if launches is None else launches)
+        for read, tables in self._tables.items():
+            if read > wanted:
+                return SourceTables([one for one in tables.found if one.launch in wanted], tables.texts)
         if wanted not in self._tables:
             self._tables[wanted] = self._kept(wanted) or super().source(launches)
         return self._tables[wanted]
-
-    def source_lines(self, launches: Collection[int]) -> SourceLines:
-        wanted = frozenset(launches)
-        for read, tables in self._tables.items():
-            if read >= wanted:
-                return SourceLines([one for one in tables.found if one.launch in wanted], tables.texts)
-        return self._kept(wanted) or super().source_lines(launches)
 
     def _kept(self, wanted: frozenset[int]) -> SourceTables | None:
         code = self.stored.code() if self.stored else None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_assist.ncu.contents import Contents
-    from ncu_assist.ncu.report import Ahead, Report
+    from ncu_assist.ncu.report import Report
 
 T = TypeVar("T")
 Stopped = Callable[[], bool]
@@ -84,13 +84,13 @@ def named(
     references: Sequence[str],
     kernel: str | None,
     meanwhile: Sequence[str] = (),
-    ahead: Ahead | None = None,
+    ahead: bool = False,
     selection: LaunchSelection = EVERY_LAUNCH,
 ) -> list[StoredRun]:
     """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
 
-    ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` is code that
-    is asked of them afterwards. ``selection`` is of the launches of each.
+    ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` reads their
+    code at the same time, for who asks for it afterwards. ``selection`` is of the launches of each.
 
     Raises UsageProblem for a reference that names nothing, and for launches that are not there, DamagedData for what
     cannot be read whole.
@@ -114,7 +114,7 @@ def opened(
     found: Sequence[StoredRun | Path],
     kernel: str | None,
     meanwhile: Sequence[str] = (),
-    ahead: Ahead | None = None,
+    ahead: bool = False,
 ) -> list[StoredRun]:
     """Return what references were resolved to as runs, the reports among them read; raises as ``named`` does."""
     paths = [one for one in found if isinstance(one, Path)]
@@ -128,7 +128,7 @@ def bare_reports(
     paths: Sequence[Path],
     kernel: str | None,
     meanwhile: Sequence[str] = (),
-    ahead: Ahead | None = None,
+    ahead: bool = False,
 ) -> list[BareReport]:
     """Return report files as runs, read at the same time; ``titles`` are their paths as the user typed them.
 
@@ -142,7 +142,7 @@ def bare_reports(
     return [_bare(title, report, kernel) for title, report in zip(titles, reports, strict=True)]
 
 
-def _read(path: Path, ahead: Ahead | None, stopped: Stopped) -> Report:
+def _read(path: Path, ahead: bool, stopped: Stopped) -> Report:
     from ncu_assist.ncu.report import read_report
 
     with sent():

@@ -56,7 +56,7 @@ def two_named(
 ) -> tuple[Pair, DiffOptions]:
     """Return the runs that two references name, and the options with what the archive knows of their times."""
     _check_two(project, references, kernel)
-    baseline, candidate = named(project, references, kernel, ("pandas",), "lines", selection)
+    baseline, candidate = named(project, references, kernel, ("pandas",), True, selection)
     free = selection.is_of_all and not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
 

@@ -12,8 +12,8 @@ from ladder import WORKLOAD, step
 
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.reading import SourceTables
-from ncu_assist.pipeline import showing
 from ncu_assist.pipeline.showing import look_closer
+from ncu_assist.store import StoredRun
 
 pytestmark = pytest.mark.slow
 
@@ -21,25 +21,20 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(autouse=True)
 def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs as they were before they kept their code: all is read from their reports."""
-    monkeypatch.setattr(showing.StoredRun, "code", lambda self: None)
+    monkeypatch.setattr(StoredRun, "code", lambda self: None)
 
 
 @pytest.fixture
 def readings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of what was read from a report, each time it was."""
     found: list[str] = []
-    whole, lines = Report.source, Report.source_lines
+    whole = Report.source
 
     def source(self: Report, *given: Any) -> SourceTables:
         found.append("source")
         return whole(self, *given)
 
-    def source_lines(self: Report, *given: Any) -> Any:
-        found.append("lines")
-        return lines(self, *given)
-
     monkeypatch.setattr(Report, "source", source)
-    monkeypatch.setattr(Report, "source_lines", source_lines)
     return found
 
 
@@ -68,7 +63,7 @@ def test_what_the_report_does_not_hold_comes_from_the_run_s_folder(monkeypatch: 
 
 def test_a_source_that_is_too_short_for_its_lines_is_another_one(monkeypatch: pytest.MonkeyPatch) -> None:
     without_texts(monkeypatch)
-    monkeypatch.setattr(showing.StoredRun, "source_texts", lambda self: {"v7_registers_128bit.cu": "short\n"})
+    monkeypatch.setattr(StoredRun, "source_texts", lambda self: {"v7_registers_128bit.cu": "short\n"})
     assert look_closer(step(7), WORKLOAD, rules=False).texts == {}
 
 

@@ -43,7 +43,7 @@ def test_the_page_is_the_same_either_way(number: int, monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("number", [0, 1, 7])
 def test_lines_of_a_diff_are_the_same_either_way(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patched:
-        patched.setattr(reports, "read_lines", lambda *_, **__: pytest.fail("the report was read for its lines"))
+        patched.setattr(reports, "read_source", lambda *_, **__: pytest.fail("the report was read for its lines"))
         kept = side_lines(step(number), launches(number))
     monkeypatch.setattr(StoredRun, "code", lambda self: None)
     assert side_lines(step(number), launches(number)) == kept

@@ -200,9 +200,9 @@ def test_a_run_that_knows_no_workloads_has_no_command_for_them() -> None:
 def test_most_of_the_time_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of eleven launches the short ones are not read; code without line numbers is told of."""
     asked: list[Sequence[int]] = []
-    real = Report.source_lines
+    real = Report.source
     monkeypatch.setattr(StoredRun, "code", lambda self: None)
-    monkeypatch.setattr(Report, "source_lines", lambda self, some: asked.append(some) or real(self, some))
+    monkeypatch.setattr(Report, "source", lambda self, some: asked.append(some) or real(self, some))
     lines = side_lines(step(1), launches(1))
     assert len(asked[0]) < len(launches(1))
     assert "code without line numbers" in lines.note

@@ -31,7 +31,6 @@ def test_lines_and_close_look_share_one_reading(
     read = []
     real = reports.read_source
     monkeypatch.setattr(reports, "read_source", lambda *given, **more: read.append(1) or real(*given, **more))
-    monkeypatch.setattr(reports, "read_lines", lambda *given, **more: pytest.fail("read twice"))
     look = look_closer(run, "b64_d96", rules=False)
     wanted = [one.index for one in stored.run.launches if one.workload == "b64_d96"]
     lines = side_lines(run, wanted)

@@ -21,7 +21,6 @@ class SourceRequest:
     launches_in_file: int
     places: tuple[int, ...]
     cubins: tuple[int, ...]
-    with_sass: bool = True  # without, only addresses with a counter and their lines: nothing is disassembled
 
 
 @dataclass(frozen=True)

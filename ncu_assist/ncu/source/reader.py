@@ -51,7 +51,7 @@ def main(arguments: list[str]) -> int:
     if len(places) != request.launches_in_file:
         raise SystemExit(f"it returned {len(places)} of {request.launches_in_file} launches")
     with (Path(folder) / VALUES).open("wb") as out:
-        reading = _Reading(out, request.with_sass)
+        reading = _Reading(out)
         for place, cubins in zip(request.places, request.cubins, strict=True):
             part, number = places[place]
             reading.launch(part.action_by_idx(number), cubins)
@@ -62,8 +62,8 @@ def main(arguments: list[str]) -> int:
 class _Reading:
     """The functions, files and lists of metrics that launches share; the counters go straight into a file."""
 
-    def __init__(self, out: IO[bytes], with_sass: bool = True) -> None:
-        self._out, self._with_sass = out, with_sass
+    def __init__(self, out: IO[bytes]) -> None:
+        self._out = out
         self._files: dict[SourceFile, int] = {}
         self._functions: list[DeviceFunction] = []
         self._known: dict[tuple[int, ...], int] = {}  # cubins and start address (and size) -> number of the function
@@ -83,7 +83,7 @@ class _Reading:
             raise SystemExit("a launch is empty")  # it cannot be parsed
         counters = dict(counters_of(action))
         counted = {address for values in counters.values() for address in values}
-        functions, place = (self._code if self._with_sass else self._counted)(action, cubins, counted)
+        functions, place = self._code(action, cubins, counted)
         for values in counters.values():
             column = array("d", bytes(8 * len(place)))
             for address, value in values.items():
@@ -117,14 +117,6 @@ class _Reading:
             functions.append(self._remembered((cubins, *addresses), partial(self._bare, action, addresses, base)))
             place.update(zip(addresses, count(len(place))))
         return functions, place
-
-    def _counted(self, action: Any, cubins: int, counted: Iterable[int]) -> tuple[list[int], dict[int, int]]:
-        """Return the addresses that something was counted at as one function without SASS, and rows by address."""
-        addresses = tuple(sorted(counted))
-        if not addresses:
-            return [], {}
-        number = self._remembered((cubins, *addresses), partial(self._bare, action, addresses, addresses[0]))
-        return [number], {address: row for row, address in enumerate(addresses)}
 
     def _remembered(self, key: tuple[int, ...], read: Callable[[], DeviceFunction]) -> int:
         if key not in self._known:

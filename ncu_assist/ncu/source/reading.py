@@ -34,10 +34,11 @@ BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes abo
 
 
 @dataclass(frozen=True)
-class SourceLines:
+class SourceTables:
     """The code of launches with its counters, and the imported files whole, by the names that lines have.
 
-    ``lines`` has a row for each source line, see ``tables.lines_frame``: made when it is asked for.
+    The tables are made when they are asked for: ``lines`` has a row for each source line, see ``tables.lines_frame``,
+    ``sass`` one for each instruction, see ``tables.sass_frame``.
     """
 
     found: Sequence[LaunchSource] = field(repr=False)
@@ -45,25 +46,16 @@ class SourceLines:
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        return lines_frame(self._instructions, self.found)
+        return lines_frame(self.sass, self.found)
+
+    @cached_property
+    def sass(self) -> pd.DataFrame:
+        return sass_frame(self.found)
 
     @cached_property
     def barriers(self) -> Mapping[Place, Place]:
-        """Return ``tables.barriers``: empty where nothing was disassembled."""
+        """Return ``tables.barriers``."""
         return barriers_in(self.found)
-
-    @cached_property
-    def _instructions(self) -> pd.DataFrame:
-        return sass_frame(self.found)
-
-
-@dataclass(frozen=True)
-class SourceTables(SourceLines):
-    """The same with ``sass``, a row for each instruction, see ``tables.sass_frame``, and the chains of its calls."""
-
-    @property
-    def sass(self) -> pd.DataFrame:
-        return self._instructions
 
     @cached_property
     def chains(self) -> pd.Series[Any]:
@@ -78,15 +70,18 @@ def read_source(
     name: str | None = None,
     timeout_s: float = 120.0,
     memory_bytes: int = MEMORY_BYTES,
+    stopped: Callable[[], bool] | None = None,
 ) -> SourceTables:
     """Return the instructions and lines of these launches of an uncompressed report, of all when None.
 
     Launches are numbered from 0 in the order of the report; ``name`` is what messages call it. ``timeout_s`` is for
-    all of the reading, ``memory_bytes`` for each child process. Raises UsageProblem for a launch that the report does
-    not have; DamagedData when the file is cut, when NVIDIA's reader crashes, returns less than the file holds or
-    exceeds its limits, and when the counters of instructions do not add up to those of their launch.
+    all of the reading, ``memory_bytes`` for each child process; ``stopped`` is asked now and then, yes ends it.
+    Raises UsageProblem for a launch that the report does not have; DamagedData when the file is cut, when NVIDIA's
+    reader crashes, returns less than the file holds or exceeds its limits, and when the counters of instructions do not
+    add up to those of their launch.
     """
-    return tables_of(read_code(path, launches, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes))
+    found = read_code(path, launches, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes, stopped=stopped)
+    return tables_of(found)
 
 
 def read_code(
@@ -96,56 +91,33 @@ def read_code(
     name: str | None = None,
     timeout_s: float = 120.0,
     memory_bytes: int = MEMORY_BYTES,
+    stopped: Callable[[], bool] | None = None,
 ) -> list[LaunchSource]:
     """Return what ``read_source`` makes its tables of; raises as it does."""
     deadline = time.monotonic() + timeout_s
-    return _found(_Work(path, name or path.name, timeout_s, memory_bytes, deadline), launches)
+    return _found(_Work(path, name or path.name, timeout_s, memory_bytes, deadline, stopped), launches)
 
 
 def read_ahead(
-    path: Path, *, name: str, with_sass: bool, timeout_s: float, memory_bytes: int, stopped: Callable[[], bool]
+    path: Path, *, name: str, timeout_s: float, memory_bytes: int, stopped: Callable[[], bool]
 ) -> list[LaunchSource] | None:
     """Return the code of all launches of a report, None where there are many, or where it cannot be read.
 
-    Whoever asks for it later is told why: by ``read_source`` and ``read_lines``. ``with_sass`` as these two have it.
+    Whoever asks for it later is told why, by ``read_source``.
     """
     deadline = time.monotonic() + timeout_s
     with report_file.mapped(path) as data:
         if sum(1 for _ in islice(report_file.results(data), MOST_AHEAD + 1)) > MOST_AHEAD:
             return None
     try:
-        return _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped, with_sass), None)
+        return _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped), None)
     except (DamagedData, UsageProblem):
         return None
-
-
-def lines_of(found: Sequence[LaunchSource]) -> SourceLines:
-    """Return the lines of launches whose code was read."""
-    return SourceLines(found, _texts(found))
 
 
 def tables_of(found: Sequence[LaunchSource]) -> SourceTables:
     """Return the tables of launches whose code was read."""
     return SourceTables(found, _texts(found))
-
-
-def read_lines(
-    path: Path,
-    launches: Collection[int],
-    *,
-    name: str,
-    timeout_s: float = 120.0,
-    memory_bytes: int = MEMORY_BYTES,
-    stopped: Callable[[], bool] | None = None,
-) -> SourceLines:
-    """Return the lines alone, as ``read_source`` does and in a third of its time, as nothing is disassembled.
-
-    Only ``sass_instructions`` may be smaller: instructions at which ncu counted nothing are not among them. ``stopped``
-    is asked now and then; yes ends the reading.
-    """
-    deadline = time.monotonic() + timeout_s
-    found = _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped, with_sass=False), launches)
-    return lines_of(found)
 
 
 def _texts(found: Sequence[LaunchSource]) -> dict[str, str]:
@@ -159,7 +131,7 @@ def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
     found: list[LaunchSource] = []
     with report_file.mapped(work.path) as data:
         results = list(report_file.results(data))
-        known = Chains(data) if work.with_sass else None
+        known = Chains(data)
         wanted = list(range(len(results))) if launches is None else sorted(set(launches))
         for number in wanted:
             if not 0 <= number < len(results):
@@ -179,7 +151,6 @@ class _Work:
     memory_bytes: int
     deadline: float  # of time.monotonic
     stopped: Callable[[], bool] | None = None
-    with_sass: bool = True
 
 
 def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[int]]:
@@ -198,7 +169,7 @@ def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[i
 
 
 def _read(
-    work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int], known: Chains | None
+    work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int], known: Chains
 ) -> list[LaunchSource]:
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), work.path
@@ -211,11 +182,11 @@ def _read(
             path.symlink_to(work.path.absolute())
         entries = [results[number] for number in batch]
         cubins = [tuple(report_file.sources_of(data, entry)) for entry in entries]
-        request = SourceRequest(count, places, _numbers(entries, cubins), work.with_sass)
+        request = SourceRequest(count, places, _numbers(entries, cubins))
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder)
         found = list(_launches(folder, batch))
-    return known.added(found, cubins) if known else found
+    return known.added(found, cubins)
 
 
 def _numbers(entries: Sequence[Entry], cubins: Sequence[tuple[int, ...]]) -> tuple[int, ...]:

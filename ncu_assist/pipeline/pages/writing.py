@@ -406,7 +406,7 @@ def _named(pages: Pages, request: PageRequest) -> StoredRun:
     """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
     try:
         wanted = (request.wanted or "@last",)
-        (found,) = named(pages.project, wanted, request.kernel, OF_PAGES, "sass", request.selection)
+        (found,) = named(pages.project, wanted, request.kernel, OF_PAGES, True, request.selection)
         return found
     except UsageProblem as error:
         word = request.wanted or ""
