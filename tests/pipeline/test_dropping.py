@@ -186,8 +186,11 @@ def test_instances_of_other_launches_are_damage(with_it: StoredRun, files: dict[
 
 
 def test_a_report_that_says_more_than_the_tables_stays(with_it: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = with_it.metrics()
-    monkeypatch.setattr(StoredRun, "metrics", lambda self: whole.iloc[1:])
+    whole = with_it.kept_metrics()
+    fewer = replace(
+        whole, launch=whole.launch[:-1], metric=whole.metric[:-1], value=whole.value[:-1], unit=whole.unit[:-1]
+    )
+    monkeypatch.setattr(StoredRun, "kept_metrics", lambda self: fewer)
     with pytest.raises(UsageProblem, match=r"its tables say other .*metrics.* than its report: it stays"):
         kept_files(with_it)
 
