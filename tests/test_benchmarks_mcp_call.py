@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,8 @@ def test_an_option_may_stand_between_tool_and_arguments(
     monkeypatch.setattr(script, "call", call)
     log = tmp_path / "calls.jsonl"
     monkeypatch.setattr(sys, "argv", ["mcp_call.py", "--log", str(log), "accept", "--yes", '{"id": "2026"}'])
-    assert script.main() == 0
+    with ThreadPoolExecutor(1) as apart:  # where no other test's event loop runs
+        assert apart.submit(script.main).result() == 0
     assert json.loads(capsys.readouterr().out) == ["accept", {"id": "2026"}, True]
     assert json.loads(log.read_text())["tokens_in"] == 3
 

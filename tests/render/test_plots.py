@@ -44,7 +44,7 @@ def test_a_roofline_has_the_points_and_the_roofs_of_the_page() -> None:
     page = run.to_html()
     assert len(points) == 2
     top = max(y for _, y in points)
-    assert f"{top / 1e12:.3g} Tflop/s" in page
+    assert f"{top / 1e12:.3g} TFLOP/s" in page
     roofs = [line for line in ax.lines if line.get_marker() != "o"]
     assert all(y <= max(max(line.get_ydata()) for line in roofs) for _, y in points)
 
