@@ -129,7 +129,7 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     assert rows["Time"].text.startswith("221 µs a call. Floor: 72.3 µs, 305 MB at the 4.22 TB/s of DRAM (measured on ")
     assert rows["Time"].text.endswith("; a device copy of the same bytes takes 75.4 µs, 2.94x away")
     assert rows["Bound by"].text == "L1 data pipe, busy for 82 % of the time"
-    assert rows["What to do"].badge == Badge("estimated 2.20x", "unsure")
+    assert rows["What to do"].badge == Badge("estimated 2.85x", "unsure")
     assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].text
     ((line, words),) = rows["Where"].links
     assert (line.text, line.href) == ("v6_coalesced_store.cu:42", "#line-v6_coalesced_store-cu-42")
@@ -197,7 +197,7 @@ def test_a_part_is_called_as_ncu_calls_it() -> None:
 def test_the_first_finding_has_evidence_and_leads_to_its_line(v6: RunRecord) -> None:
     first = models(run_sections(v6)).diagnosis.first
     assert first
-    assert (first.rule, first.severity.text, first.gain) == ("uncoalesced-global-load", "high", "estimated 2.20x")
+    assert (first.rule, first.severity.text, first.gain) == ("uncoalesced-global-load", "high", "estimated 2.85x")
     assert first.evidence[0].text == "12.7 %"
     assert first.places[0].at
     assert first.places[0].at.text == "v6_coalesced_store.cu:42"
