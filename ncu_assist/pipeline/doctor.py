@@ -133,7 +133,7 @@ def examine(more: Mapping[str, Callable[[], Condition]] = MappingProxyType({})) 
         _look("torch", _torch),
         _package("triton", GPU_EXTRA, needed=False),
         _look("ninja", _ninja),
-        _look("disk", _disk),
+        *((_look("disk", _disk),) if hasattr(os, "statvfs") else ()),  # elsewhere nothing is measured
         _look("sandbox", _sandbox, needed=False),
         *(_look(name, look, needed=False) for name, look in more.items()),
     )

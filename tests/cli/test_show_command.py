@@ -313,7 +313,7 @@ class TestLinesForEditors:
         assert places[0] == ("kernels/lightning_decode/v3_global_memory.cu", 32, "warning")
         assert all((recorded / file).read_text().count("\n") >= line for file, line, _ in places)
         assert "uncoalesced-global-store" in lines[0]
-        assert "(100 % of it, estimated 2.55x)" in lines[0]
+        assert "(100 % of it, estimated 3.44x)" in lines[0]
 
     def test_a_report_without_lines_says_so(self, run: Run, recorded: Path) -> None:
         answer = run("show", str(SMALL_REPORT), "--format", "lines")

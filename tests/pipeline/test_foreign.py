@@ -179,4 +179,4 @@ def test_what_a_failing_program_finished_is_kept(
     kept = Store(project.reports).runs("train", "v1")[0]
     assert len(kept.run.launches) == 3
     assert kept.run.notes[0].startswith("incomplete: ")
-    assert kept.reference in notes.notes[0]
+    assert kept.reference in notes.notes[1]
