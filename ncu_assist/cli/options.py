@@ -64,6 +64,18 @@ launch_filters = click.option(
 )
 
 
+def before_words(command: click.Command, ctx: click.Context, args: list[str]) -> tuple[list[str], tuple[str, ...]]:
+    """Return the options of ours that stand first, and the words from the first one on: of a program, say."""
+    parser = command.make_parser(ctx)
+    parser.allow_interspersed_args = False
+    try:
+        found = parser.parse_args(args=list(args))[0].get("words")
+    except click.UsageError:  # which is met again
+        found = ()
+    rest = found if isinstance(found, tuple) else ()
+    return args[: len(args) - len(rest)], rest
+
+
 def check_format(as_json: bool, text_format: str) -> None:
     """Raise UsageProblem where two forms of one answer were asked for."""
     if as_json and text_format != "text":

@@ -28,14 +28,7 @@ class ProfileCommand(click.Command):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if ctx.resilient_parsing:  # a shell asks what could stand here
             return super().parse_args(ctx, args)
-        parser = self.make_parser(ctx)
-        parser.allow_interspersed_args = False
-        try:
-            found = parser.parse_args(args=list(args))[0].get("words")
-        except click.UsageError:  # which is met again
-            found = ()
-        rest = found if isinstance(found, tuple) else ()
-        own = args[: len(args) - len(rest)]
+        own, rest = options.before_words(self, ctx, args)
         if rest and own[-1:] == ["--"]:
             ctx.obj = BEHIND_DASHES
         elif rest and not rest[0].startswith("-") and _is_program(rest[0]):

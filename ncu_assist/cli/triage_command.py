@@ -30,14 +30,7 @@ class TriageCommand(click.Command):
 
         if ctx.resilient_parsing:  # a shell asks what could stand here
             return super().parse_args(ctx, args)
-        parser = self.make_parser(ctx)
-        parser.allow_interspersed_args = False
-        try:
-            found = parser.parse_args(args=list(args))[0].get("words")
-        except click.UsageError:  # which is met again
-            found = ()
-        rest = found if isinstance(found, tuple) else ()
-        own = args[: len(args) - len(rest)]
+        own, rest = options.before_words(self, ctx, args)
         if own[-1:] != ["--"] and rest and not is_trace(rest[0]):
             args = [*own, "--", *rest]
         return super().parse_args(ctx, args)

@@ -76,7 +76,7 @@ def _other(other: OtherGpu, history: History) -> dict[str, Any]:
 
 
 def _row_there(row: VersionRow, cell: HistoryCell, changed: bool) -> dict[str, Any]:
-    verdict, timing = cell.verdict, cell.timing
+    timing = cell.timing
     return {
         "version": row.version,
         "before": cell.before,
@@ -85,6 +85,13 @@ def _row_there(row: VersionRow, cell: HistoryCell, changed: bool) -> dict[str, A
         "median_ns": timing.median_ns if timing else None,
         "floor": floor(cell.floor, timing.median_ns if timing else None),
         "share_of_floor": cell.share_of_floor,
+        **_verdict(cell),
+    }
+
+
+def _verdict(cell: HistoryCell) -> dict[str, Any]:
+    verdict = cell.verdict
+    return {
         "verdict": _word(cell),
         "likely": verdict.likely if verdict else None,
         "reason": verdict.reason if verdict else None,
@@ -123,12 +130,7 @@ def _cell(cell: HistoryCell) -> dict[str, Any]:
         "share_of_floor": cell.share_of_floor,
         "in_l2": cell.row.in_l2 if cell.row else None,
         "ncu_duration_ns": cell.duration_ns,
-        "verdict": _word(cell),
-        "likely": verdict.likely if verdict else None,
-        "reason": verdict.reason if verdict else None,
-        "speedup": verdict.speedup if verdict else None,
-        "low": verdict.low if verdict else None,
-        "high": verdict.high if verdict else None,
+        **_verdict(cell),
         "pairs": verdict.pairs if verdict else None,
         "clocks_mhz": verdict.clocks_mhz if verdict else None,
         **cycles_json(verdict),
