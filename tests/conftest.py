@@ -56,9 +56,9 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="session", autouse=True)
+@pytest.fixture(autouse=True)
 def heard_ctrl_c() -> Iterator[None]:
-    """A shell starts what runs in its background with SIGINT ignored; here it is heard, and by every child."""
+    """Every test hears SIGINT, and its children do: neither a shell's background nor a test before takes it away."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

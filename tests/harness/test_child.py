@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
 
 import pytest
 
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness.events import CONTEXT_LOST, exit_code_of, parse
-
-
-@pytest.fixture(autouse=True)
-def interrupts() -> Iterator[None]:
-    """Puts back what a child takes away: Ctrl-C as an exception."""
-    before = signal.getsignal(signal.SIGINT)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 def failing() -> int:

@@ -240,7 +240,7 @@
       if (box) { box.value = ""; filter(box); }
       return;
     }
-    const typing = event.target.closest?.("input, textarea, select, dialog");
+    const typing = event.target.closest?.("input, textarea, select, dialog[open]");  // closed, it has the focus a moment
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
     const steps = { ArrowDown: 1, ArrowUp: -1 };
     if (event.key in steps && event.target.closest?.(".pick a")) {
