@@ -4,7 +4,10 @@ from __future__ import annotations
 
 DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
-SHORT = {"byte": "B", "byte/s": "B/s", "byte/block": "B/block", "hz": "Hz"}
+SHORT = {
+    "byte": "B", "byte/s": "B/s", "byte/block": "B/block", "hz": "Hz",
+    "flop": "FLOP", "flop/s": "FLOP/s", "flop/byte": "FLOP/B", "op": "OP", "op/s": "OP/s",
+}  # fmt: skip
 DIGITS = 3
 PLAIN_UNITS = ("", "inst", "sector", "sectors", "register/thread", "warp")  # the label says what is counted
 

@@ -18,6 +18,8 @@ from ncu_assist.quantity import duration, quantity
         (1_234_567.0, "inst", "1.23 M"),
         (32.0, "register/thread", "32"),
         (4.25, "sector", "4.25"),
+        (4.397e14, "flop/s", "440 TFLOP/s"),
+        (1.1e12, "flop", "1.10 TFLOP"),
         (0.1234, "", "0.123"),
         (-2_000.0, "", "-2 k"),
     ],

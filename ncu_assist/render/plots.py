@@ -81,7 +81,7 @@ def _roofline(shown: RunView, ax: Axes | None) -> Axes:
     for flat in numbers.flats:
         start = min((flat.per_second / slope.per_second for slope in slopes), default=low)
         style = "-" if flat.measured else "--"
-        said = f"{flat.label}: {flat.per_second / 1e12:.3g} Tflop/s"
+        said = f"{flat.label}: {flat.per_second / 1e12:.3g} TFLOP/s"
         ax.plot([start, high], [flat.per_second] * 2, style, color="tab:blue", lw=1.2, label=said)
     for point in known:
         ax.plot(point.of_dram, point.per_second, "o", color="tab:red")

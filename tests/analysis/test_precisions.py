@@ -31,7 +31,7 @@ def shown(tmp_path: Path, **operations: float) -> RunView:
 def test_needed_and_counted_stand_side_by_side(tmp_path: Path) -> None:
     """A causal product that computes what it masks does twice what it needs."""
     twice = shown(tmp_path, tensor_ops_bf16=2.0 * NEEDED, tensor_ops_fp16=0.5 * NEEDED)
-    words = "1.10 Tflop needed; counted: Tensor BF16 2.20 Tflop (2.00x), Tensor FP16 550 Gflop (0.50x)"
+    words = "1.10 TFLOP needed; counted: Tensor BF16 2.20 TFLOP (2.00x), Tensor FP16 550 GFLOP (0.50x)"
     assert operations_words(twice) == words
     assert f"operations: {words}" in " ".join(show_text(twice, Style()).split())
 

@@ -122,16 +122,16 @@ def test_operations_are_held_against_their_own_rate_everywhere(tmp_path: Path) -
     for text in (outcome_text(outcome, Style()), show_text(shown, Style()), history_text(history, Style())):
         assert "of floor" in text
         assert "of copy" not in text
-        assert "46 %" in text  # 1.14 of 2.5 ms at 963 Tflop/s
-    assert "439.7" in show_text(shown, Style())  # Tflop/s
+        assert "46 %" in text  # 1.14 of 2.5 ms at 963 TFLOP/s
+    assert "439.7" in show_text(shown, Style())  # TFLOP/s
     assert [tile.term.label for tile in tiles(shown)][2:4] == ["Operations", "Of floor"]
     titles = [column.title for column in workloads_table(shown, {}).columns]
-    assert titles[titles.index("Tflop/s") + 1] == "of floor"
+    assert titles[titles.index("TFLOP/s") + 1] == "of floor"
     ladder = KernelLadder(history, None, {}, tuple(stored), ())
     page = {one.id: one.model for one in ladder_sections(ladder, RunLinks(frozenset()))}
     assert history.yardsticks == OPERATIONS.what
     assert page["bandwidth"].caption.startswith("Operations a second")
-    assert "440 Tflop/s" in page["bandwidth"].bars[1].text
+    assert "440 TFLOP/s" in page["bandwidth"].bars[1].text
     assert [column.title for column in page["floors"][0].columns] == ["version", "time", "of floor"]
     cell = history_json(history)["rows"][1]["cells"][0]
     assert cell["share_of_copy"] == pytest.approx(0.04, abs=0.001)

@@ -68,7 +68,7 @@ def test_of_operations_it_is_the_tensor_cores_and_no_copy() -> None:
     facts = replace(FACTS, dtype="bfloat16", flops=16 * 10**11)
     row = replace(_row(None, 0.05, copy_ns=2e5), workload=facts, floor=floor_of(facts, known))
     assert (
-        floor_words(row) == "2 ms, 1.60 Tflop at the 800 Tflop/s of the tensor cores (measured on this GPU), 2.00x away"
+        floor_words(row) == "2 ms, 1.60 TFLOP at the 800 TFLOP/s of the tensor cores (measured on this GPU), 2.00x away"
     )
     assert (row.share, row.measure) == (0.5, OPERATIONS)
     assert row.share_of(COPY) is None

@@ -84,7 +84,7 @@ def _of_needed(row: WorkloadRow | None, moved: float) -> str:
 
 RATE = Term("GB/s", "bytes of kernel.toml / median", "each input read once, each output written once")
 LINK_RATE = Term("GB/s", "[host] bytes of kernel.toml / median", "what has to cross the host link")
-FLOPS = Term("Tflop/s", "flops of kernel.toml / median", "the operations that the work needs")
+FLOPS = Term("TFLOP/s", "flops of kernel.toml / median", "the operations that the work needs")
 RATES = {COPY.title: RATE, LINK.title: LINK_RATE, OPERATIONS.title: FLOPS}
 ERROR = Term("worst error", "||out - ref|| / ||ref||", "largest of all outputs and seeds")
 WORKLOAD_COLUMNS = (

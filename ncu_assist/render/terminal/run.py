@@ -284,7 +284,7 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
         ("workload", "left"),
         ("median", "right"),
         ("q1 to q3", "right"),
-        ("Tflop/s" if measure is OPERATIONS else "GB/s", "right"),
+        ("TFLOP/s" if measure is OPERATIONS else "GB/s", "right"),
         (measure.title, "right"),
         ("check", "left"),
     )
@@ -304,7 +304,7 @@ def _times(rows: tuple[WorkloadRow, ...]) -> Table:
 def rate(row: WorkloadRow, measure: Yardstick) -> str:
     """Return a bandwidth in GB/s without the unit, ``-`` where there is none, or that the data lies in L2.
 
-    Where versions are compared with the tensor cores, it is Tflop/s.
+    Where versions are compared with the tensor cores, it is TFLOP/s.
     """
     if measure is OPERATIONS:
         return "-" if row.flops_per_second is None else f"{row.flops_per_second / 1e12:.1f}"

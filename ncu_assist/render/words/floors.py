@@ -141,7 +141,7 @@ def _how_far(share: float, beyond: str = ": reached") -> str:
 
 
 def operations_words(shown: RunView) -> str:
-    """Return the operations needed and those counted, e.g. ``1.10 Tflop needed; counted: Tensor BF16 1.10 Tflop``.
+    """Return the operations needed and those counted, e.g. ``1.10 TFLOP needed; counted: Tensor BF16 1.10 TFLOP``.
 
     Empty but for work whose least time operations set, and without counters.
     """
