@@ -9,7 +9,7 @@ from pathlib import Path
 from ncu_assist.project import find_project
 from ncu_assist.render.redact import NOBODY
 from ncu_assist.suggest.evidence.gathering import evidence
-from ncu_assist.suggest.prompting.building import Prompt, build_prompt
+from ncu_assist.suggest.prompting import Prompt, build_prompt
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = "lightning_decode/v6"

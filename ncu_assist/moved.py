@@ -103,7 +103,7 @@ MOVED = {
     "render.yardstick": "analysis.yardstick",
     "suggest.asking": "suggest.session",
     "suggest.talk": "suggest.drafting",
-    "suggest.wish": "suggest.request",
+    "suggest.wish": "suggest.session",
     "verdict.clocks": "verdict.samples",
     "verdict.correlation": "verdict.deciding",
     "verdict.likely": "verdict.samples",
@@ -112,7 +112,6 @@ MOVED = {
     "verdict.robust": "verdict.unpaired",
     "verdict.ticks": "verdict.samples",
     "suggest.conversation": "suggest.drafting",
-    "suggest.reply.citing": "suggest.reply.form",
     "suggest.evidence.cleaning": "suggest.evidence.task",
     "suggest.evidence.findings": "suggest.evidence.counters",
     "suggest.evidence.story": "suggest.evidence.gathering",
@@ -137,6 +136,14 @@ MOVED = {
     "harness.draws": "harness.problem",
     "harness.exam.collecting": "harness.exam.client",
     "cli.pages": "cli.console",
+    "suggest.proof.runs": "suggest.proof.prover",
+    "suggest.proof.workspace": "suggest.proof.prover",
+    "suggest.proof.cheats": "suggest.proof.judging",
+    "suggest.proof.deciding": "suggest.proof.judging",
+    "suggest.model.failures": "suggest.model.client",
+    "suggest.model.reply_stream": "suggest.model.client",
+    "suggest.model.request_form": "suggest.model.asking",
+    "suggest.request": "suggest.session",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.archive import Suggested
     from ncu_assist.project import Project
     from ncu_assist.suggest.model import ToolBox
-    from ncu_assist.suggest.request import SuggestRequest
-    from ncu_assist.suggest.session import ReplyOptions
+    from ncu_assist.suggest.session import ReplyOptions, SuggestRequest
 
 BEST = "@best"
 
@@ -116,9 +115,9 @@ def command(
     Exit code 3 when every draft was rejected, 4 when none was kept and one stays unproven, 8 when no reply came.
     """
     from ncu_assist.spec_file import kernel_names
-    from ncu_assist.suggest.prompting.building import MAX_TOKENS
-    from ncu_assist.suggest.request import Budget, ProofOptions, SuggestRequest
-    from ncu_assist.suggest.session import ReplyOptions
+    from ncu_assist.suggest.prompting import MAX_TOKENS
+    from ncu_assist.suggest.proof.prover import ProofOptions
+    from ncu_assist.suggest.session import ReplyOptions, SuggestRequest
 
     if dry_run and reply is not None:
         raise UsageProblem("--dry-run prints the prompt, and --reply answers one: one of the two", "--reply FILE alone")
@@ -134,7 +133,8 @@ def command(
         candidates=candidates,
         rounds=rounds,
         prompt_tokens=max_prompt_tokens or MAX_TOKENS,
-        budget=Budget(budget_tokens, budget_seconds),
+        budget_tokens=budget_tokens,
+        budget_s=budget_seconds,
         libraries=allow_libraries,
         proving=ProofOptions(not no_sandbox) if proves else None,
         compiled=build and not dry_run,
@@ -166,8 +166,8 @@ def prove(
     ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. Exit code 3 when it was rejected, 4 when
     it stays unproven.
     """
-    from ncu_assist.suggest.request import ProofOptions, SuggestRequest
-    from ncu_assist.suggest.session import prove_draft
+    from ncu_assist.suggest.proof.prover import ProofOptions
+    from ncu_assist.suggest.session import SuggestRequest, prove_draft
 
     project = options.current_project()
     proving = ProofOptions(not no_sandbox)
@@ -188,8 +188,7 @@ def build_alone(reference: str, reply: str, kernel: str | None, as_json: bool) -
     Prints the compiler's words, and what ptxas counts of each kernel: registers, spills, shared memory. Exit code 3
     where it does not compile.
     """
-    from ncu_assist.suggest.request import SuggestRequest
-    from ncu_assist.suggest.session import compile_reply
+    from ncu_assist.suggest.session import SuggestRequest, compile_reply
 
     project = options.current_project()
     found = compile_reply(project, SuggestRequest(reference=reference, kernel=kernel), reply)

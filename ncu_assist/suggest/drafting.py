@@ -27,10 +27,8 @@ from ncu_assist.store.drafts import (
     source_name,
 )
 from ncu_assist.suggest.model import Message, Messages, ModelAnswer, ReplyForm
-from ncu_assist.suggest.prompting.archive import Prompt
-from ncu_assist.suggest.reply.applying import apply
-from ncu_assist.suggest.reply.form import UnusableReply, flaws
-from ncu_assist.suggest.reply.reading import read_reply
+from ncu_assist.suggest.prompting import Prompt
+from ncu_assist.suggest.reply import UnusableReply, apply, flaws, read_reply
 
 LARGEST_BYTES = 1_000_000  # a kernel's file is tens of thousands
 STDIN = "-"

@@ -44,15 +44,32 @@ from ncu_assist.suggest.model import (
     ask,
     expected_form,
 )
-from ncu_assist.suggest.prompting.archive import Prompt, PromptArchive, ids_in
-from ncu_assist.suggest.prompting.building import build_prompt
+from ncu_assist.suggest.prompting import MAX_TOKENS, Prompt, PromptArchive, build_prompt, ids_in
 from ncu_assist.suggest.proof.building import DraftCompiler, DraftSource, build_draft
-from ncu_assist.suggest.proof.prover import SandboxProver
-from ncu_assist.suggest.reply.applying import apply
-from ncu_assist.suggest.reply.form import REPLY_SCHEMA, ParsedReply
-from ncu_assist.suggest.reply.reading import read_reply
-from ncu_assist.suggest.request import Budget, SuggestRequest
+from ncu_assist.suggest.proof.prover import ProofOptions, SandboxProver
+from ncu_assist.suggest.reply import REPLY_SCHEMA, ParsedReply, apply, read_reply
 from ncu_assist.versions import short_name
+
+
+@dataclass(frozen=True)
+class SuggestRequest:
+    """From which run to go on and how: ``candidates`` drafts of each of ``rounds`` prompts.
+
+    ``libraries`` may do the work. ``proving`` None: drafts are kept in the archive, nothing of them is run; with
+    ``compiled`` they are compiled. The budgets are for all drafts; tokens are those of prompts and replies together.
+    """
+
+    reference: str = BEST
+    kernel: str | None = None
+    workload: str | None = None
+    candidates: int = 1
+    rounds: int = 1
+    prompt_tokens: int = MAX_TOKENS
+    budget_tokens: int | None = None
+    budget_s: float | None = None
+    libraries: bool = False
+    proving: ProofOptions | None = None
+    compiled: bool = False
 
 
 @dataclass(frozen=True)
@@ -364,7 +381,7 @@ class SuggestSession:
         asked: list[tuple[Conversation, StoredDraft]] = []
         ended = ""
         for candidate in range(1, self.request.candidates + 1):
-            ended = _spent(self.request.budget, self.drafts, time.monotonic() - self.started)
+            ended = _spent(self.request, self.drafts, time.monotonic() - self.started)
             if ended:
                 break
             conversation = Conversation(self.author)
@@ -437,11 +454,11 @@ def _done(task: DraftTask) -> str:
     return f"{short_name(evidence.version)} is at its floor ({evidence.diagnosis_id})" if is_done else ""
 
 
-def _spent(budget: Budget, drafts: Sequence[StoredDraft], seconds: float) -> str:
+def _spent(request: SuggestRequest, drafts: Sequence[StoredDraft], seconds: float) -> str:
     """Return why no further draft may be asked for; empty while the budget lasts."""
     tokens = sum(one.draft.cost.prompt_tokens + one.draft.cost.reply_tokens for one in drafts)
-    if budget.tokens is not None and tokens >= budget.tokens:
-        return f"the budget of {budget.tokens:,} tokens is used up ({tokens:,})"
-    if budget.seconds is not None and seconds >= budget.seconds:
-        return f"the budget of {budget.seconds:g} s is used up ({seconds:.0f} s)"
+    if request.budget_tokens is not None and tokens >= request.budget_tokens:
+        return f"the budget of {request.budget_tokens:,} tokens is used up ({tokens:,})"
+    if request.budget_s is not None and seconds >= request.budget_s:
+        return f"the budget of {request.budget_s:g} s is used up ({seconds:.0f} s)"
     return ""

@@ -14,10 +14,8 @@ from recorded_family import copy_family
 
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun, metrics_parquet
-from ncu_assist.suggest.prompting.archive import PromptArchive, id_of
-from ncu_assist.suggest.prompting.building import Prompt
-from ncu_assist.suggest.request import SuggestRequest
-from ncu_assist.suggest.session import ReplyOptions, prompt_of
+from ncu_assist.suggest.prompting import Prompt, PromptArchive, id_of
+from ncu_assist.suggest.session import ReplyOptions, SuggestRequest, prompt_of
 
 REPLY = (Path(__file__).parent.parent / "suggest" / "replies" / "coalesced_load.md").read_text()
 LATER = {"run_id": "20991231T000000Z-abcdef", "created": "2099-12-31T00:00:00Z"}

@@ -17,8 +17,7 @@ from ncu_assist.store.draft_records import MetricPrediction, ModelCost, Proof, S
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
 from ncu_assist.suggest.drafting import DraftTask, LanguageModel, SavedReply
 from ncu_assist.suggest.model import Message, ModelAnswer
-from ncu_assist.suggest.request import Budget, SuggestRequest
-from ncu_assist.suggest.session import ProvedDraft, SuggestSession, draft_task
+from ncu_assist.suggest.session import ProvedDraft, SuggestRequest, SuggestSession, draft_task
 
 SOURCE = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, {}, out=y)\n"
 
@@ -235,10 +234,10 @@ def test_a_prompt_tells_what_was_proved_of_the_draft_that_its_parent_was(project
 
 
 def test_budgets_end_the_work_before_the_next_draft(project: Project) -> None:
-    found = suggestion(project, Queue([reply(1), reply(2)]), 0.9, 0.9, candidates=2, budget=Budget(tokens=100)).run()
+    found = suggestion(project, Queue([reply(1), reply(2)]), 0.9, 0.9, candidates=2, budget_tokens=100).run()
     assert len(found.drafts) == 1
     assert found.ended == "the budget of 100 tokens is used up (110)"
-    none = suggestion(project, Queue([reply(1)]), 0.9, candidates=2, budget=Budget(seconds=1e-9)).run()
+    none = suggestion(project, Queue([reply(1)]), 0.9, candidates=2, budget_s=1e-9).run()
     assert (none.drafts, none.exit_code) == ((), 0)
 
 

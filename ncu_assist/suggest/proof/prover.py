@@ -3,20 +3,31 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
-from ncu_assist.executors.sandbox import choose_runner
+from ncu_assist.executors.base import Executor
+from ncu_assist.executors.local import Local
+from ncu_assist.executors.sandbox import Sandbox, choose_runner, remove, sandbox_for
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.exam.client import Examined, NotBuilt
-from ncu_assist.harness.exam.plan import ExamPlan
+from ncu_assist.harness.exam.client import EventSummary, Exam, Examined, NotBuilt, command
+from ncu_assist.harness.exam.plan import ExamPlan, new_exam_folders, new_exam_plan
+from ncu_assist.harness.exam.processes import AnsweringLimits
+from ncu_assist.harness.exam.request import ExamFolders
+from ncu_assist.harness.request import HarnessSettings
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage
+from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
 from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
@@ -26,13 +37,167 @@ from ncu_assist.store.draft_records import NOT_BUILT, Proof, ProofStage
 from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, runs_below
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import DraftTask, ProvedDraft
-from ncu_assist.suggest.proof.building import BuiltDraft, DraftBuilds, Outcomes
-from ncu_assist.suggest.proof.cheats import counted_cheats
-from ncu_assist.suggest.proof.deciding import Fate, ProofEnded, by_exam, by_target, by_time, scores, target_moved
-from ncu_assist.suggest.proof.runs import ProofMeasurement, RunPair, profile, save_runs
-from ncu_assist.suggest.proof.workspace import ProofWorkspace, open_workspace, set_up
-from ncu_assist.suggest.request import ProofOptions
+from ncu_assist.suggest.proof.building import NO_SANDBOX, BuiltDraft, DraftBuilds, DraftSource, Outcomes, make_trial
+from ncu_assist.suggest.proof.judging import (
+    Fate,
+    ProofEnded,
+    RunPair,
+    by_exam,
+    by_target,
+    by_time,
+    counted_cheats,
+    scores,
+    target_moved,
+)
 from ncu_assist.verdict import Verdict, compare, select
+
+EXAM_S = 300.0  # check and bench of a draft: seconds together, unless it hangs
+
+
+@dataclass(frozen=True)
+class ProofOptions:
+    """How drafts are proved. Without ``sandboxed`` they run with all rights of the user."""
+
+    sandboxed: bool = True
+    rounds: int | None = None  # of the bench; None as the project says
+    device: str = "cuda"  # cpu serves tests
+
+
+@dataclass(frozen=True)
+class ProofWorkspace:
+    """What one proof works in. ``work`` holds what it leaves behind outside of the archive."""
+
+    project: Project
+    options: ProofOptions
+    work: Path
+    folders: ExamFolders
+    executor: Executor
+    exam: Exam
+
+    @property
+    def limits(self) -> AnsweringLimits:
+        """How long the answers of a draft may take."""
+        return AnsweringLimits(self.project.settings.version_timeout_s, EXAM_S)
+
+    @property
+    def sandbox(self) -> str:
+        """How a draft is shut in: bwrap, unshare, or none."""
+        return self.executor.runner or "" if isinstance(self.executor, Sandbox) else NO_SANDBOX
+
+
+@contextmanager
+def open_workspace(project: Project, options: ProofOptions) -> Iterator[ProofWorkspace]:
+    """Start the processes of an exam, which import torch while there is other work to do; all is gone afterwards.
+
+    Raises EnvironmentProblem where drafts cannot be shut in.
+    """
+    parent = project.work / "proofs"
+    parent.mkdir(parents=True, exist_ok=True)
+    folders = new_exam_folders(project.work)
+    try:
+        with (
+            tempfile.TemporaryDirectory(dir=parent, prefix="proof-", ignore_cleanup_errors=True) as name,
+            Exam(folders, options.device) as exam,
+        ):
+            work = Path(name).resolve()
+            executor = _executor(project, folders, options)
+            workspace = ProofWorkspace(project, options, work, folders, executor, exam)
+            exam.open(executor, workspace.limits)
+            yield workspace
+    finally:
+        remove(folders.root)
+
+
+def _executor(project: Project, folders: ExamFolders, options: ProofOptions) -> Executor:
+    if not options.sandboxed:
+        return Local()
+    return sandbox_for(project.root, (folders.writable,), (folders.readable,))
+
+
+def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> tuple[Kernel, ExamPlan]:
+    """Write the kernel of a proof into its workspace and plan the exam: from now on its questions are set.
+
+    Raises UsageProblem for a draft that fits no version's name, DamagedData for files that were changed.
+    """
+    kernel, versions = make_trial(task.kernel, task.parent, DraftSource.of(stored), workspace.work / "trial")
+    known, options = workspace.project.settings, workspace.options
+    settings = HarnessSettings((), known.check_trials, rounds=options.rounds or known.rounds, device=options.device)
+    plan = new_exam_plan(kernel, versions, settings, workspace.project.work, workspace.folders)
+    workspace.exam.plan = plan
+    return kernel, plan
+
+
+NCU_FOLDER = "ncu"  # below the folder that can be written to
+
+
+def profile(workspace: ProofWorkspace, reporter: Reporter) -> tuple[dict[str, VersionCapture], Examined]:
+    """Profile the default workload of the exam in a workspace.
+
+    Return the captures by version, of those that launched something, and the graded answers of the profiled calls.
+    Raises StageFailed or EnvironmentProblem when ncu or the draft fails.
+    """
+    exam, settings = workspace.exam, workspace.project.settings
+    plan, exam_request, summary = exam.plan, exam.profile_request(), EventSummary(exam.plan.draft)
+    watch = RangeWatch(dict.fromkeys(plan.versions, ExpectedLaunches()), settings.max_launches, reporter)
+
+    def line(text: str) -> None:
+        summary.line(text)
+        watch.line(text)
+
+    folder = plan.folders.writable / NCU_FOLDER
+    folder.mkdir(mode=0o700)
+    work = Path(os.path.relpath(folder, plan.folders.readable))
+    limits = NcuLimits(settings.profile_timeout_s, settings.version_timeout_s)
+    stage = NcuStage(plan.folders.readable, work, workspace.executor, ProfileOptions(), limits)
+    capture = stage.run(command(exam_request), line, watch.launch)
+    return split(capture), exam.grade(exam_request, summary)
+
+
+@dataclass(frozen=True)
+class ProofMeasurement:
+    """What was measured: the exam's times and facts, the build of both, and the captures once there are some.
+
+    ``kernel`` is the one of the proof, with its reference; that of the ``plan`` is sealed.
+    """
+
+    kernel: Kernel
+    plan: ExamPlan
+    examined: Examined
+    build: BuiltDraft
+    captures: Mapping[str, VersionCapture]
+
+
+def save_runs(measurement: ProofMeasurement, store: Store, id: str) -> RunPair:
+    """Save parent and draft as runs of one bench and return them."""
+    shared = _shared(measurement, f"ncu-assist suggest prove {id}")
+    both = (measurement.plan.parent, measurement.plan.draft)
+    parent, draft = (save(store, shared, _version_result(measurement, name)) for name in both)
+    return parent, draft
+
+
+def _version_result(measurement: ProofMeasurement, name: str) -> VersionResult:
+    checks = measurement.examined.measured.checks.get(name, ())
+    log = measurement.build.log_of(name)
+    notes = ("measured in a proof of a draft, beside it",) if name == measurement.plan.parent else ()
+    return VersionResult(measurement.kernel.version(name), log, checks, measurement.captures.get(name), notes)
+
+
+def _shared(measurement: ProofMeasurement, command: str) -> Measurement:
+    measured, kernel = measurement.examined.measured, measurement.kernel
+    examined = {check.workload for checks in measured.checks.values() for check in checks}
+    examined.add(kernel.default_workload.name)
+    return Measurement(
+        kernel=kernel,
+        workloads=tuple(w for w in kernel.workloads if w.name in examined),
+        moment=datetime.now(UTC),
+        device=measured.device,
+        toolchain=measured.toolchain,
+        bench=measured.bench,
+        samples=measured.samples,
+        options=ProfileOptions() if measurement.captures else None,
+        command=command,
+    )
+
 
 NOT_BELIEVED = "right, and faster by the clock of its own process; without counters that is not believed"
 NO_BUILD = Fate("rejected", NOT_BUILT)

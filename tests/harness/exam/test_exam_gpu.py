@@ -26,7 +26,7 @@ from ncu_assist.pipeline.profiling import VersionCapture, split
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.spec import Version
 from ncu_assist.spec_file import read_kernel
-from ncu_assist.suggest.proof.cheats import CheatCase, MeasuredSide, Peaks, judge
+from ncu_assist.suggest.proof.judging import CheatCase, MeasuredSide, Peaks, judge
 
 pytestmark = pytest.mark.slow
 

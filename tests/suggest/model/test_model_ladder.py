@@ -11,7 +11,7 @@ from suggest.asking import FENCED, REPLY, SCHEMA, endpoint, heard
 from suggest.protocol_server import Reply, error, only, protocol_server, streamed
 
 from ncu_assist.suggest.model import Message, ReplyForm, ask, expected_form
-from ncu_assist.suggest.model.request_form import MOST_ENTRIES, cache_file
+from ncu_assist.suggest.model.asking import MOST_ENTRIES, cache_file
 
 NOT_SUPPORTED = error(400, "response_format json_schema is not supported", "unsupported_parameter")
 REFUSALS: dict[str, Reply] = {

@@ -14,8 +14,8 @@ from suggest.protocol_server import KEY, Reply, delta, error, events, protocol_s
 
 from ncu_assist.errors import ModelProblem
 from ncu_assist.suggest.model import Endpoint, ask
+from ncu_assist.suggest.model.asking import cache_file
 from ncu_assist.suggest.model.endpoint import Key, Scrubber, default_key_file, find_key, shown
-from ncu_assist.suggest.model.request_form import cache_file
 
 OTHER = "sk-file-zyxwvutsrqponmlk"
 LONG = "blah " * 50

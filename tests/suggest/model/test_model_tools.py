@@ -13,8 +13,8 @@ from suggest.protocol_server import KEY, Reply, calling, delta, error, events, p
 
 from ncu_assist.suggest.model import Message, ToolLimits
 from ncu_assist.suggest.model.asking import NO_MORE
+from ncu_assist.suggest.model.client import MOST_CALLS
 from ncu_assist.suggest.model.endpoint import ToolCall
-from ncu_assist.suggest.model.reply_stream import MOST_CALLS
 
 LINES = ("lines", '{"reference": "k/v1"}')
 REFUSALS: dict[str, Reply] = {  # as servers word it

@@ -11,8 +11,7 @@ import pytest
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.suggest.evidence.records import Evidence
-from ncu_assist.suggest.prompting.archive import PromptArchive
-from ncu_assist.suggest.prompting.building import build_prompt
+from ncu_assist.suggest.prompting import PromptArchive, build_prompt
 
 
 def compact(value: Any) -> str:

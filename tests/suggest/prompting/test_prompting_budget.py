@@ -10,7 +10,7 @@ from suggest.recorded import evidence_of
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.suggest.evidence.records import Evidence
-from ncu_assist.suggest.prompting.building import DROPS, build_prompt
+from ncu_assist.suggest.prompting import DROPS, build_prompt
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,7 @@ from suggest.recorded import evidence_of
 
 from ncu_assist.project import Project
 from ncu_assist.suggest.evidence.records import Evidence
-from ncu_assist.suggest.prompting.building import FORMS, build_prompt
-from ncu_assist.suggest.prompting.templates import DEFAULTS
+from ncu_assist.suggest.prompting import DEFAULTS, FORMS, build_prompt
 
 LIMIT = 8_000  # tokens
 

@@ -9,7 +9,7 @@ import pytest
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.suggest.evidence.records import Evidence, SourceText
-from ncu_assist.suggest.prompting.building import build_prompt
+from ncu_assist.suggest.prompting import build_prompt
 
 
 def _problem(folder: Path, name: str, text: str, v6: Evidence) -> str:

@@ -15,7 +15,7 @@ from ncu_assist.suggest.evidence.records import (
     SourceText,
     VersionStory,
 )
-from ncu_assist.suggest.prompting.templates import (
+from ncu_assist.suggest.prompting import (
     change_words,
     failures_text,
     floating_ideals,

@@ -13,9 +13,8 @@ from suggest.recorded import made_project
 from ncu_assist.project import Project, Settings
 from ncu_assist.store.drafts import StoredDraft
 from ncu_assist.suggest.drafting import SavedReply
-from ncu_assist.suggest.proof.prover import SandboxProver
-from ncu_assist.suggest.request import ProofOptions, SuggestRequest
-from ncu_assist.suggest.session import SuggestSession
+from ncu_assist.suggest.proof.prover import ProofOptions, SandboxProver
+from ncu_assist.suggest.session import SuggestRequest, SuggestSession
 
 PARENT = "import time\n\nimport torch\n\n\ndef add_one(x, y):\n    time.sleep(0.2)\n    torch.add(x, 1.0, out=y)\n"
 # Long enough that no other process of a busy machine delays one sleep by as much as they differ.

@@ -13,7 +13,7 @@ from ncu_assist.ceilings import shipped
 from ncu_assist.frame import Combined, combine, combine_launches
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.suggest.proof.cheats import CHEATS, Cheat, CheatCase, MeasuredSide, Peaks, judge, library_of
+from ncu_assist.suggest.proof.judging import CHEATS, Cheat, CheatCase, MeasuredSide, Peaks, judge, library_of
 
 RECORDED = Store(Path(__file__).parents[3] / "reports").runs("lightning_decode")
 HONEST = [pytest.param(stored, id=stored.run.version) for stored in RECORDED if stored.run.machine is None]

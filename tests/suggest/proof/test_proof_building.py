@@ -37,8 +37,7 @@ from ncu_assist.suggest.proof.building import (
     functions_of,
     without_counts,
 )
-from ncu_assist.suggest.request import SuggestRequest
-from ncu_assist.suggest.session import SuggestSession
+from ncu_assist.suggest.session import SuggestRequest, SuggestSession
 
 
 @dataclass

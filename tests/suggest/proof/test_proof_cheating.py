@@ -10,7 +10,7 @@ import pytest
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.drafts import RUNS, DraftArchive
 from ncu_assist.store.reading import METRICS
-from ncu_assist.suggest.proof.cheats import counted_cheats
+from ncu_assist.suggest.proof.judging import counted_cheats
 
 WORKLOAD = "b64_d96"
 

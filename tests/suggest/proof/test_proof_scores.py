@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ncu_assist.store.draft_records import Direction, MetricPrediction
-from ncu_assist.suggest.proof.deciding import score
+from ncu_assist.suggest.proof.judging import score
 
 
 @pytest.mark.parametrize(

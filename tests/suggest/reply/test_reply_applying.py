@@ -12,8 +12,7 @@ from kernel_folder import write_kernel
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store.draft_records import Claim
-from ncu_assist.suggest.reply.applying import SOURCE_LIMIT, apply
-from ncu_assist.suggest.reply.form import Edit, MismatchedEdit, ParsedReply, UnusableReply
+from ncu_assist.suggest.reply import SOURCE_LIMIT, Edit, MismatchedEdit, ParsedReply, UnusableReply, apply
 
 ROOT = Path(__file__).parents[3]
 CLAIM = Claim("bound", "change", "slug")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from ncu_assist.store.draft_records import Claim, MetricPrediction, QuotedEvidence
-from ncu_assist.suggest.reply.form import flaws, item_of
+from ncu_assist.suggest.reply import flaws, item_of
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from ncu_assist.store.draft_records import MetricPrediction, QuotedEvidence
-from ncu_assist.suggest.reply.form import REPLY_SCHEMA, Edit, ParsedReply, UnusableReply
-from ncu_assist.suggest.reply.reading import REPLY_LIMIT, SLUG_LIMIT, read_reply
+from ncu_assist.suggest.reply import REPLY_LIMIT, REPLY_SCHEMA, SLUG_LIMIT, Edit, ParsedReply, UnusableReply, read_reply
 
 SOURCE = 'extern "C" int f() {\n    return 0;\n}\n'
 OBJECT: dict[str, Any] = {
