@@ -35,7 +35,7 @@ from ncu_assist.backends import BACKENDS
 from ncu_assist.backends.cuda import compile_library
 from ncu_assist.backends.python import import_file
 from ncu_assist.harness import accelerator, bench
-from ncu_assist.harness.names import COPY, EMPTY
+from ncu_assist.harness.events import COPY, EMPTY
 from ncu_assist.harness.problem import Problem
 from ncu_assist.harness.request import DEVICE_SOURCE, HarnessRequest, HarnessSettings
 from ncu_assist.harness.stopwatch import DeviceStopwatch

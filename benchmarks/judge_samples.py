@@ -18,7 +18,7 @@ from statistics import median
 
 import pandas as pd
 
-from ncu_assist.harness.names import COPY, EMPTY
+from ncu_assist.harness.events import COPY, EMPTY
 from ncu_assist.verdict import Verdict, compare
 
 WORDS = ("faster", "slower", "same", "unclear")

@@ -19,9 +19,9 @@ from statistics import median, quantiles
 from ncu_assist.errors import NcuAssistError
 from ncu_assist.frame import by_launch
 from ncu_assist.frame.columns import Values
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.metric import Metric, Way
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, Derived
 from ncu_assist.ncu.report import read_report
 
 ENDINGS = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")

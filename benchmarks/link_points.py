@@ -20,7 +20,7 @@ from record_archive import Speak
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, Conditions, decode, encode
 from ncu_assist.executors.local import Local
-from ncu_assist.harness.ceilings.plan import Probe, results
+from ncu_assist.harness.ceilings import Probe, results
 from ncu_assist.harness.results import read_facts
 from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline import ceilings_plan as points

@@ -32,7 +32,7 @@ from sampling import (
 )
 from sampling_script import Script, options, run
 
-from ncu_assist.harness.names import COPY, EMPTY
+from ncu_assist.harness.events import COPY, EMPTY
 
 if TYPE_CHECKING:
     from sampling_worker import Loaded, Runs

@@ -21,8 +21,8 @@ from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import import_file
 from ncu_assist.harness import accelerator, bench, results
 from ncu_assist.harness.check import check
+from ncu_assist.harness.events import COPY, EMPTY
 from ncu_assist.harness.facts import Nvml, device_facts, gpu_uuid, toolchain
-from ncu_assist.harness.names import COPY, EMPTY
 from ncu_assist.harness.problem import Problem
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.harness.stopwatch import DeviceStopwatch, HostStopwatch, Stopwatch

@@ -42,7 +42,7 @@ def _nvcc() -> bool:
 
 def _sandbox(name: str) -> Callable[[], bool]:
     def works() -> bool:
-        from ncu_assist.executors.sandbox.runners import why_not
+        from ncu_assist.executors.sandbox.plan import why_not
 
         return not why_not(name)
 

@@ -15,7 +15,7 @@ from requirements import needs
 
 from ncu_assist import process
 from ncu_assist.backends import build_versions
-from ncu_assist.harness.names import EMPTY
+from ncu_assist.harness.events import EMPTY
 from ncu_assist.spec_file import read_kernel
 
 pytestmark = pytest.mark.slow

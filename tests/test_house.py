@@ -20,8 +20,8 @@ from ncu_assist.backends.base import Backend
 from ncu_assist.cli import COMMANDS
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.executors.base import Executor
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ALL_DERIVED
 from ncu_assist.ncu.failures import ADVICE, ENVIRONMENT, FAILED, FAILURES
 
 ROOT = Path(__file__).parent.parent

@@ -18,8 +18,8 @@ from requirements import require
 
 from ncu_assist import process
 from ncu_assist.cli import COMMANDS
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ALL_DERIVED
 from ncu_assist.ncu.failures import FAILURES
 from ncu_assist.rules import RULES
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import ISSUED
-from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.contents import NOT_ISSUED, SAMPLES, STALL_COLUMN
 from ncu_assist.rules.model.places import own_lines
 
 if TYPE_CHECKING:

@@ -11,10 +11,9 @@ from statistics import median
 from typing import TypeVar
 
 from ncu_assist.frame.columns import Values, names_in
-from ncu_assist.ncu.catalogue.derived import DERIVED, Derived, why_not_applicable
 from ncu_assist.ncu.catalogue.metric import BY_ISSUED, Combining, combining_of
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
-from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, ROWS, is_impossible
+from ncu_assist.ncu.catalogue.rows import DERIVED, OVER_LAUNCHES, ROWS, Derived, is_impossible, why_not_applicable
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.frame.combined import Combined
-from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS
 from ncu_assist.ncu.catalogue.memory_tables import OF_PEAK, TABLE_NAMES
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, SM_LIMITS, STALL
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.record import Launch, Run
 

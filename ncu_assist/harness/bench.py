@@ -18,9 +18,8 @@ import torch
 from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import measured
 from ncu_assist.harness import accelerator, events, results
-from ncu_assist.harness.events import Event
+from ncu_assist.harness.events import COPY, EMPTY, LINK, Event
 from ncu_assist.harness.facts import Nvml
-from ncu_assist.harness.names import COPY, EMPTY, LINK
 from ncu_assist.harness.problem import Problem, ReferenceProblem, Tensors
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.harness.session import HarnessSession

@@ -15,8 +15,7 @@ import torch
 from ncu_assist.backends.python import Returning, results_of
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness import accelerator
-from ncu_assist.harness.events import exit_code_of
-from ncu_assist.harness.names import DESCRIBED, INPUTS, PICKLED, REFERENCE
+from ncu_assist.harness.events import DESCRIBED, INPUTS, PICKLED, REFERENCE, exit_code_of
 
 SEED = 1  # of the inputs that results are described for
 

@@ -15,7 +15,7 @@ import torch
 
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness.accelerator import OUT_OF_MEMORY, describe
-from ncu_assist.harness.host_memory import Placement
+from ncu_assist.harness.facts import Placement
 from ncu_assist.spec import Kernel, Workload
 
 SIGMAS = 6.0

@@ -16,10 +16,8 @@ from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import import_file, measured
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.check import check
-from ncu_assist.harness.events import Event
-from ncu_assist.harness.facts import Nvml, device_facts, gpu_uuid, link_facts, toolchain
-from ncu_assist.harness.host_memory import Placement
-from ncu_assist.harness.names import RANGE, range_name
+from ncu_assist.harness.events import RANGE, Event, range_name
+from ncu_assist.harness.facts import Nvml, Placement, device_facts, gpu_uuid, link_facts, toolchain
 from ncu_assist.harness.problem import Problem, ReferenceProblem
 from ncu_assist.harness.request import Artifact, HarnessRequest
 from ncu_assist.record import Check

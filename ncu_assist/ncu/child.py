@@ -1,13 +1,13 @@
-"""The child processes that read reports: what they may take, and how their failures are told."""
+"""The child processes that read reports: what they may take, so that a damaged one cannot take the machine's memory."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from ncu_assist import process
 from ncu_assist.errors import DamagedData, NcuAssistError
 
 MEMORY_BYTES = 2 << 30
@@ -32,6 +32,8 @@ def run_child(
     Raises what it tells of as JSON in the last line of stderr, and DamagedData when it crashes or does not end within
     ``timeout_s``.
     """
+    from ncu_assist import process  # not in the child itself, which is to start at once
+
     done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped)
     if done.timed_out:
         raise DamagedData(f"{reading.what} could not be read within {reading.limit_s:g} s", "profile again")
@@ -42,3 +44,20 @@ def run_child(
     if done.exit_code != 0:
         words = (last or f"exit code {done.exit_code}")[:WORDS_LIMIT]
         raise DamagedData(f"{reading.what} cannot be read: {reading.reader} failed ({words})", "profile again")
+
+
+def limit_memory(limit: int) -> None:
+    """Limit this process to so many bytes of address space, and let it leave no core.
+
+    Where the system has no such limit, as Windows, or refuses it, as macOS, the reader works without: the parent's
+    limit of time still ends it.
+    """
+    try:
+        import resource
+    except ModuleNotFoundError:
+        return
+    for which, value in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_AS, limit)):
+        hard = resource.getrlimit(which)[1]
+        least = value if hard == resource.RLIM_INFINITY else min(value, hard)
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(which, (least, least))

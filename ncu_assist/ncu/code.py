@@ -8,10 +8,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ncu.line_sums import ISSUED, sample_weights
-from ncu_assist.ncu.source.assembly import ASSEMBLY, with_instruction
-from ncu_assist.ncu.source.metrics import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.contents import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.tables import ASSEMBLY, Place, barriers, with_instruction
 from ncu_assist.ncu.source.tables import KIND_COLUMNS as KINDS
-from ncu_assist.ncu.source.tables import Place, barriers
 
 if TYPE_CHECKING:
     import pandas as pd

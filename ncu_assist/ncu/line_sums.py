@@ -8,10 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.source.assembly import with_instruction
-from ncu_assist.ncu.source.contents import NO_LINE
-from ncu_assist.ncu.source.metrics import COUNTERS, NOT_ISSUED, SAMPLES, STALL_COLUMN
-from ncu_assist.ncu.source.tables import LineTexts, stall_counts
+from ncu_assist.ncu.source.contents import COUNTERS, NO_LINE, NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.tables import LineTexts, stall_counts, with_instruction
 from ncu_assist.ncu.tables import Launches
 from ncu_assist.record import Launch
 

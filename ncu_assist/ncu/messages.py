@@ -6,9 +6,10 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from google.protobuf.message import DecodeError
@@ -17,10 +18,109 @@ from google.protobuf.unknown_fields import UnknownFieldSet
 from ncu_assist.errors import DamagedData
 from ncu_assist.launch_names import COMMAND_LIST, GRAPH, RANGE
 from ncu_assist.ncu import report_file
-from ncu_assist.ncu.contents import LaunchFacts, RuleFacts, SessionFacts
+from ncu_assist.ncu.contents import INSTANCE_COLUMNS, NO_ID, NO_TEXT, LaunchFacts, RuleFacts, SessionFacts
 from ncu_assist.ncu.report_file import Block, Entry
-from ncu_assist.ncu.report_schema import message_classes
 from ncu_assist.ncu.wire import Bytes
+
+PACKAGE = "report"
+# The numbers that protocol buffers give to types, in descriptor.proto.
+TYPES = {"double": 1, "float": 2, "uint64": 4, "string": 9, "message": 11, "bytes": 12, "uint32": 13, "enum": 13}
+OPTIONAL, REPEATED = 1, 3
+KIND = "kind"  # the choice that a value is: one of its fields is set, or none
+
+# The fields of a message: number, a star where they repeat, type, name. A result holds different numbers by its kind.
+# All fields of a message stand here, also those that are looked at later or never, these as bytes: written again, a
+# message has to be what was read, or a field of it was lost, doubled or turned into another one. A number that may be
+# negative is a uint64: its ten bytes stay what they are.
+KERNEL = (
+    "1 uint32 thread; 2 uint64 call; 3 uint64 program; 4 uint64 id; 5 string mangled; 6 string function; "
+    "7 string demangled; 8 uint32 dimensions; 9 bytes offset; 10 Size grid; 11 Size block; 12 bytes comments; "
+    "13* Metric metrics; 14 uint64 created; 15 bytes source; 16 enum api; 17* bytes sections; 18* bytes notes; "
+    "19* bytes rules; 20 uint32 unsupported; 21 bytes nvtx; 22 uint32 context; 23 uint32 stream; 24 bytes series; "
+    "25 bytes clocks; 26 bytes context_name; 27 bytes stream_name; 28 bytes cpu_stack; 29 enum scope; 30 uint32 green; "
+    "31 bytes renamed; 32 bytes python_stack; 33 bytes profiler_part; 34 bytes sampler_part; 35 float kernel_driver"
+)
+OTHER = (  # the start of a range, a command list or a graph
+    "1 uint32 thread; 2 uint64 call; 3 bytes comments; 4* Metric metrics; 5 uint64 created; 6 enum api; "
+    "7* bytes sections; 8* bytes notes; 9 uint32 unsupported; 10 bytes nvtx; 11 uint32 context; "
+)
+NAMED = "12 uint32 stream; 13 bytes clocks; 14 bytes context_name; 15 bytes stream_name; 16 bytes cpu_stack; "
+MESSAGES = {
+    "Value": "1 string text; 2 float float; 3 double double; 4 uint32 uint32; 5 uint64 uint64",
+    "Metric": "1 uint32 name; 2 Value value; 3* bytes instances; 4 enum category",
+    "Instance": "1 Value id; 2 Value value",
+    "InstancedMetric": "1 uint32 name; 2 Value value; 3* Instance instances; 4 enum category",
+    "Size": "1 uint64 x; 2 uint64 y; 3 uint64 z",
+    "RuleMessage": "1 string text; 2 enum kind; 3 uint64 id; 4 string title",
+    "FocusMetric": "1 uint64 message; 2 string name; 3 double value; 4 enum severity; 5 string info",
+    "Speedup": "1 enum kind; 2 double percent",
+    "RuleItem": "1 RuleMessage message; 2 bytes table; 3 bytes bars; 4 bytes histogram; 5 bytes lines; "
+    "6 bytes proposal; 7 bytes roofline; 8* FocusMetric focus; 9 bytes source; 10 Speedup speedup; 11 bytes suffixes; "
+    "12* bytes tables",
+    "RuleBody": "1* RuleItem items",
+    "Rule": "1 string rule; 2 string name; 3 RuleBody body; 4 string section; 5* bytes markers",
+    "PushPopRange": "1 string name; 2 bytes attributes; 3 uint64 call; 4 uint64 id",
+    "PushPopDomain": "1 uint64 id; 3* PushPopRange stack",
+    "StartEndRange": "1 uint64 id; 2 string name; 3 bytes attributes; 4 uint64 call; 5 uint32 thread",
+    "StartEndDomain": "1 uint64 id; 3* StartEndRange ranges",
+    "Domain": "1 uint64 id; 2 string name; 3* bytes strings; 4* bytes tables",
+    "Thread": "1 uint32 id; 2* PushPopDomain domains",
+    "Nvtx": "1* Domain domains; 2* Thread threads; 3* StartEndDomain start_end; 4 uint64 default; 5 enum scope",
+    "Kernel": KERNEL,
+    "Range": OTHER + "12 bytes clocks; 13 bytes context_name; 14 bytes cpu_stack; 15* uint64 sources; 16 uint32 green; "
+    "17 bytes python_stack; 18 bytes profiler_part; 19 bytes sampler_part; 20* bytes rules; 21 float kernel_driver",
+    "CommandList": OTHER + NAMED + "17* uint64 sources; 18 string display; 19 uint32 dimensions; 20* bytes launches; "
+    "21* bytes rules; 22 bytes python_stack; 23 bytes profiler_part; 24 bytes sampler_part; 25 float kernel_driver",
+    "Graph": OTHER + NAMED + "17* uint64 sources; 18 uint32 green; 19 bytes python_stack; 20 bytes profiler_part; "
+    "21 bytes sampler_part; 22* bytes rules; 23 float kernel_driver",
+    "Version": "1 string program; 2 string version",
+    "System": "1 bytes system; 2 bytes build; 3 bytes processor; 4 bytes architecture; 5 string computer; "
+    "6 enum platform; 7* bytes addresses",
+    "Settings": "1 uint32 nvtx; 2 uint32 no_range; 3 uint32 from_start; 4 bytes activity; 5 bytes filter; "
+    "6 bytes other; 7 string sections; 8 string clock_control; 9 bytes sampling; 10 uint32 source; "
+    "11 string replay_mode; 12 uint32 cpu_stack; 13 bytes pm_sampling; 14 bytes stack_types; 15 bytes boost; "
+    "16 uint32 sass",
+    "Session": "1 uint32 process; 2 uint64 created; 3 System host; 4 bytes target; 5 bytes properties; "
+    "6* bytes attributes; 7 bytes comments; 8* Version versions; 9 bytes executable; 10 Settings settings; "
+    "11 string command",
+    "Strings": "1* string strings",
+    "Process": "1 uint32 id; 2 string host; 3 string name",
+    "Header": "1 uint32 sources; 2 uint32 results; 3 Session session; 4 Strings strings; 5 uint32 payload; "
+    "6 Process process; 7 uint32 ranges; 8 uint32 command_lists; 9 uint32 graphs",
+}
+WITH_INSTANCES = ("Kernel", "Range", "CommandList", "Graph")  # each also as one whose metrics are InstancedMetric
+MESSAGES |= {f"{name}Instances": MESSAGES[name].replace(" Metric ", " InstancedMetric ") for name in WITH_INSTANCES}
+
+
+def message_classes() -> dict[str, Any]:
+    """Return the class of each message by its name in MESSAGES."""
+    from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+
+    file = descriptor_pb2.FileDescriptorProto(name="report.proto", package=PACKAGE, syntax="proto2")
+    for name, fields in MESSAGES.items():
+        message = file.message_type.add(name=name)
+        for field in fields.split(";"):
+            _add_field(message, *field.split())
+    _make_choice(file.message_type[0])
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return {name: message_factory.GetMessageClass(pool.FindMessageTypeByName(f"{PACKAGE}.{name}")) for name in MESSAGES}
+
+
+def _add_field(message: Any, number: str, kind: str, name: str) -> None:
+    label = REPEATED if number.endswith("*") else OPTIONAL
+    field = message.field.add(name=name, number=int(number.rstrip("*")), label=label)
+    field.type = TYPES.get(kind, TYPES["message"])
+    if kind not in TYPES:
+        field.type_name = f".{PACKAGE}.{kind}"
+
+
+def _make_choice(value: Any) -> None:
+    """Put the fields of a value into one choice: then the parser can say which is set."""
+    value.oneof_decl.add(name=KIND)
+    for field in value.field:
+        field.oneof_index = 0
+
 
 UNKNOWN_FIELDS = "it has fields that are not known here: of a newer Nsight Compute, or damaged"
 UNNAMED_DOMAIN = "it has NVTX ranges of a domain that it does not name: which range is whose may be wrong"
@@ -267,3 +367,160 @@ def _in_blocks(one: LaunchFacts, number: Number) -> LaunchFacts:
     x, y, z = (threads // size for threads, size in zip(one.grid, one.block, strict=True))
     in_threads = one.grid == (x * one.block[0], y * one.block[1], z * one.block[2])
     return replace(one, grid=(x, y, z)) if in_threads and number(BLOCKS) == x * y * z else one
+
+
+MAX_SHORT = 0x7F  # the longest field whose length takes one byte
+# ncu 2025.3.1 writes some of these twice, with one value: the last three, of the machine, for a replayed range.
+OFTEN_DOUBLE = ("profiler__", "sass__", "c2clink__", "numa__", "nvlink__")
+
+
+class MetricTable:
+    """The metrics of all launches: lists of names and texts that launches share, and notes on what is odd."""
+
+    def __init__(self) -> None:
+        self.strings: list[str] = []  # the names of metrics, as the blocks of the file add them
+        self.name_lists: list[tuple[str, ...]] = []
+        self.texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
+        self.doubles: set[str] = set()  # names that stand twice and are not known to
+        self.differing: set[str] = set()  # names that stand twice, with different values
+        self.unknown: set[str] = set()  # names of metrics whose value has a type that is not known here
+        self._plans: dict[tuple[int, ...], _Plan] = {}
+
+    def add_names(self, strings: Iterable[str]) -> None:
+        """Append the names that a block brings; raises DamagedData for what cannot be one."""
+        new = list(strings)
+        for name in new:
+            if not isinstance(name, str) or not name.isprintable() or not name:
+                raise DamagedData("the report is damaged: the name of a metric is no name")
+        self.strings += new
+
+    def add(self, metrics: Sequence[Any], values: array[float]) -> tuple[int, dict[int, int]]:
+        """Append the values of one launch, sorted by name; return its list of names and its texts by position.
+
+        A name may stand twice: ncu writes some so, with one value, and where passes measured one anew, with two. The
+        last counts, as with NVIDIA's reader.
+        """
+        plan = self._plan(tuple([metric.name for metric in metrics]))
+        own, texts, unknown = _values(metrics)
+        self.unknown |= {self.strings[metrics[place].name] for place in unknown}
+        values.extend([own[i] for i in plan.order])
+        for i, j in plan.doubles:
+            if (own[i] != own[j] and (own[i] == own[i] or own[j] == own[j])) or texts.get(i) != texts.get(j):
+                self.differing.add(self.strings[metrics[i].name])
+        known = self.texts
+        numbers = {plan.position[i]: known.setdefault(t, len(known)) for i, t in texts.items() if i in plan.position}
+        return plan.names, numbers
+
+    def _plan(self, ids: tuple[int, ...]) -> _Plan:
+        if ids not in self._plans:
+            if ids and max(ids) >= len(self.strings):
+                raise DamagedData("the report is damaged: a metric has a name that the report does not hold")
+            found = [self.strings[number] for number in ids]
+            place = {name: i for i, name in enumerate(found)}
+            doubles = [(i, place[name]) for i, name in enumerate(found) if place[name] != i]
+            self.doubles |= {found[i] for i, _ in doubles if not found[i].startswith(OFTEN_DOUBLE)}
+            names = tuple(sorted(place))
+            if names not in self.name_lists:
+                self.name_lists.append(names)
+            order = [place[name] for name in names]
+            position = {i: p for p, i in enumerate(order)}
+            self._plans[ids] = _Plan(self.name_lists.index(names), order, position, doubles)
+        return self._plans[ids]
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How the metrics of a launch go into its list of names: for launches that hold them in the same order."""
+
+    names: int
+    order: list[int]  # which metric comes where
+    position: dict[int, int]  # the reverse
+    doubles: list[tuple[int, int]]  # a metric that stands again later, and where
+
+
+def _values(metrics: Iterable[Any]) -> tuple[list[float], dict[int, str], list[int]]:
+    """Return the number of each metric, NaN for texts and for what has no value; the texts by position.
+
+    And the positions of values whose type is not known here.
+    """
+    numbers: list[float] = []
+    texts: dict[int, str] = {}
+    unknown: list[int] = []
+    for metric in metrics:
+        value = metric.value
+        number = value.double or value.uint64 or value.uint32 or value.float  # at most one is set, the others are 0
+        if not number:
+            kind = value.WhichOneof(KIND)
+            if kind is None:
+                if _is_unknown(metric):
+                    unknown.append(len(numbers))
+                number = NAN
+            elif kind == "text":
+                texts[len(numbers)], number = value.text, NAN
+        numbers.append(number)
+    return numbers, texts, unknown
+
+
+def _is_unknown(metric: Any) -> bool:
+    """Tell whether the value of a metric without one has a type not known here; raises DamagedData where it is lost."""
+    if metric.value.ByteSize() or len(UnknownFieldSet(metric)):
+        return True
+    if metric.instances and not _is_instance(metric.instances[0]):
+        raise DamagedData("the report is damaged: the value of a metric stands where another thing should")
+    return False
+
+
+def _is_instance(raw: bytes) -> bool:
+    """Tell whether this may be an instance: an identifier or none, then a value, in the fields 1 and 2."""
+    behind_id = 2 + raw[1] if raw[:1] == b"\n" and len(raw) > 1 else 0
+    return behind_id > MAX_SHORT or raw[behind_id : behind_id + 1] == b"\x12"
+
+
+class InstanceTable:
+    """The instances of all launches as columns; texts are numbers in ``texts``."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, array[Any]] = {name: array(code) for name, code in INSTANCE_COLUMNS.items()}
+        self.texts: dict[str, int] = {}
+
+    def add(self, launch: int, metrics: Any, strings: list[str]) -> None:
+        """Append the instances of one launch, in the order of the file; a metric that stands twice counts once."""
+        done = set()
+        for metric in metrics:
+            if metric.name not in done:
+                self._add_metric(launch, self._number(strings[metric.name]), metric.instances)
+            done.add(metric.name)
+
+    def _add_metric(self, launch: int, metric: int, instances: Any) -> None:
+        ids = [self._scalar(one.id) for one in instances]
+        values = [self._scalar(one.value) for one in instances]
+        new = {
+            "launch": [launch] * len(ids),
+            "metric": [metric] * len(ids),
+            "instance": range(len(ids)),
+            "id": [NO_ID if number != number else int(number) for number, _ in ids],
+            "id_text": [text for _, text in ids],
+            "value": [number for number, _ in values],
+            "text": [text for _, text in values],
+        }
+        for name, column in self.columns.items():
+            column.extend(new[name])
+
+    def _scalar(self, value: Any) -> tuple[float, int]:
+        """Return the number of a value, NaN where it has none, and the number of its text."""
+        number = value.uint64 or value.uint32 or value.double or value.float
+        if number:
+            return number, NO_TEXT
+        kind = value.WhichOneof(KIND)
+        if kind == "text":
+            return NAN, self._number(value.text)
+        return (NAN if kind is None else 0), NO_TEXT
+
+    def _number(self, text: str) -> int:
+        return self.texts.setdefault(text, len(self.texts))
+
+    def write(self, folder: Path) -> None:
+        """Write each column into a file of its name."""
+        for name, column in self.columns.items():
+            with (folder / name).open("wb") as out:
+                column.tofile(out)

@@ -150,8 +150,10 @@ def name_sentences(new: Collection[str], names: Collection[str]) -> Iterator[str
     """
     if not new:
         return
-    from ncu_assist.ncu.catalogue.metric_units import recorded_units
-    from ncu_assist.ncu.catalogue.recorded_names import on_chip  # takes 0.1 s, and is seldom needed
+    from ncu_assist.ncu.catalogue.recorded_names import (
+        on_chip,  # takes 0.1 s, and is seldom needed
+        recorded_units,
+    )
     from ncu_assist.ncu.catalogue.spelling import split
 
     listed = on_chip(None)

@@ -19,11 +19,18 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import oddities, report_file
-from ncu_assist.ncu.catalogue.metric_units import recorded_units
+from ncu_assist.ncu.catalogue.recorded_names import recorded_units
+from ncu_assist.ncu.child import limit_memory
 from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, NVIDIAS, SCALARS, VALUES, Document, LaunchFacts
-from ncu_assist.ncu.memory_limit import limit_memory
-from ncu_assist.ncu.messages import NOT_UTF8, Messages, checked_sizes, launch_facts, session_facts
-from ncu_assist.ncu.metric_table import InstanceTable, MetricTable
+from ncu_assist.ncu.messages import (
+    NOT_UTF8,
+    InstanceTable,
+    Messages,
+    MetricTable,
+    checked_sizes,
+    launch_facts,
+    session_facts,
+)
 from ncu_assist.ncu.wire import Bytes
 
 # Metrics that the section files of a release define, with their units: ncu 2022.3 gives one of them another than
@@ -65,7 +72,7 @@ def _read_instances(path: Path, name: str, folder: Path) -> None:
 
 
 def _read_csv(path: Path, name: str, folder: Path) -> None:
-    from ncu_assist.ncu.csv_page.export import read_csv  # which takes numpy: the others start without
+    from ncu_assist.ncu.csv_page import read_csv  # which takes numpy: the others start without
 
     found = read_csv(path.read_bytes(), name)
     _write(folder, {name: value for name, value in vars(found).items() if name != "values"})

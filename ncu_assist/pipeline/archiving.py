@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
-from ncu_assist.harness.names import COPY, EMPTY, LINK
+from ncu_assist.harness.events import COPY, EMPTY, LINK
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.derived import save_judged

@@ -26,8 +26,7 @@ from ncu_assist.backends.python import jit_again
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness.client import child_environment
-from ncu_assist.harness.events import error_of, parse
-from ncu_assist.harness.names import DESCRIBED, INPUTS, PICKLED, REFERENCE
+from ncu_assist.harness.events import DESCRIBED, INPUTS, PICKLED, REFERENCE, error_of, parse
 from ncu_assist.project import Project
 from ncu_assist.spec import DTYPE_BYTES, Kernel
 from ncu_assist.spec_file import is_function_name, kernel_names, read_kernel

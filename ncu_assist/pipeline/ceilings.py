@@ -22,14 +22,14 @@ from ncu_assist.backends.nvcc import find_arch, find_nvcc
 from ncu_assist.ceilings import Ceilings, Conditions, Stage, path_of, save
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
+from ncu_assist.harness import ceilings as harness_ceilings
 from ncu_assist.harness import client
-from ncu_assist.harness.ceilings import plan as harness_plan
-from ncu_assist.harness.ceilings.plan import SEPARATOR, CeilingsRequest, Mode, Probe, ProbeResult, results
+from ncu_assist.harness.ceilings import SEPARATOR, CeilingsRequest, Mode, Probe, ProbeResult, results
 from ncu_assist.harness.events import Event, error_of, parse
 from ncu_assist.harness.request import DEVICE_SOURCE, write_request
 from ncu_assist.harness.results import MeasurementFacts, read_facts
 from ncu_assist.ncu.command import ProfileOptions, profile_argv
-from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
@@ -39,7 +39,7 @@ from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 
 CHILD = "ncu_assist.harness.ceilings"
-SOURCES = Path(harness_plan.__file__).parent
+SOURCES = Path(harness_ceilings.__file__).parent
 KERNELS = ("memory", "pipes", "tensor")
 WGMMA_ARCH = {"sm_90": "sm_90a", "sm_90a": "sm_90a"}  # wgmma is in no other architecture
 SILENCE_S = 120.0

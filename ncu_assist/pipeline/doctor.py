@@ -19,7 +19,7 @@ from ncu_assist import process
 from ncu_assist.backends.nvcc import find_ninja, find_nvcc
 from ncu_assist.environment import Condition, Examination
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
-from ncu_assist.executors.sandbox.runners import choose_runner
+from ncu_assist.executors.sandbox.plan import choose_runner
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, numbers_of, profile_argv, version_of
 from ncu_assist.ncu.failures import profiling_error
 from ncu_assist.quantity import quantity

@@ -15,9 +15,8 @@ from ncu_assist.errors import StageFailed
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
-from ncu_assist.ncu.log import ProfiledLaunch
-from ncu_assist.ncu.report import read_report
-from ncu_assist.ncu.second_opinion import second_opinion
+from ncu_assist.ncu.failures import ProfiledLaunch
+from ncu_assist.ncu.report import read_report, second_opinion
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.foreign_run import RunNames, check_names, foreign_run, report_notes, sent

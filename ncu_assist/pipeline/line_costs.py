@@ -22,7 +22,7 @@ from ncu_assist.ncu.line_sums import (
     most_of_time,
     pass_ns,
 )
-from ncu_assist.ncu.source.assembly import with_instruction
+from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, together
 from ncu_assist.pipeline.showing import launch_numbers
 

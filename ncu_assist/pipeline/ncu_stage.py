@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.errors import DamagedData, EnvironmentProblem, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
-from ncu_assist.ncu.failures import profiling_error
-from ncu_assist.ncu.log import LogFollower, ProfiledLaunch, read_log
+from ncu_assist.ncu.failures import LogFollower, ProfiledLaunch, profiling_error, read_log
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.reporter import minutes
 

@@ -17,11 +17,10 @@ from typing import TYPE_CHECKING
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.harness import events
 from ncu_assist.harness.client import only, profile_command
-from ncu_assist.harness.names import call_of, repeat_of
+from ncu_assist.harness.events import call_of, repeat_of
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu import report_file
-from ncu_assist.ncu.failures import NothingProfiled
-from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.ncu.failures import NothingProfiled, ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
 from ncu_assist.pipeline.reporter import Reporter

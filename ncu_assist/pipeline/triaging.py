@@ -20,7 +20,7 @@ from ncu_assist.analysis.triage import ProfiledGroup, Triage, triage
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
-from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.pipeline.foreign_run import fit_name
 from ncu_assist.pipeline.importing import profile_program, program_stage
 from ncu_assist.pipeline.programs import ProgramCall, build, names_for

@@ -11,7 +11,7 @@ missing.
 from __future__ import annotations
 
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
-from ncu_assist.ncu.source.waits import MEANINGS
+from ncu_assist.ncu.source.tables import MEANINGS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import OF_CEILING, fill, reach

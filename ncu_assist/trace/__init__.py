@@ -9,7 +9,7 @@ from typing import Literal
 import pandas as pd
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu.csv_page.launches import function_name
+from ncu_assist.ncu.csv_page import function_name
 
 Recorder = Literal["Nsight Systems", "torch.profiler", "ncu"]
 CopyWay = Literal["H2D", "D2H", "D2D", "P2P", "H2H", "memset", "other"]

@@ -15,7 +15,8 @@ from planted import PYTHON, write_planted
 pytest.importorskip("torch")
 
 from ncu_assist.backends import build_versions
-from ncu_assist.harness import accelerator, bench, facts, names, stopwatch
+from ncu_assist.harness import accelerator, bench, facts, stopwatch
+from ncu_assist.harness.events import EMPTY
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.spec_file import read_kernel
 
@@ -133,7 +134,7 @@ def _request(root: Path) -> HarnessRequest:
 
 def test_rounds_announce_every_call_and_repeat_their_order(tmp_path: Path) -> None:
     request, begun, rounds = _request(tmp_path), list[str](), list[int]()
-    runs = {name: (lambda: None) for name in ("v0_right", "v1_other", names.EMPTY)}
+    runs = {name: (lambda: None) for name in ("v0_right", "v1_other", EMPTY)}
     progress = bench.BenchProgress(begun.append, rounds.append)
     first = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), progress)
     second = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), progress)

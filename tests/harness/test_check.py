@@ -13,8 +13,7 @@ torch = pytest.importorskip("torch")
 
 from ncu_assist.backends import BACKENDS  # noqa: E402
 from ncu_assist.backends.python import import_file  # noqa: E402
-from ncu_assist.harness.buffers import GUARD_BYTES, OUTPUT_GUARD, guarded  # noqa: E402
-from ncu_assist.harness.check import check, compare  # noqa: E402
+from ncu_assist.harness.check import GUARD_BYTES, OUTPUT_GUARD, check, compare, guarded  # noqa: E402
 from ncu_assist.harness.problem import Problem, ReferenceProblem  # noqa: E402
 from ncu_assist.record import Check  # noqa: E402
 from ncu_assist.spec import Tolerance  # noqa: E402

@@ -15,11 +15,10 @@ torch = pytest.importorskip("torch")
 from ncu_assist.backends import BACKENDS, build_versions  # noqa: E402
 from ncu_assist.backends.python import import_file  # noqa: E402
 from ncu_assist.executors.local import Local  # noqa: E402
-from ncu_assist.harness import bench, buffers, host_memory, results  # noqa: E402
-from ncu_assist.harness.buffers import allocate  # noqa: E402
-from ncu_assist.harness.check import check  # noqa: E402
+from ncu_assist.harness import bench, facts, results  # noqa: E402
+from ncu_assist.harness.check import allocate, check, guarded, same_bits  # noqa: E402
 from ncu_assist.harness.client import Measured, measure  # noqa: E402
-from ncu_assist.harness.host_memory import Placement  # noqa: E402
+from ncu_assist.harness.facts import Placement  # noqa: E402
 from ncu_assist.harness.problem import Problem, ReferenceProblem  # noqa: E402
 from ncu_assist.harness.request import HarnessSettings, new_request  # noqa: E402
 from ncu_assist.harness.stopwatch import HostStopwatch  # noqa: E402
@@ -126,9 +125,9 @@ def test_guard_zones_are_pinned_with_the_input(monkeypatch: pytest.MonkeyPatch) 
         asked.append(pin_memory)
         return real(*size, **how)
 
-    monkeypatch.setattr(buffers.torch, "empty", empty)
+    monkeypatch.setattr(torch, "empty", empty)
     for like in (torch.zeros(5).as_subclass(Pinned), torch.zeros(5)):
-        assert buffers.guarded("x", like, 0xFF).guard_fault() == ""
+        assert guarded("x", like, 0xFF).guard_fault() == ""
     assert asked == [True, False]
 
 
@@ -138,13 +137,13 @@ def test_bits_are_compared_in_the_widest_integers(dtype: Any, size: int) -> None
     whole = torch.arange(size + 1).to(dtype)
     for start in (0, 1):
         one = whole[start : start + size]
-        assert buffers.same_bits(one, one.clone())
+        assert same_bits(one, one.clone())
         for place in range(0, size, 7):
             other = one.clone()
             other[place] += 1
-            assert not buffers.same_bits(one, other)
+            assert not same_bits(one, other)
     nan = torch.full((size,), float("nan"))
-    assert buffers.same_bits(nan, nan.clone())
+    assert same_bits(nan, nan.clone())
 
 
 def test_a_host_input_that_is_no_tensor_is_the_references_fault(tmp_path: Path) -> None:
@@ -194,30 +193,30 @@ def _nodes(folder: Path, *names: str) -> Path:
 
 
 def test_pages_of_a_machine_with_one_node_lie_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_memory, "NODES", _nodes(tmp_path, "node3", "power"))
-    assert host_memory.nodes_of_pages(0, 0) == (3,)
-    assert host_memory.node_of_cpu() is not None
+    monkeypatch.setattr(facts, "NODES", _nodes(tmp_path, "node3", "power"))
+    assert facts.nodes_of_pages(0, 0) == (3,)
+    assert facts.node_of_cpu() is not None
 
 
 def test_of_several_nodes_linux_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = {int(path.name[4:]) for path in host_memory.NODES.glob("node[0-9]*")} or {0}
-    monkeypatch.setattr(host_memory, "NODES", _nodes(tmp_path, "node0", "node1"))
+    real = {int(path.name[4:]) for path in facts.NODES.glob("node[0-9]*")} or {0}
+    monkeypatch.setattr(facts, "NODES", _nodes(tmp_path, "node0", "node1"))
     tensor = torch.ones(1 << 20, dtype=torch.uint8)
-    assert set(host_memory.nodes_of_pages(tensor.data_ptr(), tensor.numel())) <= real
-    assert host_memory.nodes_of_pages(tensor.data_ptr(), 0) == ()
-    monkeypatch.setattr(host_memory, "MOVE_PAGES", {})
-    assert host_memory.nodes_of_pages(tensor.data_ptr(), tensor.numel()) == ()
+    assert set(facts.nodes_of_pages(tensor.data_ptr(), tensor.numel())) <= real
+    assert facts.nodes_of_pages(tensor.data_ptr(), 0) == ()
+    monkeypatch.setattr(facts, "MOVE_PAGES", {})
+    assert facts.nodes_of_pages(tensor.data_ptr(), tensor.numel()) == ()
 
 
 @pytest.mark.parametrize(("written", "node"), [("1\n", 1), ("-1\n", None), ("", None)])
 def test_the_node_of_a_device(written: str, node: int | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(host_memory, "PCI", tmp_path)
+    monkeypatch.setattr(facts, "PCI", tmp_path)
     address = "0000:17:00.0"
     (tmp_path / address).mkdir()
     (tmp_path / address / "numa_node").write_text(written)
-    assert host_memory.node_of_device(address) == node
-    assert host_memory.node_of_device("0000:18:00.0") is None
-    assert host_memory.node_of_device(None) is None
+    assert facts.node_of_device(address) == node
+    assert facts.node_of_device("0000:18:00.0") is None
+    assert facts.node_of_device(None) is None
 
 
 @pytest.mark.gpu

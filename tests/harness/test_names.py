@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.harness.names import call_of, range_name, repeat_of
+from ncu_assist.harness.events import call_of, range_name, repeat_of
 
 
 @pytest.mark.parametrize("workload", ["b64", "a|b", "4|x"])

@@ -11,7 +11,7 @@ import pytest
 from ncu_assist import process
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.command import ProfileOptions, profile_argv
-from ncu_assist.ncu.log import read_log
+from ncu_assist.ncu.failures import read_log
 from ncu_assist.ncu.report import read_report
 
 

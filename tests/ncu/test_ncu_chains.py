@@ -10,8 +10,8 @@ from ncu_assist import read_report
 from ncu_assist.ncu import cubin_lines, report_file
 from ncu_assist.ncu.code import Code, read_code
 from ncu_assist.ncu.compressed import read_plain
-from ncu_assist.ncu.source.chains import Chains
 from ncu_assist.ncu.source.contents import DeviceFunction, SourceFile
+from ncu_assist.ncu.source.reading import Chains
 
 pytestmark = pytest.mark.slow
 

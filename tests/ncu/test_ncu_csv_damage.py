@@ -12,8 +12,7 @@ from ncu.csv_made import UNITS, line, numbers, page, pushed, row
 from ncu.test_ncu_csv_export import STREAMS, TRANSPOSE, recorded
 
 from ncu_assist.errors import DamagedData, NcuAssistError, UsageProblem
-from ncu_assist.ncu.csv_page.export import read_csv
-from ncu_assist.ncu.csv_page.text import is_csv
+from ncu_assist.ncu.csv_page import is_csv, read_csv
 from ncu_assist.ncu.report import read_report
 
 ROWS = [

@@ -17,9 +17,7 @@ from patience import grows_linearly
 
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.contents import Contents
-from ncu_assist.ncu.csv_page.export import read_csv
-from ncu_assist.ncu.csv_page.text import decode, find_table, is_csv, split_line
-from ncu_assist.ncu.csv_page.values import base_unit
+from ncu_assist.ncu.csv_page import base_unit, decode, find_table, is_csv, read_csv, split_line
 
 DATA = Path(__file__).parent.parent / "data"
 TRANSPOSE, TORCH, STREAMS = (f"{name}_full_h200_2025.3.1" for name in ("transpose", "torch", "streams"))

@@ -8,8 +8,7 @@ import pytest
 from ncu.csv_made import line
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu.csv_page.export import read_csv
-from ncu_assist.ncu.csv_page.text import is_csv
+from ncu_assist.ncu.csv_page import is_csv, read_csv
 from ncu_assist.ncu.report import Report, read_report
 
 FACTS = ("ID", "Process ID", "Process Name", "Host Name", "Kernel Name", "Context", "Stream", "Block Size", "Grid Size")

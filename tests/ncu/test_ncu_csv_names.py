@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.ncu.csv_page.launches import function_name, push_pop_ranges, start_end_ranges
+from ncu_assist.ncu.csv_page import function_name, push_pop_ranges, start_end_ranges
 
 # Signatures as exports of 2025.3.1 print them, and the function name that NVIDIA's reader gives for the same launch.
 SIGNATURES = {

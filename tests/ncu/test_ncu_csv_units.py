@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.ncu.csv_page.values import base_unit
+from ncu_assist.ncu.csv_page import base_unit
 
 # What reports of 2025.3.1 print by default, and what the same columns have with --print-units base. The values of the
 # recorded exports are held against the report in test_ncu_csv_export.py.

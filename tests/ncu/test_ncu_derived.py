@@ -9,8 +9,8 @@ import pytest
 from recorded_values import Values, launches, values_of
 
 from ncu_assist.ncu.catalogue import formulas
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, why_absent, why_not_applicable
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, why_absent, why_not_applicable
 from ncu_assist.ncu.catalogue.stalls import stall_reasons
 
 LOADS, STORES = (f"l1tex__t_requests_pipe_lsu_mem_global_op_{op}.sum" for op in ("ld", "st"))

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fakes.fake_ncu import MESSAGES
 
-from ncu_assist.ncu.log import LogFollower, ProfiledLaunch, read_log
+from ncu_assist.ncu.failures import LogFollower, ProfiledLaunch, read_log
 
 
 def test_a_real_log(full_log: str) -> None:

@@ -6,11 +6,10 @@ import pytest
 from recorded_values import values_of
 
 from ncu_assist.ncu.catalogue.chips import CHIPS
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
-from ncu_assist.ncu.catalogue.metric_doctor import check_names, missing_keys, spelled, suggestion
+from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN, NVPROF, check_names, missing_keys, spelled, suggestion
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN, NVPROF
 from ncu_assist.ncu.catalogue.recorded_names import Available, in_report, on_chip, recorded_names
+from ncu_assist.ncu.catalogue.rows import ALL_DERIVED
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, nearest, rollup_words, split
 
 ACTIVE = "avg.pct_of_peak_sustained_active"

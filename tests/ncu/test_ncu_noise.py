@@ -11,10 +11,9 @@ from itertools import chain
 import pytest
 from recorded_values import Values, archived, launches
 
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording, repeats_as
-from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, ROWS
 
 LONG, SHORT = 1e6, 1e3
 RECORDING = recording("gh100") or pytest.fail("no recording")

@@ -14,7 +14,7 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.source import reading as source
-from ncu_assist.ncu.source.metrics import COUNTERS, NUMBERS, RATIOS
+from ncu_assist.ncu.source.contents import COUNTERS, NUMBERS, RATIOS
 from ncu_assist.ncu.source.reading import SourceTables, read_source
 
 pytestmark = pytest.mark.slow

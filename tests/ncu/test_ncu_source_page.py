@@ -12,7 +12,7 @@ from ncu.source_page import COLUMNS, DATA, Table, tables
 
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.source.reading import SourceTables, read_source
-from ncu_assist.ncu.source.waits import BOOKED_AS
+from ncu_assist.ncu.source.tables import BOOKED_AS
 
 pytestmark = pytest.mark.slow
 

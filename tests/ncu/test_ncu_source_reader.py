@@ -8,8 +8,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from ncu_assist.ncu.source.contents import NO_FILE, SourceDocument
-from ncu_assist.ncu.source.metrics import ACCESSES, SPACES, spelled, stall_columns
+from ncu_assist.ncu.source.contents import ACCESSES, NO_FILE, SPACES, SourceDocument, spelled, stall_columns
 from ncu_assist.ncu.source.reader import _Reading
 
 Values = Mapping[int, float]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ncu_assist.ncu.code import read_code
-from ncu_assist.ncu.source.waits import BOOKED_AS, awaited
+from ncu_assist.ncu.source.tables import BOOKED_AS, awaited
 from ncu_assist.pipeline.opened_reports import archived_report
 from ncu_assist.store import Store
 

@@ -9,9 +9,8 @@ import pytest
 from fakes.fake_ncu import install
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import second_opinion as module
-from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.ncu.second_opinion import second_opinion
+from ncu_assist.ncu import report as module
+from ncu_assist.ncu.report import Report, read_report, second_opinion
 
 
 @pytest.fixture

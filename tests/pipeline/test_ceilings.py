@@ -19,7 +19,7 @@ from requirements import needs
 from ncu_assist.ceilings import dram_ceiling, stored
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.executors.local import Local
-from ncu_assist.harness.ceilings import plan
+from ncu_assist.harness import ceilings as harness_ceilings
 from ncu_assist.harness.results import MeasurementFacts, write_facts
 from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.pipeline import ceilings_plan
@@ -46,24 +46,26 @@ class Counts:
     ncu_version: str = "2099.1"
 
 
-def result(probe: plan.Probe, times: bool) -> plan.ProbeResult:
+def result(probe: harness_ceilings.Probe, times: bool) -> harness_ceilings.ProbeResult:
     """Return what the child would leave: 1 ms for everything, streams in way 5."""
     reads, writes = probe.arrays
     each = probe.bytes_each
     moved = (reads * each, writes * each) if probe.kind == "dram" else (probe.bytes, 0)
     if probe.name == "wgmma_bf16":
-        return plan.ProbeResult(probe, problem="wgmma.cu was not built for this GPU")
+        return harness_ceilings.ProbeResult(probe, problem="wgmma.cu was not built for this GPU")
     clocks = (1500.0, None, 1500.0)
-    return plan.ProbeResult(probe, probe.way or 5, (1e6,) * 3 if times else (), clocks if times else (), 3e8, *moved)
+    return harness_ceilings.ProbeResult(
+        probe, probe.way or 5, (1e6,) * 3 if times else (), clocks if times else (), 3e8, *moved
+    )
 
 
-def leave(request: plan.CeilingsRequest, times: bool, limit: int | None = None) -> None:
+def leave(request: harness_ceilings.CeilingsRequest, times: bool, limit: int | None = None) -> None:
     write_facts(Path(request.out), MeasurementFacts(Toolchain(torch="9.9"), MADE_UP, (30.0, 40.0)))
     for probe in request.probes[:limit]:
-        plan.append(Path(request.out), result(probe, times))
+        harness_ceilings.append(Path(request.out), result(probe, times))
 
 
-def counts(request: plan.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
+def counts(request: harness_ceilings.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
     """Return counters of two launches a probe, one of which took half as long again."""
     rows = [
         dict.fromkeys(metrics, 50.0)
@@ -83,7 +85,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     monkeypatch.setattr(CeilingsStages, "build", lambda self: BuiltKernels({}, "13.0", ""))
     monkeypatch.setattr(CeilingsStages, "time", lambda self, request: leave(request, True))
 
-    def count(self: CeilingsStages, request: plan.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
+    def count(self: CeilingsStages, request: harness_ceilings.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
         leave(request, False)
         return counts(request, metrics)
 
@@ -111,7 +113,7 @@ def test_all_stages_end_in_one_file(tmp_path: Path, notes: Notes, here: pytest.M
         ("ncu dram", ""),
         ("ncu pipes", ""),
     ]
-    per_source = len(ceilings_plan.SIZES) * len(plan.MIXES)
+    per_source = len(ceilings_plan.SIZES) * len(harness_ceilings.MIXES)
     assert [p.source for p in found.dram] == ["ncu"] * per_source + ["events"] * per_source
     copy = next(p for p in found.dram if (p.name, p.source) == ("copy", "ncu"))
     assert (copy.bytes, copy.seconds.median, copy.seconds.count, copy.way) == (32 << 20, 1.5e-3, 2, 5)
@@ -145,9 +147,9 @@ def test_what_was_timed_is_kept_when_ncu_fails(tmp_path: Path, notes: Notes, her
 
 
 def test_a_child_that_dies_leaves_what_it_had(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
-    def die(self: CeilingsStages, request: plan.CeilingsRequest) -> None:
+    def die(self: CeilingsStages, request: harness_ceilings.CeilingsRequest) -> None:
         leave(request, True, limit=3)
-        with (Path(request.out) / plan.RESULTS).open("ab") as file:
+        with (Path(request.out) / harness_ceilings.RESULTS).open("ab") as file:
             file.write(b'{"probe": {"ki')
         raise StageFailed("the measuring process crashed")
 
@@ -155,7 +157,7 @@ def test_a_child_that_dies_leaves_what_it_had(tmp_path: Path, notes: Notes, here
     found = measured(tmp_path, notes).ceilings
     assert [p.name for p in found.dram if p.source == "events"] == ["fill", "copy", "add"]
     assert found.stages[0].problem == "the measuring process crashed"
-    assert {p.way for p in found.dram if p.source == "ncu"} == {plan.DEFAULT_WAY, 5}
+    assert {p.way for p in found.dram if p.source == "ncu"} == {harness_ceilings.DEFAULT_WAY, 5}
 
 
 def test_ctrl_c_keeps_the_stages_before(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
@@ -200,7 +202,7 @@ def shop(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Ceili
 
 
 def test_a_real_report_is_read_for_its_counters(shop: CeilingsStages, tmp_path: Path, notes: Notes) -> None:
-    probe = plan.Probe("dram", "copy", 2, 32 << 20)
+    probe = harness_ceilings.Probe("dram", "copy", 2, 32 << 20)
     report = shop.count(
         shop.request("ncu-dram", "ncu", (probe,), BuiltKernels({}, "13.0", "")), ceilings_plan.DRAM_METRICS
     )
@@ -250,7 +252,7 @@ def test_a_quick_measurement_on_a_gpu(tmp_path: Path, notes: Notes) -> None:
     assert found.notes == ()
     for under in ("ncu", "events"):
         points = [p for p in found.dram if p.source == under]
-        assert len(points) == len(plan.MIXES) * len(ceilings_plan.QUICK_SIZES)
+        assert len(points) == len(harness_ceilings.MIXES) * len(ceilings_plan.QUICK_SIZES)
     counted = [p for p in found.dram if p.source == "ncu" and p.name == "read"]
     assert all(p.counted_read_bytes == pytest.approx(p.read_bytes, rel=0.05) for p in counted)
     fma = found.rate("pipe", "fma", "ncu")

@@ -13,7 +13,7 @@ from requirements import require
 
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.ncu.log import LogFollower
+from ncu_assist.ncu.failures import LogFollower
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.store import Store, writing
 

@@ -7,7 +7,7 @@ import pytest
 from measured import Notes
 
 from ncu_assist.harness.events import Event
-from ncu_assist.ncu.log import ProfiledLaunch
+from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch
 
 ONCE = {"v0_a": ExpectedLaunches(), "v1_b": ExpectedLaunches()}

@@ -9,7 +9,7 @@ import pytest
 from made_facts import gallery, made
 
 from ncu_assist.frame import combine_tables
-from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS as NAMES_OF_LIMITS
+from ncu_assist.ncu.catalogue.metrics import SM_LIMITS as NAMES_OF_LIMITS
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json.run import show_json
 from ncu_assist.render.words.occupancy import room_words

@@ -11,7 +11,7 @@ from difflib import SequenceMatcher
 from itertools import accumulate
 from typing import Literal
 
-from ncu_assist.harness.names import RANGE, SEPARATOR, call_of
+from ncu_assist.harness.events import RANGE, SEPARATOR, call_of
 from ncu_assist.record import Launch
 
 Gap = tuple[list[int], list[int]]

@@ -18,8 +18,7 @@ from ncu_assist.analysis.gate.limits import GatedMetric, Limit, nearest
 from ncu_assist.analysis.gate.records import CHECK_FAILED, NOT_COUNTED, GateCheck, GateDetail, GateWord
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.frame.columns import Values, names_in
-from ncu_assist.ncu.catalogue.derived import STALL_SHARES
-from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, STALL_SHARES
 from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict, not_comparable

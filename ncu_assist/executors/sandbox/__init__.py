@@ -24,23 +24,21 @@ from ncu_assist.executors.sandbox.folders import (
     sweep,
 )
 from ncu_assist.executors.sandbox.plan import (
+    FAILED,
+    INSTALL_HINT,
+    MARK,
     FolderAccess,
     LimitExceeded,
     SandboxLimits,
     SandboxPlan,
-    homes,
-    mounts,
-    sandbox_user,
-    software,
-)
-from ncu_assist.executors.sandbox.runners import (
-    FAILED,
-    INSTALL_HINT,
-    MARK,
     available,
     choose_runner,
     command_line,
+    homes,
+    mounts,
+    sandbox_user,
     scrubbed,
+    software,
 )
 from ncu_assist.process import Completed, RunOptions
 

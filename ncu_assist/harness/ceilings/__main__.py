@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ncu_assist.harness import accelerator, events, results
-from ncu_assist.harness.ceilings import plan
+from ncu_assist.harness import accelerator, ceilings, events, results
 from ncu_assist.harness.events import CONTEXT_LOST, Event, exit_code_of
 from ncu_assist.harness.request import read_request
 
@@ -15,10 +14,10 @@ STAGE = "ceilings"
 
 def main(path: Path) -> int:
     """Measure what the request asks for and return the exit code: 0, or the one of the error that was reported."""
-    return exit_code_of(lambda: _run(read_request(path, plan.CeilingsRequest)))
+    return exit_code_of(lambda: _run(read_request(path, ceilings.CeilingsRequest)))
 
 
-def _run(request: plan.CeilingsRequest) -> int:
+def _run(request: ceilings.CeilingsRequest) -> int:
     accelerator.open_device("cuda")
     from ncu_assist.harness.ceilings.workbench import Workbench
     from ncu_assist.harness.facts import Nvml, device_facts, gpu_uuid, toolchain
@@ -31,7 +30,7 @@ def _run(request: plan.CeilingsRequest) -> int:
     bench = Workbench(request)
     for index, probe in enumerate(request.probes, 1):
         events.emit(Event("begin", STAGE, probe.id, index=index, total=len(request.probes)))
-        plan.append(out, _measured(bench, probe))
+        ceilings.append(out, _measured(bench, probe))
         if accelerator.is_dead("cuda"):
             return CONTEXT_LOST
     after = nvml.temperature_c()
@@ -40,7 +39,7 @@ def _run(request: plan.CeilingsRequest) -> int:
     return 0
 
 
-def _measured(bench: object, probe: plan.Probe) -> plan.ProbeResult:
+def _measured(bench: object, probe: ceilings.Probe) -> ceilings.ProbeResult:
     from ncu_assist.harness.ceilings.workbench import Workbench
 
     assert isinstance(bench, Workbench)
@@ -49,7 +48,7 @@ def _measured(bench: object, probe: plan.Probe) -> plan.ProbeResult:
     except Exception as error:
         words = accelerator.describe(error)
         error.__traceback__ = None  # its frames hold tensors
-        return plan.ProbeResult(probe, problem=words)
+        return ceilings.ProbeResult(probe, problem=words)
 
 
 if __name__ == "__main__":

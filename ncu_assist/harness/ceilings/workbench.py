@@ -16,8 +16,8 @@ from typing import Any
 
 import torch
 
-from ncu_assist.harness.ceilings.plan import DEFAULT_WAY, WAYS, CeilingsRequest, Probe, ProbeResult
-from ncu_assist.harness.names import RANGE
+from ncu_assist.harness.ceilings import DEFAULT_WAY, WAYS, CeilingsRequest, Probe, ProbeResult
+from ncu_assist.harness.events import RANGE
 from ncu_assist.harness.stopwatch import DeviceStopwatch, TimedCall
 
 VECTOR = 16  # bytes of a vector load

@@ -15,7 +15,7 @@ from typing import NoReturn, TypeVar
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness import accelerator, events
 from ncu_assist.harness.events import CONTEXT_LOST, Event, exit_code_of
-from ncu_assist.harness.exam.request import ExaminerRequest, ExamRequest
+from ncu_assist.harness.exam.plan import ExaminerRequest, ExamRequest
 from ncu_assist.harness.request import read_request
 
 POLL_S = 0.01

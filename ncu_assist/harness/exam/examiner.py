@@ -18,11 +18,10 @@ import msgspec
 from ncu_assist.backends.python import import_file
 from ncu_assist.errors import DamagedData
 from ncu_assist.harness import accelerator, events
-from ncu_assist.harness.buffers import Buffers, Guarded
-from ncu_assist.harness.check import OutputDifference, inspect
+from ncu_assist.harness.check import Buffers, Guarded, OutputDifference, inspect
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam import tensor_files
-from ncu_assist.harness.exam.request import (
+from ncu_assist.harness.exam.plan import (
     PUBLIC_SEED,
     QUESTIONS,
     ExamAnswer,

@@ -15,7 +15,7 @@ import torch
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.executors.sandbox import read_result
-from ncu_assist.harness.exam.request import ANSWERS, ExamAnswer, QuestionInput, answer_file
+from ncu_assist.harness.exam.plan import ANSWERS, ExamAnswer, QuestionInput, answer_file
 from ncu_assist.harness.problem import Tensors
 
 CROSSINGS = 4  # tensors on their way at once: one thread moves 1.5 GB/s between a GPU, its host and a file

@@ -11,14 +11,12 @@ from dataclasses import dataclass
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.chips import Chip, known_chips, named_chip, names, nearest_chip
-from ncu_assist.ncu.catalogue.derived import DERIVED_GROUPS
 from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled, suggestion
+from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN, check_names, spelled, suggestion
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL
-from ncu_assist.ncu.catalogue.mistaken_names import MISTAKEN
 from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES, NvidiaRule
 from ncu_assist.ncu.catalogue.recorded_names import RecordedName, on_chip, recorded_names
-from ncu_assist.ncu.catalogue.rows import ROWS, Row
+from ncu_assist.ncu.catalogue.rows import DERIVED_GROUPS, ROWS, Row
 from ncu_assist.ncu.catalogue.spelling import nearest, split
 from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS, StallReason
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -89,3 +90,11 @@ def on_chip(chip: str | None) -> Available:
             base, rollup = split(recorded.name)
             rollups[base] = (*rollups.get(base, ()), *(ROLLUPS[recorded.kind] or (rollup,)))
     return Available(chip or "any recorded chip", rollups)
+
+
+FILE = Path(__file__).parent / "data" / "metric_units.json"  # unit -> names; benchmarks/metric_units.py writes it
+
+
+def recorded_units() -> dict[str, str]:
+    """Return the unit of each metric that is known by name."""
+    return {name: unit for unit, names in json.loads(FILE.read_bytes()).items() for name in names}

@@ -18,21 +18,23 @@ from typing import IO, Any
 
 import msgspec
 
-from ncu_assist.ncu.memory_limit import limit_memory
+from ncu_assist.ncu.child import limit_memory
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     INSTRUCTION_BYTES,
+    KINDS,
     NO_FILE,
     NO_LINE,
     REQUEST,
+    SAMPLED,
     VALUES,
     DeviceFunction,
     LaunchCode,
     SourceDocument,
     SourceFile,
     SourceRequest,
+    is_source_metric,
 )
-from ncu_assist.ncu.source.metrics import KINDS, SAMPLED, is_source_metric
 
 ENTRIES = "launch__function_pcs"  # where the kernel starts: of a launch one address, of a replayed range several
 LAST_LINE = 2**31 - 1

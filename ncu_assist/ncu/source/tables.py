@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.source.contents import NO_FILE, NO_LINE, LaunchSource, SourceFile
-from ncu_assist.ncu.source.metrics import (
+from ncu_assist.ncu.source.contents import (
     ACCESS,
     ACCESS_BITS,
     ACCESSES,
     COUNTERS,
+    NO_FILE,
+    NO_LINE,
     NOT_ISSUED,
     NUMBERS,
     RATIOS,
@@ -20,16 +21,111 @@ from ncu_assist.ncu.source.metrics import (
     SPACE,
     SPACES,
     STALL_COLUMN,
+    LaunchSource,
+    SourceFile,
     spelled,
     stall_columns,
 )
-from ncu_assist.ncu.source.waits import BOOKED_AS, awaited
 
 if TYPE_CHECKING:
     import numpy as np
     import pandas as pd
 
     Array = np.ndarray[Any, Any]
+
+
+MBARRIER, WGMMA, CLUSTER_BARRIER = "mbarrier", "wgmma", "cluster_barrier"
+BOOKED_AS = {MBARRIER: "long_scoreboard", WGMMA: "barrier", CLUSTER_BARRIER: "barrier"}
+MEANINGS = {
+    MBARRIER: "the phase of an mbarrier to end: bytes that TMA brings, or other warps that arrive there",
+    WGMMA: "matrix instructions of its warpgroup (wgmma) to end",
+    CLUSTER_BARRIER: "the other blocks of its cluster at their barrier",
+}
+TRIED = re.compile(r"SYNCS\.PHASECHK\S*\s+(U?P\d)\b")
+AT_ONCE = {"WARPGROUP.DEPBAR": WGMMA, "UCGABAR_WAIT": CLUSTER_BARRIER}
+HEAD = re.compile(r"\s*(?:@!?U?P\w+\s+)?((?:WARPGROUP\.\w+)|UCGABAR_WAIT)")
+MARKS = ("SYNCS.PHASECHK", "WARPGROUP.", "UCGABAR_WAIT")  # code without these has nothing of it
+WITHIN = 24  # instructions behind one that tries, where its outcome is looked at: 1 to 10 were seen
+
+
+def awaited(texts: Sequence[str | None]) -> dict[int, str]:
+    """Return what a warp at an instruction waits for, by place, where ncu's reason has another meaning first."""
+    if not any(text and any(mark in text for mark in MARKS) for text in texts):
+        return {}
+    found: dict[int, str] = {}
+    for place, text in enumerate(texts):
+        if not text:
+            continue
+        if tried := TRIED.search(text):
+            reader = _reader(texts, place, tried[1])
+            if reader is not None:
+                found[reader] = MBARRIER
+        elif (head := HEAD.match(text)) and head[1] in AT_ONCE:
+            found[place] = AT_ONCE[head[1]]
+    return found
+
+
+def _reader(texts: Sequence[str | None], place: int, predicate: str) -> int | None:
+    """Return the instruction that looks at the predicate which the one at ``place`` sets."""
+    named = re.compile(rf"!?\b{predicate}\b")
+    for later in range(place + 1, min(place + 1 + WITHIN, len(texts))):
+        if named.search(texts[later] or ""):
+            return later
+    return None
+
+
+ASSEMBLY = re.compile(r"\basm\b(?:\s+(?:volatile|goto|inline))*\s*\(")
+LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
+MOST_LINES = 8  # below the statement, among which its instruction stands
+INSTRUCTION = re.compile(r"[@\s{]*(?:\.reg[^;]*;\s*)*([a-z][\w.:]+)")
+
+
+def with_instruction(lines: Sequence[str], number: int) -> str:
+    """Return the text of a line, from 1; of one in a statement of inline assembly with the statement's instruction.
+
+    Behind the line that begins the statement stands the first instruction of a later line; before a line further down,
+    to which compilers book the statement, stands ``asm`` with its instruction. As it is where the instruction stands in
+    it, or in none of the lines. Empty for a line that is not there.
+    """
+    if not 0 < number <= len(lines):
+        return ""
+    text = lines[number - 1]
+    found = ASSEMBLY.search(text)
+    if found is None:
+        return _of_statement_above(lines, number)
+    if _instruction(text[found.end() :]):
+        return text
+    for later in lines[number : number + MOST_LINES]:
+        if instruction := _instruction(later):
+            return f"{text.rstrip()} {instruction}"
+        if ";" in LITERAL.sub("", later):
+            break
+    return text
+
+
+def _of_statement_above(lines: Sequence[str], number: int) -> str:
+    """Return a line, with the instruction of the statement that began above and goes on to it before it."""
+    text = lines[number - 1]
+    if _instruction(text):
+        return text
+    for start in range(number - 2, max(-1, number - 2 - MOST_LINES), -1):
+        if found := ASSEMBLY.search(lines[start]):
+            between = [lines[start][found.end() :], *lines[start + 1 : number - 1]]
+            bare = LITERAL.sub("", "".join(between))
+            instruction = next(filter(None, map(_instruction, between)), "")
+            is_open = 1 + bare.count("(") - bare.count(")") > 0
+            return f"asm {instruction} {text.strip()}" if is_open and instruction else text
+    return text
+
+
+def _instruction(text: str) -> str:
+    """Return the first literal of a line that names an instruction, without its line ends; empty for none."""
+    for literal in LITERAL.findall(text):
+        words = str(literal).replace("\\n", " ").replace("\\t", " ").strip()
+        if INSTRUCTION.match(words) and ("." in words or ";" in words):  # no constraint, such as "memory"
+            return f'"{" ".join(words.split())}"'
+    return ""
+
 
 CODE = ("launch", "kernel", "offset", "address", "sass", "opcode", "file", "line")
 BARRIER_COLUMN = f"{STALL_COLUMN}barrier"

@@ -7,9 +7,8 @@ from itertools import groupby
 
 from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.catalogue.derived import DERIVED
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.rows import is_impossible
+from ncu_assist.ncu.catalogue.rows import DERIVED, is_impossible
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Bench, HostMemory, Launch, Profile, Run
 from ncu_assist.render.escape import one_line, plain

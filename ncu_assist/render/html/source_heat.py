@@ -9,8 +9,8 @@ from markupsafe import escape
 
 from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS
 from ncu_assist.ncu.code import Cost, Totals
-from ncu_assist.ncu.source.metrics import COUNTERS, SAMPLES
-from ncu_assist.ncu.source.waits import BOOKED_AS, MEANINGS
+from ncu_assist.ncu.source.contents import COUNTERS, SAMPLES
+from ncu_assist.ncu.source.tables import BOOKED_AS, MEANINGS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level

@@ -8,8 +8,8 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
-from ncu_assist.ncu.source.assembly import with_instruction
-from ncu_assist.ncu.source.metrics import SAMPLES
+from ncu_assist.ncu.source.contents import SAMPLES
+from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.sass_view import SassFunction, sass_function, sass_regions, shown_ids

@@ -9,7 +9,7 @@ from ncu_assist.ncu.catalogue.metric import Combining, How, Metric, Way
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
 
 if TYPE_CHECKING:
-    from ncu_assist.ncu.catalogue.derived import Derived
+    from ncu_assist.ncu.catalogue.rows import Derived
     from ncu_assist.ncu.catalogue.stalls import StallReason
 
 COMBINE_WORDS: dict[How, str] = {

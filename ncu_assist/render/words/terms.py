@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.ncu.catalogue.derived import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.render.table import Badge, Term, Tone
 from ncu_assist.render.words.verdicts import cycle_words, factor

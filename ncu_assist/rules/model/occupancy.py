@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SM_LIMITS, SmLimits
-from ncu_assist.ncu.catalogue.launch_metrics import SM_LIMITS as NAMES_OF_LIMITS
+from ncu_assist.ncu.catalogue.metrics import SM_LIMITS as NAMES_OF_LIMITS
 from ncu_assist.rules.model.facts import Facts
 
 Over = Literal["block_size", "registers", "shared_memory"]

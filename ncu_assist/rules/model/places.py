@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ceilings.chips import LANES
-from ncu_assist.ncu.source.assembly import ASSEMBLY
-from ncu_assist.ncu.source.metrics import SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.tables import ASSEMBLY
 from ncu_assist.rules.model.blame import Function, read_again
 
 if TYPE_CHECKING:

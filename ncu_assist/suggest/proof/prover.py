@@ -18,10 +18,8 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
 from ncu_assist.executors.sandbox import Sandbox, choose_runner, remove, sandbox_for
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.exam.client import EventSummary, Exam, Examined, NotBuilt, command
-from ncu_assist.harness.exam.plan import ExamPlan, new_exam_folders, new_exam_plan
-from ncu_assist.harness.exam.processes import AnsweringLimits
-from ncu_assist.harness.exam.request import ExamFolders
+from ncu_assist.harness.exam.client import AnsweringLimits, EventSummary, Exam, Examined, NotBuilt, command
+from ncu_assist.harness.exam.plan import ExamFolders, ExamPlan, new_exam_folders, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save

@@ -13,7 +13,7 @@ from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes
 from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, with_roles
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.frame import Combined, combine
-from ncu_assist.ncu.catalogue.derived import STALL_SHARES
+from ncu_assist.ncu.catalogue.rows import STALL_SHARES
 from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ncu_assist.executors.sandbox.runners import scrubbed
+from ncu_assist.executors.sandbox.plan import scrubbed
 
 JOB = Path("/project/job")
 

@@ -16,7 +16,7 @@ from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors import sandbox
 from ncu_assist.executors.local import held
-from ncu_assist.executors.sandbox import SandboxLimits, jail, runners
+from ncu_assist.executors.sandbox import SandboxLimits, jail, plan
 from ncu_assist.executors.sandbox.plan import CAP_PERFMON, SandboxUser
 
 TORCH = """
@@ -116,7 +116,7 @@ def test_an_ordinary_user_gets_the_same_walls(scene: Scene, monkeypatch: pytest.
 
 
 def test_jail_says_what_is_understood() -> None:
-    assert (runners.FAILED, runners.MARK) == (jail.FAILED, jail.MARK)
+    assert (plan.FAILED, plan.MARK) == (jail.FAILED, jail.MARK)
 
 
 def test_it_answers_as_local_does(scene: Scene) -> None:
@@ -158,16 +158,16 @@ def test_it_holds_the_gpu_and_says_for_what(scene: Scene) -> None:
 
 
 def test_the_runner_of_choice_and_the_reasons_against(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runners, "why_not", {"bwrap": "not installed", "unshare": ""}.get)
-    assert runners.available() == "unshare"
-    monkeypatch.setattr(runners, "why_not", {"bwrap": "not installed", "unshare": "no namespaces"}.get)
-    assert "bwrap: not installed; unshare: no namespaces" in runners.available()
+    monkeypatch.setattr(plan, "why_not", {"bwrap": "not installed", "unshare": ""}.get)
+    assert plan.available() == "unshare"
+    monkeypatch.setattr(plan, "why_not", {"bwrap": "not installed", "unshare": "no namespaces"}.get)
+    assert "bwrap: not installed; unshare: no namespaces" in plan.available()
     with pytest.raises(EnvironmentProblem) as caught:
-        runners.choose_runner()
+        plan.choose_runner()
     assert "--no-sandbox" in caught.value.hint
     monkeypatch.undo()
     monkeypatch.setenv("PATH", "/nowhere")
-    assert runners.why_not.__wrapped__("bwrap") == "not installed"
+    assert plan.why_not.__wrapped__("bwrap") == "not installed"
 
 
 def test_a_sandbox_that_cannot_be_built_is_no_result(scene: Scene, tmp_path: Path) -> None:

@@ -8,17 +8,18 @@ from pathlib import Path
 import pytest
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.executors.sandbox import runners
 from ncu_assist.executors.sandbox.plan import (
     FolderAccess,
     Mount,
     SandboxLimits,
     SandboxPlan,
     SandboxUser,
+    bwrap_argv,
     devices,
     homes,
     mounts,
     software,
+    unshare_argv,
 )
 
 LIMITS = SandboxLimits()
@@ -114,11 +115,11 @@ def test_both_runners_carry_out_the_same_plan(project: Path) -> None:
     seen = mounts(FolderAccess((project,)), (), project, LIMITS)
     for who in (SandboxUser(None), SandboxUser(12345, (38,))):
         plan = SandboxPlan(seen, project, who, LIMITS)
-        line = runners.bwrap_argv(plan, ["prog", "x"])
-        order = json.loads(runners.unshare_argv(plan, ["prog", "x"])[-3])
+        line = bwrap_argv(plan, ["prog", "x"])
+        order = json.loads(unshare_argv(plan, ["prog", "x"])[-3])
         assert [entry["target"] for entry in order["mounts"]] == [m.target for m in seen]
         places = [i for i, word in enumerate(line) if word in ("--ro-bind", "--bind", "--dev-bind", "--symlink")]
         assert {line[i + 2] for i in places} == {m.target for m in seen if m.source}
         assert json.loads(line[-3])["mounts"] == []
         assert json.loads(line[-3])["uid"] == order["uid"] == who.uid
-        assert ("--unshare-user" in line) == ("--user" in runners.unshare_argv(plan, [])) == (who.uid is None)
+        assert ("--unshare-user" in line) == ("--user" in unshare_argv(plan, [])) == (who.uid is None)

@@ -11,9 +11,8 @@ from planted import PYTHON, write_planted
 
 from ncu_assist.backends import build_versions
 from ncu_assist.executors.base import Executor
-from ncu_assist.harness.exam.client import EventSummary, Exam, Examined
+from ncu_assist.harness.exam.client import AnsweringLimits, EventSummary, Exam, Examined
 from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
-from ncu_assist.harness.exam.processes import AnsweringLimits
 from ncu_assist.harness.request import HarnessSettings, Stage
 from ncu_assist.spec_file import read_kernel
 
@@ -55,7 +54,7 @@ def in_this_process(plan: ExamPlan, root: Path, stages: tuple[Stage, ...] = ("ch
     from ncu_assist.harness.exam import answering as sandboxed
     from ncu_assist.harness.exam.client import PURPOSES, collect_results
     from ncu_assist.harness.exam.examiner import Grader, QuestionSet
-    from ncu_assist.harness.exam.request import GradingTask
+    from ncu_assist.harness.exam.plan import GradingTask
 
     questions = QuestionSet(plan.secret)
     if not list(plan.folders.questions.iterdir()):

@@ -16,9 +16,8 @@ from ncu_assist.ceilings import ceilings_of
 from ncu_assist.executors.local import Local
 from ncu_assist.frame import by_launch, combine_repeats
 from ncu_assist.harness.client import child_environment
-from ncu_assist.harness.exam.client import EventSummary, Exam, Examined, command
+from ncu_assist.harness.exam.client import AnsweringLimits, EventSummary, Exam, Examined, command
 from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
-from ncu_assist.harness.exam.processes import AnsweringLimits
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline import ncu_stage

@@ -14,8 +14,7 @@ from made_exams import SETTINGS  # noqa: E402
 
 from ncu_assist.harness.exam import examiner, tensor_files  # noqa: E402
 from ncu_assist.harness.exam.examiner import AnswerGrade, AnswerGrader, QuestionSet  # noqa: E402
-from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan  # noqa: E402
-from ncu_assist.harness.exam.request import ExamAnswer, answer_file  # noqa: E402
+from ncu_assist.harness.exam.plan import ExamAnswer, ExamPlan, answer_file, new_exam_plan  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 
 TOML = """\

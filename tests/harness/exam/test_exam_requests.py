@@ -14,8 +14,14 @@ from requirements import needs
 
 from ncu_assist.backends import build_versions
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.harness.exam.plan import examined_workloads, new_exam_plan, sealed_kernel
-from ncu_assist.harness.exam.request import PUBLIC_SEED, ExaminerRequest, ExamRequest
+from ncu_assist.harness.exam.plan import (
+    PUBLIC_SEED,
+    ExaminerRequest,
+    ExamRequest,
+    examined_workloads,
+    new_exam_plan,
+    sealed_kernel,
+)
 from ncu_assist.harness.request import Artifact, HarnessSettings, read_request
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel

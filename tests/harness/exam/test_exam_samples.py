@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("torch")
 
 from ncu_assist.harness.bench import SCHEMA
-from ncu_assist.harness.exam.request import SAMPLE_COLUMNS, SAMPLES, frame_of, most_bytes, read_samples, write_samples
-from ncu_assist.harness.names import COPY, EMPTY
+from ncu_assist.harness.events import COPY, EMPTY
+from ncu_assist.harness.exam.plan import SAMPLE_COLUMNS, SAMPLES, frame_of, most_bytes, read_samples, write_samples
 
 VERSIONS = ("v0_right", "v1_draft")
 TIMED = (*VERSIONS, COPY, EMPTY)

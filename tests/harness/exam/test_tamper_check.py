@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from ncu_assist.harness import stopwatch  # noqa: E402
 from ncu_assist.harness.exam import answering  # noqa: E402, F401
-from ncu_assist.harness.exam.session import FOREIGN, TamperCheck, _watched  # noqa: E402
+from ncu_assist.harness.exam.answering import FOREIGN, TamperCheck, _watched  # noqa: E402
 
 
 def other(*arguments: object) -> float:

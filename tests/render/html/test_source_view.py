@@ -14,8 +14,7 @@ from render.html.made_code import NAME, ROWS, TEXT, Row, close, code, html, show
 from render.html.test_sampler import HOSTILE
 
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.source.assembly import with_instruction
-from ncu_assist.ncu.source.tables import barriers
+from ncu_assist.ncu.source.tables import barriers, with_instruction
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.source_view import SourceView, source_view
 from ncu_assist.render.table import Link

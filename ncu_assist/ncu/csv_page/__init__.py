@@ -1,1 +1,0 @@
-"""The raw page of a report as ncu exports it to CSV."""
