@@ -33,6 +33,15 @@ def memory_tables(combined: Combined) -> tuple[MemoryTable, ...]:
     return tuple(one for one in made if one.rows or one.quiet)
 
 
+_HIT, _MISS = (f"lts__t_sectors_srcunit_tex_op_read_lookup_{found}.sum" for found in ("hit", "miss"))
+FOUND_FOR_L1 = f"{_HIT} / ({_HIT} + {_MISS})"
+
+
+def found_for_l1(combined: Combined) -> float | None:
+    """Return the percentage of L1's loads that L2 had, as the table of L2 has it; None where it was not counted."""
+    return _found(combined.named(_HIT), combined.named(_MISS))
+
+
 def _made(one: OperationTable, combined: Combined) -> MemoryTable:
     rows, quiet = list[tuple[str, Counted]](), list[str]()
     for name, columns in one.operations:

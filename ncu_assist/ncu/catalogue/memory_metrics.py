@@ -141,7 +141,8 @@ MEMORY_METRICS: tuple[Metric, ...] = (
            ways=(same("lts__request_total_sectors_hitrate_pct", RELEASE_2019),)),
     Metric("l2_hit_rate_load", ("lts__t_sector_op_read_hit_rate.pct",), TABLES, "L2 Hit Rate For Loads", "%", None,
            NOISY, mean_by("l2_sectors_read"),
-           "sectors of loads found in L2: says more than both together, as stores nearly always hit"),
+           "sectors of all reads found in L2, counted in passes of their own; those of L1's loads alone are in the "
+           "memory tables"),
     Metric("l2_hit_rate_store", ("lts__t_sector_op_write_hit_rate.pct",), TABLES, "L2 Hit Rate For Stores", "%",
            None, NOISY, mean_by("l2_sectors_write"), "sectors of stores found in L2; may print a little above 100",
            ways=_l2_hit_rate("op_write")),

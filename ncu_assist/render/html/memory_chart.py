@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.memory_flows import BOX_LIMITS, FLOWS, OPTIONAL, Figure, Flow
-from ncu_assist.analysis.memory_tables import MemoryTable, memory_tables
+from ncu_assist.analysis.memory_tables import FOUND_FOR_L1, MemoryTable, found_for_l1, memory_tables
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.memory_tables import MemoryColumn
@@ -225,7 +225,7 @@ def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, 
     if quiet:
         lines.append(("no traffic", ""))
     for key, label in IN_BOXES.get(part, ()) if not quiet else ():
-        value = shown.combined.values[key]
+        value = _value(key, shown)
         if value is not None:
             number = quantity(value, ROWS[key].unit)
             lines.append((f"{number} inst" if label == "inst" else f"{label} {number}".strip(), "label"))
@@ -353,11 +353,20 @@ def _figures(shown: RunView, baseline: RunView | None) -> Table:
 
 def _box_row(part: str, key: str, shown: RunView, baseline: RunView | None) -> tuple[Cell, ...]:
     values = (_value(key, shown), _value(key, baseline), ROWS[key].unit)
-    return _figure_row((TITLES[part], ""), term_of(key), values, None, baseline is not None)
+    term = HITS_OF_L1 if key == OF_LOADS and found_for_l1(shown.combined) is not None else term_of(key)
+    return _figure_row((TITLES[part], ""), term, values, None, baseline is not None)
+
+
+# ncu's rate of all reads is counted in other passes, in which blocks ran in another order: it need not fit the tables.
+OF_LOADS = "l2_hit_rate_load"
+HITS_OF_L1 = Term("L2 hit rate of L1's loads", FOUND_FOR_L1, "sectors that L1 asked for and L2 had, as in its table")
 
 
 def _value(key: str, shown: RunView | None) -> float | None:
-    return shown.combined.values[key] if shown else None
+    if shown is None:
+        return None
+    found = found_for_l1(shown.combined) if key == OF_LOADS else None
+    return shown.combined.values[key] if found is None else found
 
 
 def _flow_rows(flow: Flow, shown: RunView, baseline: RunView | None) -> list[tuple[Cell, ...]]:

@@ -226,3 +226,18 @@ def test_memory_tables_leave_out_what_moved_nothing_and_are_those_of_a_bare_repo
     assert "from peer" not in [column.title for column in made["memory-l2"].columns]  # nothing came from another GPU
     assert all(cell.text != "-" for row in made["memory-l1"].rows for cell in row[2:4])
     assert memory_chart(shown("v7"), shown("v3")).tables == ()
+
+
+def test_one_hit_rate_of_loads_stands_on_a_page() -> None:
+    """ncu's rate of all reads, 95.7 %, is of passes in which blocks ran in another order than in those of the table."""
+    stored = next(one for one in ARCHIVE.runs("flash_attention") if one.run.version == "v18_persistent")
+    one = gather(stored, "d128", ARCHIVE)
+    made = memory_chart(one)
+    table = next(table for table in made.tables if table.id == "memory-l2")
+    column = [one.title for one in table.columns].index("hit rate")
+    of_l1 = next(row[column].text for row in table.rows if row[0].text == "Loads of L1")
+    assert one.combined.values["l2_hit_rate_load"] == pytest.approx(95.7, abs=0.05)
+    assert of_l1 == "92.0 %"
+    assert "loads 92.0 %" in [word.text for word in made.words]
+    assert made.figures is not None
+    assert [row[3].text for row in made.figures.rows if row[2].text == "L2 hit rate of L1's loads"] == [of_l1]
