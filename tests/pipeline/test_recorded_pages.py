@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from browser_checks import check_axe, check_fits, check_phone, check_without_scripts, opened
+from browser_checks import check_axe, check_fits, check_phone_and_axe, check_without_scripts, opened
 from pipeline.measured import Notes
 from recorded_family import copy_family
 from test_recorded_archive import ADDRESS, FAMILIES, FORBIDDEN, PROJECT, SHIPPED
@@ -126,7 +126,7 @@ def test_every_page_of_the_archive_opens_clean_and_fits(browser: object, kernel:
     paths = sorted(tmp_path.rglob("*.html"))
     assert len([path for path in paths if path.name == "report.html"]) == len({run.version for run in runs.values()})
     for path in paths:
-        check_phone(browser, path)  # type: ignore[arg-type]
+        check_phone_and_axe(browser, path)  # type: ignore[arg-type]
         if path.name == "report.html" and most_launches(runs[path.parent.name]) == 1:
             assert path.stat().st_size <= RUN_BYTES, path
 
@@ -135,8 +135,7 @@ def test_a_bundle_opens_clean_and_fits(browser: object, tmp_path: Path) -> None:
     copy_family(tmp_path, BUNDLED)
     bundle = tmp_path / "bundle.html"
     report(Project(tmp_path), PageRequest(BUNDLED, bundle=True, output=bundle), Notes())
-    check_phone(browser, bundle)  # type: ignore[arg-type]
-    check_axe(browser, bundle)  # type: ignore[arg-type]
+    check_phone_and_axe(browser, bundle)  # type: ignore[arg-type]
 
 
 def most_launches(run: Run) -> int:
