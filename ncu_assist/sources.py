@@ -161,6 +161,25 @@ def _packages(path: Path, said: str) -> tuple[str, ...]:
     return names
 
 
+def reference_problem(folder: Path) -> str:
+    """Say what keeps a kernel's reference.py from being used, as far as it can be told without running it."""
+    try:
+        tree = ast.parse((folder / "reference.py").read_text(encoding="utf-8"))
+    except SyntaxError as error:
+        return f"reference.py:{error.lineno}: {error.msg}"
+    except (OSError, ValueError, RecursionError, MemoryError) as error:
+        return f"reference.py cannot be read: {getattr(error, 'strerror', '') or error}"
+    defined = {one.name: one for one in tree.body if isinstance(one, ast.FunctionDef)}
+    imported = any(isinstance(one, ast.ImportFrom | ast.Assign | ast.If | ast.Try) for one in tree.body)
+    missing = [name for name in ("make_inputs", "reference") if name not in defined]
+    if missing and not imported:
+        return f"reference.py does not define {' and '.join(missing)}"
+    for name, function in defined.items():
+        if name in ("make_inputs", "reference") and "raise NotImplementedError" in ast.unparse(function.body[-1]):
+            return f"reference.py:{function.lineno}: {name} is still to be written"
+    return ""
+
+
 @dataclass(frozen=True)
 class Misnamed:
     """A file that no reader takes for a version because of its name, and the free name that would make it one."""

@@ -23,10 +23,13 @@ WAYS = (
 def command(kernel: str | None, as_json: bool) -> int:
     """List the kernels, or the versions and workloads of KERNEL, and what has been measured of them."""
     from ncu_assist.pipeline.listing import left_out, listing
+    from ncu_assist.sources import reference_problem
 
     project = options.current_project()
     kernels, damages = listing(project, kernel), left_out(project, f"{kernel}/" if kernel else "")
     note_misnamed(project, *(shown.kernel for shown in kernels))
+    if kernel and (folder := project.kernels / kernel).is_dir() and (problem := reference_problem(folder)):
+        say(f"note: {problem}")
     note_damages(damages)
     if as_json:
         from ncu_assist.render.json import list_json

@@ -12,7 +12,7 @@ from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.backends import build_versions
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.commits import commit_of
-from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.events import Event
@@ -79,6 +79,10 @@ def measure(job: MeasureJob, reporter: Reporter) -> KernelOutcome:
             _tell_built(job, builds, reporter)
     outcome = _save(job, moment, builds, measured, profiled)
     _tell_notes(outcome, reporter)
+    broken = [name for name, build in builds.items() if build.artifact is None]
+    if broken and isinstance(stopped, EnvironmentProblem):
+        said = f"{', '.join(broken)} cannot be built, and nothing was checked: {stopped.message}"
+        raise StageFailed(said, stopped.hint)
     if stopped is not None:
         raise stopped
     if profiled.interrupted:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import re
 import shutil
 from collections.abc import Sequence
@@ -167,13 +168,14 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
         said = "no pointer to const: what it reads is not known" if outputs else "no pointer to what it writes"
         raise UsageProblem(f"{source} takes {said}", "declare what is read as const T*, and what is written as T*")
     sizes = [one.name for one in integers] or ["n"]
+    sides = _sides(parameters, text)
     order = [one.name for one in parameters if one.is_pointer or one.is_integer]
     order += [] if integers or not launcher else sizes
     stem = re.sub(r"[^A-Za-z0-9_]+", "_", source.stem).strip("_") or "first"
     own = f"v{int(with_torch)}_{'naive' if stem == name else stem}.cu"
     files = {
-        FILE: _toml(name, inputs, outputs, sizes, order),
-        "reference.py": _reference(name, inputs, outputs, sizes),
+        FILE: _toml(name, inputs, outputs, sizes, sides, order),
+        "reference.py": _reference(name, inputs, outputs, sides),
         own: text + launcher,
     }
     if with_torch:
@@ -254,10 +256,12 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
             f'write extern "C" cudaError_t {name}(pointers, long long sizes, cudaStream_t stream) in it',
         )
     parameters = _parameters(found[3])
-    left = [f"the launcher at its end: blocks of 256 threads over {_count(parameters)} are a guess"]
+    sides = _sides(parameters, bare[found.end() :])
+    over = " x ".join(sides)
+    left = [f"the launcher at its end: blocks of {'32 x 8' if sides[1:] else 256} threads over {over} are a guess"]
     numbers = [one.name for one in parameters if not (one.is_pointer or one.is_integer)]
     left += [f"the launcher takes pointers and integers only: {', '.join(numbers)} is 1 in it"] if numbers else []
-    return parameters, _launcher(name, found[2], parameters), left
+    return parameters, _launcher(name, found[2], parameters, sides), left
 
 
 def _parameters(text: str) -> list[Parameter]:
@@ -268,15 +272,20 @@ def _parameters(text: str) -> list[Parameter]:
         rest = [word for word in words if word not in WORDS and word != "*"]
         known = rest[-1:] if len(rest) > 1 else []
         kind = " ".join(rest[: len(rest) - len(known)])
-        found.append(Parameter(known[0] if known else f"argument_{place}", kind, is_pointer, is_const))
+        name = known[0] if known else f"argument_{place}"
+        name += "_" if keyword.iskeyword(name) else ""  # 'in' names no parameter of reference.py
+        found.append(Parameter(name, kind, is_pointer, is_const))
     return found
 
 
-def _count(parameters: Sequence[Parameter]) -> str:
-    return next((one.name for one in parameters if one.is_integer), "n")
+def _sides(parameters: Sequence[Parameter], body: str) -> list[str]:
+    """Return what threads are to be launched over, rows first: two sizes for code that has a y in its grid."""
+    sizes = [one.name for one in parameters if one.is_integer] or ["n"]
+    is_flat = not re.search(r"\b(?:blockIdx|threadIdx)\s*\.\s*y\b", body)
+    return sizes[:1] if is_flat else sizes[:2]
 
 
-def _launcher(name: str, kernel: str, parameters: Sequence[Parameter]) -> str:
+def _launcher(name: str, kernel: str, parameters: Sequence[Parameter], sides: Sequence[str]) -> str:
     taken, passed = [], []
     for one in parameters:
         if one.is_pointer:
@@ -287,24 +296,31 @@ def _launcher(name: str, kernel: str, parameters: Sequence[Parameter]) -> str:
             passed.append(one.name)
         else:  # a launcher takes pointers and integers: another number stands in the version
             passed.append(f"{one.type}(1) /* {one.name} */")
-    count = _count(parameters)
     taken += [] if any(one.is_integer for one in parameters) else ["long long n"]
+    grid, block = f"({sides[0]} + 255) / 256", "256"
+    if sides[1:]:
+        grid, block = f"dim3(({sides[1]} + 31) / 32, ({sides[0]} + 7) / 8)", "dim3(32, 8)"
     return f"""
 extern "C" cudaError_t {name}({", ".join([*taken, f"{STREAM} stream"])}) {{
-    {kernel}<<<({count} + 255) / 256, 256, 0, stream>>>({", ".join(passed)});
+    {kernel}<<<{grid}, {block}, 0, stream>>>({", ".join(passed)});
     return cudaGetLastError();
 }}
 """
 
 
 def _toml(
-    name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter], sizes: Sequence[str], order: Sequence[str]
+    name: str,
+    inputs: Sequence[Parameter],
+    outputs: Sequence[Parameter],
+    sizes: Sequence[str],
+    sides: Sequence[str],
+    order: Sequence[str],
 ) -> str:
     def listed(names: Sequence[str]) -> str:
         return ", ".join(f'"{one}"' for one in names)
 
-    size, each = sizes[0], sum(DTYPE_BYTES[one.dtype] for one in (*inputs, *outputs))
-    shapes = "".join(f'{one.name} = {{ dtype = "{one.dtype}", shape = ["{size}"] }}\n' for one in outputs)
+    count, each = " * ".join(sides), sum(DTYPE_BYTES[one.dtype] for one in (*inputs, *outputs))
+    shapes = "".join(f'{one.name} = {{ dtype = "{one.dtype}", shape = [{listed(sides)}] }}\n' for one in outputs)
     limits = {one.dtype: TOLERANCES.get(one.dtype, "0") for one in outputs}
     tables = "".join(f"[tolerance.{one}]\nnorm = {it}\nrtol = {it}\natol = {it}\n\n" for one, it in limits.items())
     values = "".join(f"{one} = {SIZE if len(sizes) == 1 else SIDE}\n" for one in sizes)
@@ -312,8 +328,8 @@ def _toml(
 inputs = [{listed([one.name for one in inputs])}]
 arguments = [{listed(order)}]
 # each input read once, each output written once
-bytes = "{each} * {size}"
-flops = "{size}"
+bytes = "{each} * {count}"
+flops = "{count}"
 
 [outputs]
 {shapes}
@@ -324,7 +340,8 @@ default = true
 """
 
 
-def _reference(name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter], sizes: Sequence[str]) -> str:
+def _reference(name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter], sides: Sequence[str]) -> str:
+    shape = ", ".join(f'workload["{one}"]' for one in sides)
     made = ", ".join(f'normal("{one.dtype}")' for one in inputs)
     taken, returned = (", ".join(one.name for one in some) for some in (inputs, outputs))
     return f'''"""Inputs of {name} and its result in float64."""
@@ -337,7 +354,7 @@ def make_inputs(workload: dict, seed: int, device: str) -> tuple:
     generator = torch.Generator(device=device).manual_seed(seed)
 
     def normal(dtype: str) -> torch.Tensor:
-        made = torch.randn(workload["{sizes[0]}"], generator=generator, device=device)
+        made = torch.randn({shape}, generator=generator, device=device)
         return made.to(getattr(torch, dtype))
 
     return ({made},)

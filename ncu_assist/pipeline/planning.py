@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
-from ncu_assist.errors import DamagedData, EnvironmentProblem, NoTorch, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
@@ -23,7 +23,7 @@ from ncu_assist.pipeline.measuring import MeasureJob, measure, ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Source
-from ncu_assist.sources import VERSION_FILE, misnamed, source_sha256
+from ncu_assist.sources import VERSION_FILE, misnamed, reference_problem, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
@@ -265,6 +265,8 @@ def _folder(project: Project, name: str, reporter: Reporter | None) -> Kernel:
     if reporter is not None:
         for one in strays:
             reporter.note(one.note)
+        if problem := reference_problem(kernel.folder):
+            reporter.note(problem)
     return kernel
 
 
@@ -324,8 +326,6 @@ def _measured(
     """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
     try:
         return measure(plan(project, request, stages, reporter=reporter), reporter)
-    except NoTorch:
-        raise
     except EnvironmentProblem:
         if HarnessSettings(stages).device == "cuda":
             _find_gpu()

@@ -58,15 +58,28 @@ def no_torch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-def test_without_torch_it_says_what_was_built(
-    run: Run, compiled: Path, no_torch: None, monkeypatch: pytest.MonkeyPatch
+def test_without_a_gpu_it_says_what_was_built_and_not_that_torch_is_missing(
+    run: Run, compiled: Path, no_torch: None, no_gpu: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     require("nvcc", "ninja")
     monkeypatch.chdir(compiled)
     answer = run("check", "add_one", "v1")
     assert (answer.code, answer.out) == (6, "")
     assert "built, but not checked: v1_right\n" in answer.err
-    assert "torch cannot be imported: there is no torch here" in answer.err
+    assert "torch" not in answer.err
+
+
+@pytest.mark.slow
+def test_what_cannot_be_built_counts_more_than_a_gpu_that_is_not_there(
+    run: Run, compiled: Path, no_torch: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("nvcc", "ninja")
+    monkeypatch.chdir(compiled)
+    (compiled / "kernels" / "add_one" / "v4_broken.cu").write_text("nonsense\n")
+    answer = run("check", "add_one", "v1", "v4")
+    assert (answer.code, answer.out) == (5, "")
+    assert "built, but not checked: v1_right\n" in answer.err
+    assert "v4_broken cannot be built, and nothing was checked: torch cannot be imported" in answer.err
 
 
 @pytest.mark.slow

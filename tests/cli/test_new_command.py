@@ -32,6 +32,13 @@ extern "C" cudaError_t row_sums(const __half *x, const int *index, double *sums,
     return cudaGetLastError();
 }
 """
+TWO_SIDES = """\
+#include <cuda_runtime.h>
+__global__ void transpose_naive(const float* in, float* out, int rows, int cols) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x < cols && y < rows) out[x * rows + y] = in[y * cols + x];
+}
+"""
 
 
 @pytest.fixture
@@ -76,6 +83,34 @@ def test_a_kernel_is_read_from_a_file(
     assert (folder / source).read_text() == before
     assert (kernel.folder / own).read_text().startswith(before)
     compile((kernel.folder / "reference.py").read_text(), "reference.py", "exec")
+
+
+def test_words_of_python_and_a_grid_with_a_y(run: Run, folder: Path) -> None:
+    """``in`` is the commonest name in a course and a keyword in Python; rows and columns are both launched."""
+    (folder / "transpose.cu").write_text(TWO_SIDES)
+    assert run("new", "transpose", "--from", "transpose.cu", "--torch").code == 0
+    kernel = load_kernel(Project(folder), "transpose")
+    assert (kernel.inputs, kernel.arguments) == (("in_",), ("in_", "out", "rows", "cols"))
+    for name in ("reference.py", "v0_torch.py"):
+        compile((kernel.folder / name).read_text(), name, "exec")
+    version = (kernel.folder / "v1_naive.cu").read_text()
+    assert "<<<dim3((cols + 31) / 32, (rows + 7) / 8), dim3(32, 8), 0, stream>>>(in_, out, rows, cols)" in version
+    assert 'torch.randn(workload["rows"], workload["cols"]' in (kernel.folder / "reference.py").read_text()
+
+
+def test_a_reference_that_is_not_finished_is_said_without_a_gpu(run: Run, folder: Path) -> None:
+    run("new", "scale", "--from", "naive.cu")
+    assert "note: reference.py:17: reference is still to be written" in run("list", "scale").err
+    reference = folder / "kernels" / "scale" / "reference.py"
+    whole = reference.read_text()
+    for text, said in (
+        (whole.replace("def reference(x)", "def reference(in)"), "reference.py:17: invalid syntax"),
+        (whole.replace("def reference(", "def result("), "reference.py does not define reference"),
+        (whole.replace("raise NotImplementedError", "return"), ""),
+    ):
+        reference.write_text(text)
+        err = run("list", "scale").err
+        assert said in err if said else "reference.py" not in err
 
 
 @pytest.mark.slow
