@@ -182,6 +182,15 @@ def test_traffic_that_a_counter_cannot_see_is_said(bench: Bench) -> None:
     assert (change.verdict, change.note) == ("missing", "n/a (TMA)")
 
 
+def test_a_share_of_stalls_that_fell_while_its_time_rose_is_not_improved(repository: Path) -> None:
+    """v3 of lightning_decode takes 7.7 times as long: less of it waits for loads, and that is more than before."""
+    store = Store(repository / "reports")
+    runs = [store.runs("lightning_decode", name)[0] for name in ("v2_triton_masked", "v3_global_memory")]
+    found = changes(diff_runs(*runs))
+    shares = [found["stall_long_scoreboard"], found["stall_barrier"]]
+    assert [(one.delta > 0, one.verdict) for one in shares if one.delta] == [(False, "changed"), (True, "regressed")]
+
+
 def test_top_stalls_of_either_side_are_shown(bench: Bench) -> None:
     reasons = ("a", "b", "c", "d", "e", "f", "g")
     rising = {STALL.format(r): float(i) for i, r in enumerate(reasons, 1)}

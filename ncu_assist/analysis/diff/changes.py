@@ -232,15 +232,27 @@ def _stall_rows(baseline: Combined, candidate: Combined) -> list[ComparedMetric]
 
 
 def stall_row(reason: str, baseline: Combined, candidate: Combined) -> ComparedMetric:
-    """Return the row of a reason; of one that the catalogue does not know, nobody can tell which way is better."""
+    """Return the row of a reason; of one that the catalogue does not know, nobody can tell which way is better.
+
+    Nor of a share that moved against the time that it stands for: it fell, or rose, for what other states became.
+    """
     key = f"stall_{reason}"
     known = STALL_SHARES.get(key)  # none of them repeats exactly
     label = known.label if known else f"Stall: {reason.replace('_', ' ')}"
-    better = known.better if known else None
     values = baseline.stalls.get(reason), candidate.stalls.get(reason)
+    better = known.better if known and _moved_with_its_time(values, baseline, candidate) else None
     samples, shorter = _samples(key, baseline, candidate), _shorter_ns(baseline, candidate)
     note = PER_LAUNCH if _has_stalls_of_each(baseline) or _has_stalls_of_each(candidate) else ""
     return ComparedMetric(key, label, "%", better, False, *values, note, samples=samples, duration_ns=shorter)
+
+
+def _moved_with_its_time(shares: tuple[float | None, float | None], baseline: Combined, candidate: Combined) -> bool:
+    """Whether a share of warp states and that share of the time went the same way, as far as both are known."""
+    before, after = shares
+    ns_before, ns_after = baseline.values["duration"], candidate.values["duration"]
+    if before is None or after is None or not ns_before or not ns_after:
+        return True
+    return (after - before) * (after * ns_after - before * ns_before) >= 0
 
 
 def _has_stalls_of_each(side: Combined) -> bool:

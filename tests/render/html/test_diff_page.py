@@ -148,7 +148,7 @@ def test_bars_have_the_baseline_as_a_ghost(faster: DiffFacts) -> None:
     assert bars["L1 data pipe"].tone == "limit"
     assert bars["L2 input"].text.startswith("▼ 85.1 → 28.0")
     assert bars["L2 input"].ghost == pytest.approx(0.851, abs=0.001)
-    assert {bar.tone for bar in made.warps.stalls.bars} >= {"good", "bad"}
+    assert {bar.tone for bar in made.warps.stalls.bars} == {"good", ""}  # a share may rise while its time falls
 
 
 def test_lines_link_into_the_sources(faster: DiffFacts, browser: Browser, page_path: Path) -> None:
