@@ -128,7 +128,9 @@ def verdicts(options: argparse.Namespace) -> None:
     found: list[dict[str, Any]] = []
     for number in range(options.benches):
         for company, names in (("alone", options.pair), ("all", (*options.pair, *shorts))):
-            process.run([*PROGRAM, "bench", options.kernel, *names, "--workload", options.workload], cwd=ROOT)
+            process.run(
+                [*PROGRAM, "bench", options.kernel, *names, "--workload", options.workload, "--again"], cwd=ROOT
+            )
             done = process.run([*PROGRAM, "diff", *pair, "--workload", options.workload, "--json"], cwd=ROOT)
             answer = json.loads(done.stdout)
             found.append({"bench": number, "company": company} | {key: answer[key] for key in KEPT_OF_A_DIFF})

@@ -589,6 +589,7 @@ def bench(
     name: str | None = None,
     workload: str | None = None,
     rounds: int | None = None,
+    again: bool = False,
     project: Place = None,
 ) -> MeasuredKernel:
     """Check versions of a kernel and time them against each other, interleaved round by round.
@@ -599,6 +600,7 @@ def bench(
     ``{"large": {"n": 4096}}``, or ``{"n": [1024, 4096]}`` for a workload each. ``rtol`` and ``atol`` are by default
     those of torch.testing.assert_close; ``flops`` are a call's operations, a number or a function of the integers.
     The runs are archived under ``name``, by default that of the first function.
+    Of a folder's versions only those that changed since they were measured here are measured, unless ``again``.
 
     What comes back has ``timings``, ``plot()``, and by a function's name its run, with what ``show`` has of one.
 
@@ -610,7 +612,7 @@ def bench(
     given = _given(kernel, inputs, workloads, name, reference=reference, rtol=rtol, atol=atol, flops=flops)
     where, several = _project(project), workload or (None if isinstance(given, str) else "all")
     chosen = tuple(versions) or (() if isinstance(given, str) else given.shorts)
-    request = planning.MeasureRequest(given, chosen, several, rounds)
+    request = planning.MeasureRequest(given, chosen, several, rounds, again=again)
     return MeasuredKernel(planning.bench(where, request, _Silent()), "bench", where, workload)
 
 
@@ -629,6 +631,7 @@ def profile(
     section_set: str = "full",
     rounds: int | None = None,
     repeats: int = 1,
+    again: bool = False,
     project: Place = None,
 ) -> MeasuredKernel:
     """Build, check, time and profile versions of a kernel, all unless named, and archive a run of each.
@@ -642,7 +645,7 @@ def profile(
 
     given = _given(kernel, inputs, workloads, name, reference=reference, rtol=rtol, atol=atol, flops=flops)
     where, several = _project(project), workload or (None if isinstance(given, str) else "all")
-    request = planning.MeasureRequest(given, tuple(versions), several, rounds, repeats=repeats)
+    request = planning.MeasureRequest(given, tuple(versions), several, rounds, repeats=repeats, again=again)
     outcome = planning.profile(where, request, ProfileOptions(section_set), _Silent())
     return MeasuredKernel(outcome, "profile", where, workload)
 

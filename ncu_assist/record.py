@@ -42,6 +42,8 @@ class Toolchain:
     nvcc: str | None = None
     ncu: str | None = None
     cuda: str | None = None  # that the program ran with, as the report says
+    nvcc_options: str | None = None  # with the architecture; None in runs that are older than the field
+    packages: dict[str, str] = field(default_factory=dict)  # that a version names in its first comment, as imported
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,7 @@ HEADER_COMMENT = {
     ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
 }
 LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
+IMPORTED = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import|import[ \t]+([\w., \t]+))", re.MULTILINE)
 SOURCES, HEADERS = (".cu", ".py"), (".cuh", ".h", ".hpp", ".inl")
 NUMBERED = re.compile(r"v(?:er(?:sion)?)?[-_. ]?(\d{1,9})(?![a-z])|(\d{1,9})(?=[-_. ]|$)", re.IGNORECASE)
 LABEL = re.compile(r"\A[\w ]{1,20}[.:][ \t]+")  # 'Changes: …', 'Baseline. …' at the start of a first comment
@@ -36,7 +37,7 @@ IDEA, IDEA_WORDS, IDEA_LENGTH = "idea", 4, 60
 
 
 def source_sha256(path: Path) -> str:
-    """Return a hash over a version's code and the files of its folder that it includes with ``#include "…"``.
+    """Return a hash over a version's code and the files beside it that it includes with ``#include "…"`` or imports.
 
     The comment at the top of a file does not count: there the author writes down what was measured, afterwards.
     """
@@ -62,7 +63,7 @@ def header_comment(code: bytes, suffix: str) -> str:
 def source_files(path: Path) -> tuple[Path, ...]:
     """Return a version's file followed by the local files it includes, directly or through another, sorted by name.
 
-    Raises UsageProblem for one that cannot be read.
+    Of Python that is what it imports and lies beside it. Raises UsageProblem for one that cannot be read.
     """
     found: dict[Path, None] = {path: None}
     waiting = [path]
@@ -72,12 +73,18 @@ def source_files(path: Path) -> tuple[Path, ...]:
             code = file.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise _unreadable_file(file, error) from error
-        for name in LOCAL_INCLUDE.findall(code):
+        for name in _imported(code) if file.suffix == ".py" else LOCAL_INCLUDE.findall(code):
             included = file.parent / name
             if included.is_file() and included not in found:
                 found[included] = None
                 waiting.append(included)
     return (path, *sorted(f for f in found if f != path))
+
+
+def _imported(code: str) -> list[str]:
+    """Return what the modules that Python code imports would be called as files beside it."""
+    names = [one or other for one, other in IMPORTED.findall(code)]
+    return [f"{name.split()[0].partition('.')[0]}.py" for line in names for name in line.split(",") if name.strip()]
 
 
 def discover_versions(folder: Path) -> tuple[Version, ...]:

@@ -117,6 +117,18 @@ def test_the_source_hash_covers_included_files(tmp_path: Path) -> None:
     assert source_sha256(folder / "v1_a.cu") != before
 
 
+def test_the_source_hash_covers_what_python_imports_from_beside_it(tmp_path: Path) -> None:
+    code = "import os, near\nfrom far.deep import x\nfrom torch import nn\n"
+    folder = write_kernel(tmp_path, {"v1_a.py": code + PYTHON_VERSION})
+    alone = source_sha256(folder / "v1_a.py")
+    (folder / "near.py").write_text("import v1_a, further\n")
+    (folder / "further.py").write_text("x = 1\n")
+    assert [f.name for f in source_files(folder / "v1_a.py")] == ["v1_a.py", "further.py", "near.py"]
+    before = source_sha256(folder / "v1_a.py")
+    (folder / "further.py").write_text("x = 2\n")
+    assert len({alone, before, source_sha256(folder / "v1_a.py")}) == 3
+
+
 def test_inputs_in_memory_of_the_host(tmp_path: Path) -> None:
     assert kernel(tmp_path).host is None
     assert kernel(tmp_path).host_bytes(kernel(tmp_path).default_workload) is None

@@ -460,9 +460,11 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         versions: Names = [],  # noqa: B006
         workload: Name = "",
         rounds: Rounds = None,
+        again: bool = False,
     ) -> Outcome:
         """Check versions and time them against each other; verdicts are against the first one named. Needs the GPU."""
-        return await measured(context, "bench", kernel, versions, *_options(workload=workload, rounds=rounds))
+        options = _options(workload=workload, rounds=rounds, again=again)
+        return await measured(context, "bench", kernel, versions, *options)
 
     @_answered()
     async def profile(
@@ -472,10 +474,11 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         workload: Name = "",
         rounds: Rounds = None,
         quick: bool = False,
+        again: bool = False,
     ) -> Outcome:
         """Check, time and profile versions and archive a run of each, for `show` and `diff`. About a minute a version.
         Where nothing can be measured, recorded runs answer and `notes` says so."""
-        options = [*_options(workload=workload, rounds=rounds), *(["--quick"] if quick else [])]
+        options = _options(workload=workload, rounds=rounds, quick=quick, again=again)
         return await measured(context, "profile", kernel, versions, *options)
 
     @_answered("prompt")
@@ -583,7 +586,8 @@ def _code(source: str, edits: Sequence[SourceEdit]) -> dict[str, Any]:
 
 def _options(**given: object) -> list[str]:
     """Return the options of a command that were given, each one word, so that no value is taken for another option."""
-    return [f"--{name}={value}" for name, value in given.items() if value not in (None, "")]
+    named = {name: value for name, value in given.items() if value not in (None, "") and value is not False}
+    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in named.items()]
 
 
 def _draft_id(id: str) -> str:

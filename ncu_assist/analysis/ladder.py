@@ -42,7 +42,8 @@ class VersionOutcome:
     run of it holds where nothing can be measured.
     ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
     ``unreadable``: it may have a run, as something of it in the archive cannot be read. ``is_peer``: it is a library's
-    or a framework's own.
+    or a framework's own. ``kept``: the run was in the archive, nothing was measured now. ``counted`` is an earlier run
+    of the same source with its counters, where ``run`` has times alone.
     """
 
     version: str
@@ -54,6 +55,8 @@ class VersionOutcome:
     unmeasured: tuple[str, ...] = ()
     unreadable: bool = False
     is_peer: bool = False
+    kept: bool = False
+    counted: StoredRun | None = None
 
     def serves(self, workload: str) -> bool:
         """Tell whether a workload is for this version."""
@@ -98,13 +101,14 @@ class KernelOutcome:
         if stored is None:
             return ()
         baseline = next((v.run.run for v in self.versions if v.run and is_called(v.version, BASELINE)), None)
-        tables, device = stored.by_launch(), stored.run.device
+        counted = version.counted or stored
+        tables, device = counted.by_launch(), stored.run.device
         ceilings = ceilings_of(device, stored.folder.parents[2]) if device else None
         cells = []
         for name in self.workloads:
             facts = stored.run.workload(name)
             row = workload_row(stored.run, facts, ceilings) if facts else None
-            dram = combine_tables(stored.run, tables, name).values["dram_throughput"]
+            dram = combine_tables(counted.run, tables, name).values["dram_throughput"]
             cells.append(LadderCell(name, row, _speedup(baseline, stored.run, name), dram))
         return tuple(cells)
 

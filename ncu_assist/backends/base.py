@@ -42,6 +42,13 @@ class Backend(Protocol):
         """Return whether this backend builds and loads the source file at ``path``."""
         ...
 
+    def options(self) -> str:
+        """Return what decides on a build beside source and versions of programs; empty where nothing is built.
+
+        Raises EnvironmentProblem if the compiler itself is missing.
+        """
+        ...
+
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never
     ) -> dict[str, BuildOutcome]:

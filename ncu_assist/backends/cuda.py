@@ -41,6 +41,9 @@ class Cuda:
     def claims(self, path: Path) -> bool:
         return path.suffix == ".cu"
 
+    def options(self) -> str:
+        return " ".join((*FLAGS, find_arch(find_nvcc())))
+
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never
     ) -> dict[str, BuildOutcome]:

@@ -25,6 +25,9 @@ class Python:
     def claims(self, path: Path) -> bool:
         return path.suffix == ".py"
 
+    def options(self) -> str:
+        return ""
+
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never
     ) -> dict[str, BuildOutcome]:

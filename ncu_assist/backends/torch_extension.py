@@ -17,6 +17,7 @@ from ncu_assist import process
 from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import find_arch, find_ninja, find_nvcc
 from ncu_assist.backends.python import entry_point
+from ncu_assist.backends.torch_extension_build import CUDA_FLAGS
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.sources import source_files
 from ncu_assist.spec import Kernel, Version
@@ -38,6 +39,9 @@ class TorchExtension:
         if path.suffix != ".cu":
             return False
         return any(TORCH_HEADER.search(f.read_text(encoding="utf-8", errors="replace")) for f in source_files(path))
+
+    def options(self) -> str:
+        return " ".join((*CUDA_FLAGS, find_arch(find_nvcc())))
 
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+CUDA_FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v")
+
 
 def build(source: Path, folder: Path) -> None:
     """Build ``source`` into ``folder/<name of folder>.so``; raises what cpp_extension raises."""
@@ -15,7 +17,7 @@ def build(source: Path, folder: Path) -> None:
         sources=[str(source)],
         build_directory=str(folder),
         extra_cflags=["-O3"],
-        extra_cuda_cflags=["-O3", "-lineinfo", "-Xptxas", "-v"],
+        extra_cuda_cflags=[*CUDA_FLAGS],
         verbose=True,
     )
 

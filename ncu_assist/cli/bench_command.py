@@ -19,20 +19,28 @@ if TYPE_CHECKING:
 @options.workload
 @options.rounds
 @options.flush
+@options.again
 @options.as_json
 def command(
-    kernel: str, versions: tuple[str, ...], workload: str | None, rounds: int | None, flush: Flush, as_json: bool
+    kernel: str,
+    versions: tuple[str, ...],
+    workload: str | None,
+    rounds: int | None,
+    flush: Flush,
+    again: bool,
+    as_json: bool,
 ) -> int:
     """Check versions of KERNEL (all unless named), then time them against each other, interleaved round by round.
 
-    With several versions named, the verdict of each against the first comes before the table. Exit code 5 when a
-    version could not be timed.
+    With several versions named, the verdict of each against the first comes before the table. Only what has changed
+    since it was measured on this machine is timed, together with what it is compared with. Exit code 5 when a version
+    could not be timed.
     """
     from ncu_assist.pipeline.planning import MeasureRequest, bench
     from ncu_assist.render.json import outcome_json
     from ncu_assist.render.terminal import outcome_text
 
-    request = MeasureRequest(kernel, versions, workload, rounds, flush)
+    request = MeasureRequest(kernel, versions, workload, rounds, flush, again=again)
     with progress() as reporter:
         outcome = bench(options.current_project(), request, reporter)
     if as_json:

@@ -24,6 +24,7 @@ one_workload = click.option(
     help="Workload; the kernel's default one unless given.",
 )
 rounds = click.option("--rounds", type=click.IntRange(1, 100_000), metavar="N", help="Bench rounds a version.")
+again = click.option("--again", is_flag=True, help="Measure also what has not changed since it was measured here.")
 flush = click.option(
     "--flush",
     type=click.Choice(["read", "memset", "none"]),

@@ -14,9 +14,14 @@ from ncu_assist.cli.console import progress, say, write, write_json, write_pages
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from ncu_assist.analysis.ladder import KernelOutcome
     from ncu_assist.harness.request import Flush
     from ncu_assist.ncu.command import ProfileOptions
     from ncu_assist.pipeline.planning import MeasureRequest
+    from ncu_assist.project import Project
+    from ncu_assist.store import StoredRun
 
 MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (docs/sources.md, Cost)
 LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
@@ -53,7 +58,9 @@ def _is_program(word: str) -> bool:
     metavar="KERNEL [VERSION]... | PROGRAM [ARGUMENT]...",
     shell_complete=completing.profiled,
 )
-@click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that have changed, and what to compare.")
+@click.option("--changed", is_flag=True, help="Instead of KERNEL: what changed in any kernel since it was measured.")
+@click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that changed since, and what to compare.")
+@options.again
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
 @click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
@@ -84,7 +91,9 @@ def _is_program(word: str) -> bool:
 def command(
     told: str | None,
     words: tuple[str, ...],
+    changed: bool,
     since: str | None,
+    again: bool,
     workload: str | None,
     section_set: str | None,
     quick: bool,
@@ -101,6 +110,10 @@ def command(
     as_json: bool,
 ) -> int:
     """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
+
+    A version that was measured on this machine is measured again only where its source, kernel.toml, reference.py, a
+    tool, the GPU or the settings have changed since; --again measures all. What changed is timed together with what it
+    builds on, what builds on it, and the fastest versions: a verdict needs both sides in one bench.
 
     Where there is no GPU or no ncu, recorded runs answer, and say so. Exit code 5 when something failed, 6 when a
     version could neither be measured nor shown from a run of its source as it is; the others are shown.
@@ -122,6 +135,12 @@ def command(
         "--skip-launches": skip_launches,
         "--nvcc-flags": nvcc_flags,
     }
+    if changed:
+        if words or kernel or version or since is not None or dry_run or again:
+            other = "KERNEL, --kernel, --version, --since, --again and --dry-run"
+            raise UsageProblem("--changed names what to profile itself", f"leave out {other}")
+        request = MeasureRequest("", (), workload, rounds, flush, repeats)
+        return _changed(request, ProfileOptions(chosen_set), as_json)
     if since is not None:
         if words or kernel or version or dry_run:
             raise UsageProblem("--since names what to profile itself", "leave out KERNEL, --kernel and --dry-run")
@@ -133,9 +152,9 @@ def command(
         for name, value in of_program.items():
             if value:
                 _refuse(words, name)
-        request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats)
+        request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats, again=again)
         return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
-    of_kernel = {"--workload": workload, "--rounds": rounds}
+    of_kernel = {"--workload": workload, "--rounds": rounds, "--again": again}
     for name, value in of_kernel.items():
         if value:
             raise UsageProblem(f"{name} is for a kernel, and this is a program", f"drop {name}")
@@ -189,23 +208,43 @@ def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json:
     else:
         write(outcome_text(outcome))
     if outcome.source == "live":
-        write_pages(project, [one.run for one in outcome.versions if one.run is not None])
+        write_pages(project, _new_runs([outcome]))
     return outcome.exit_code
+
+
+def _new_runs(outcomes: Sequence[KernelOutcome]) -> list[StoredRun]:
+    return [one.run for outcome in outcomes for one in outcome.versions if one.run is not None and not one.kept]
+
+
+def _changed(request: MeasureRequest, ncu: ProfileOptions, as_json: bool) -> int:
+    from ncu_assist.pipeline.changed import profile_changed
+
+    project = options.current_project()
+    with progress() as reporter:
+        outcomes = profile_changed(project, request, ncu, reporter)
+    return _write_outcomes(project, outcomes, None, "nothing has changed since it was measured here", as_json)
 
 
 def _since(since: str, request: MeasureRequest, ncu: ProfileOptions, as_json: bool) -> int:
     from ncu_assist.pipeline.changed import profile_since
-    from ncu_assist.render.json.versions import outcomes_json
-    from ncu_assist.render.terminal import outcome_text
 
     project = options.current_project()
     with progress() as reporter:
         outcomes = profile_since(project, since, request, ncu, reporter)
+    return _write_outcomes(project, outcomes, since, f"no version has changed since {since}", as_json)
+
+
+def _write_outcomes(
+    project: Project, outcomes: Sequence[KernelOutcome], since: str | None, nothing: str, as_json: bool
+) -> int:
+    from ncu_assist.render.json.versions import outcomes_json
+    from ncu_assist.render.terminal import outcome_text
+
     if as_json:
         write_json(outcomes_json(outcomes, since))
     else:
-        write("\n".join(map(outcome_text, outcomes)) or f"no version has changed since {since}")
-    write_pages(project, [one.run for outcome in outcomes for one in outcome.versions if one.run is not None])
+        write("\n".join(map(outcome_text, outcomes)) or nothing)
+    write_pages(project, _new_runs(outcomes))
     return max((outcome.exit_code for outcome in outcomes), default=0)
 
 

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
+import platform
+import re
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
+from ncu_assist.backends import backend_of
+from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.harness.events import COPY, EMPTY, LINK
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions
@@ -19,6 +27,57 @@ from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, ne
 
 if TYPE_CHECKING:
     import pandas as pd
+
+
+TORCH_VERSION = re.compile(r"^__version__ *= *['\"]([^'\"]+)", re.MULTILINE)  # in torch/version.py
+
+
+@dataclass(frozen=True)
+class Tools:
+    """The programs and libraries here, each asked for its version when that is first needed, and once."""
+
+    _options: dict[str, str] = field(default_factory=dict, repr=False)
+
+    def of(self, version: Version) -> Toolchain:
+        """Return what a version is built and run with, as far as that is known before it runs: neither Triton nor ncu.
+
+        Raises EnvironmentProblem where a compiler is missing.
+        """
+        backend = backend_of(version.path)
+        if backend.name not in self._options:
+            self._options[backend.name] = backend.options()
+        options = self._options[backend.name]
+        return Toolchain(
+            python=platform.python_version(),
+            torch=self._torch,
+            nvcc=self._nvcc if options else None,
+            nvcc_options=options or None,
+            packages={name: self._package(name) for name in version.packages},
+        )
+
+    @cached_property
+    def _nvcc(self) -> str:
+        return find_nvcc().version
+
+    @cached_property
+    def _torch(self) -> str | None:
+        """As torch tells it: what pip knows may lack ``+cu130``. It is not imported for that: it takes seconds."""
+        spec = importlib.util.find_spec("torch")
+        file = Path(spec.origin).with_name("version.py") if spec and spec.origin else None
+        found = TORCH_VERSION.search(file.read_text(encoding="utf-8")) if file and file.is_file() else None
+        return found[1] if found else None
+
+    def _package(self, name: str) -> str:
+        for distribution in self._distributions.get(name, [name]):
+            try:
+                return importlib.metadata.version(distribution)
+            except importlib.metadata.PackageNotFoundError:
+                continue
+        return "unknown"
+
+    @cached_property
+    def _distributions(self) -> dict[str, list[str]]:
+        return dict(importlib.metadata.packages_distributions())
 
 
 def timings_of(samples: pd.DataFrame, version: str) -> tuple[Timing, ...]:
@@ -83,6 +142,7 @@ class Measurement:
     repeats: int = 1  # profiled calls of each workload
     host_memory: HostMemory | None = None
     commit: Commit | None = None
+    tools: Tools = field(default_factory=Tools)
 
 
 @dataclass(frozen=True)
@@ -112,7 +172,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         source_sha256=source,
         verified=True,
         device=shared.device,
-        toolchain=_toolchain(shared.toolchain, capture),
+        toolchain=_toolchain(shared, result),
         workloads=tuple(workload_facts(shared.kernel, w) for w in _served(shared, version)),
         checks=result.checks,
         bench=_bench(shared, version),
@@ -173,7 +233,11 @@ def silence(capture: VersionCapture) -> tuple[str, ...]:
 
 def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:
     folder = shared.kernel.folder
-    sources = (*source_files(result.version.path), folder / "kernel.toml", shared.kernel.reference)
+    sources = (
+        *source_files(result.version.path),
+        folder / "kernel.toml",
+        *source_files(shared.kernel.reference),
+    )
     files = {f"source/{path.name}": path.read_bytes() for path in sources}
     if result.build_log:
         files["build.log"] = result.build_log.encode()
@@ -208,6 +272,8 @@ def profile_facts(options: ProfileOptions, launches: int, command: str, repeats:
     )
 
 
-def _toolchain(toolchain: Toolchain, capture: VersionCapture | None) -> Toolchain:
-    """Return what the child and the report know together."""
-    return replace(toolchain, ncu=capture.toolchain.ncu, cuda=capture.toolchain.cuda) if capture else toolchain
+def _toolchain(shared: Measurement, result: VersionResult) -> Toolchain:
+    """Return what the child, the report and the build know together."""
+    own, capture = shared.tools.of(result.version), result.capture
+    known = replace(shared.toolchain, nvcc_options=own.nvcc_options, packages=own.packages)
+    return replace(known, ncu=capture.toolchain.ncu, cuda=capture.toolchain.cuda) if capture else known

@@ -52,7 +52,7 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
     kernel = load_kernel(project, kernel_name)
     version = kernel.select_versions((typed,) if typed else (short_name(kernel.versions[-1].name),))[0]
     workload = kernel.select_workloads(request.workload)[0].name
-    measure = MeasureRequest(kernel.name, (version.short,), workload, request.rounds)
+    measure = MeasureRequest(kernel.name, (version.short,), workload, request.rounds, again=True)
     root = project.root
     good, bad = (resolved(root, name) for name in (request.good, request.bad))
     search = _Search(root, measure, version.name, workload, reporter)

@@ -1,4 +1,7 @@
-"""What changed since a commit: the versions whose sources or runs are not as it has them; measured, and judged."""
+"""What changed since a commit: the versions whose sources or runs are not as it has them; measured, and judged.
+
+And what changed since it was measured, in all kernels.
+"""
 
 from __future__ import annotations
 
@@ -170,7 +173,8 @@ def profile_since(
     """Measure each version that changed since a commit, and beside it what it is held against.
 
     A new version is measured in one bench with the baseline, so that their samples are paired; an edited one also as
-    the commit has it, in a work tree of its own. Raises EnvironmentProblem where nothing can be measured.
+    the commit has it, in a work tree of its own. Both sides are measured now, also where there are runs of before: what
+    a GPU does on another day is no part of a change. Raises EnvironmentProblem where nothing can be measured.
     """
     since = since_of(project, name)
     versions = since.versions()
@@ -197,8 +201,22 @@ def profile_since(
     return tuple(outcomes)
 
 
+def profile_changed(
+    project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter
+) -> tuple[KernelOutcome, ...]:
+    """Measure of all kernels what changed since it was measured on this machine; kernels of which nothing did are told.
+
+    Raises EnvironmentProblem where nothing can be measured.
+    """
+    why = planning.why_not_measurable()
+    if why is not None:
+        raise why
+    found = (profile(project, replace(request, kernel=name), options, reporter) for name in kernel_names(project))
+    return tuple(one for one in found if any(not row.kept and (row.run or row.failure) for row in one.versions))
+
+
 def _of(request: MeasureRequest, kernel: str, names: Sequence[str]) -> MeasureRequest:
-    return replace(request, kernel=kernel, versions=tuple(dict.fromkeys(names)))
+    return replace(request, kernel=kernel, versions=tuple(dict.fromkeys(names)), again=True)
 
 
 def _has(project: Project, kernel: str, version: str) -> bool:

@@ -29,7 +29,10 @@ from ncu_assist.store import Store
 
 @dataclass(frozen=True)
 class MeasureJob:
-    """What to measure. ``options`` None: no counters; ``counted`` are the workloads to take them on, empty: all."""
+    """What to measure. ``options`` None: no counters; ``counted`` are the workloads to take them on, empty: all.
+
+    ``beside`` are versions that are checked and timed with the others and of which no counters are taken.
+    """
 
     project: Project
     kernel: Kernel
@@ -39,6 +42,12 @@ class MeasureJob:
     options: ProfileOptions | None
     executor: Executor
     counted: tuple[Workload, ...] = ()
+    beside: tuple[Version, ...] = ()
+
+    @property
+    def timed(self) -> tuple[Version, ...]:
+        """All versions that are checked and timed, in the order of their numbers."""
+        return tuple(sorted({*self.versions, *self.beside}, key=lambda version: version.number))
 
     @property
     def command(self) -> str:
@@ -107,13 +116,13 @@ def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
 
 def _tried(job: MeasureJob, reporter: Reporter) -> list[Version]:
     """Return the versions whose packages are installed; raises EnvironmentProblem if there are none."""
-    skipped = {version: why for version in job.versions if (why := why_skipped(version))}
+    skipped = {version: why for version in job.timed if (why := why_skipped(version))}
     said = [f"{version.name} is skipped: {why}" for version, why in skipped.items()]
-    if len(skipped) == len(job.versions):
+    if len(skipped) == len(job.timed):
         raise EnvironmentProblem("; ".join(said), "install it for the Python that runs ncu-assist")
     for line in said:
         reporter.note(line)
-    return [version for version in job.versions if version not in skipped]
+    return [version for version in job.timed if version not in skipped]
 
 
 def _build(job: MeasureJob, reporter: Reporter) -> dict[str, BuildOutcome]:
@@ -130,7 +139,7 @@ def _build(job: MeasureJob, reporter: Reporter) -> dict[str, BuildOutcome]:
 
 def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Reporter) -> None:
     """Say what was compiled where nothing more can be done: that much is known. Python is not compiled ahead."""
-    sources = {version.path for version in job.versions}
+    sources = {version.path for version in job.timed}
     built = [build.version for build in builds.values() if build.artifact and build.artifact not in sources]
     if built:
         reporter.note(f"built, but not checked: {', '.join(built)}")
@@ -162,7 +171,8 @@ def _profile(
 ) -> ProfilingResult:
     names = tuple(workload.name for workload in job.counted) or request.workloads
     wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
-    right = {version: _right_on(version, measured) & set(names) for version in request.versions}
+    counted = {version.name for version in job.versions} & set(request.versions)
+    right = {version: _right_on(version, measured) & set(names) for version in request.versions if version in counted}
     expected = {v: ExpectedLaunches(len(on), _launches_before(job, v)) for v, on in right.items() if on}
     assert job.options is not None
     stage = ncu_stage(job.project, Path(request.out), job.executor, job.options)
@@ -213,7 +223,7 @@ def _save(
     )
     store = Store(job.project.reports)
     rows = []
-    for version in job.versions:
+    for version in job.timed:
         if version.name not in builds:
             rows.append(VersionOutcome(version.name, None, skipped=why_skipped(version), is_peer=version.is_peer))
             continue

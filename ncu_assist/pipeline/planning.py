@@ -6,10 +6,12 @@ import difflib
 import os
 import re
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
@@ -21,6 +23,7 @@ from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.foreign_run import fit_name
 from ncu_assist.pipeline.measuring import MeasureJob, measure, ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.pipeline.up_to_date import NOTHING_KNOWN, KnownRuns, damage_of, measure_changed
 from ncu_assist.project import Project
 from ncu_assist.record import Source
 from ncu_assist.sources import VERSION_FILE, misnamed, reference_problem, source_sha256
@@ -35,7 +38,6 @@ COMPILED = {".cu": "nvcc", ".cc": "nvcc", ".cpp": "nvcc", ".c": "nvcc"}
 MAIN = re.compile(r"^(?!\s*(?://|\*)).*\b(?:int|auto)\s+main\s*\(", re.MULTILINE)  # not in a comment
 LONGEST_SOURCE = 1_000_000  # bytes that are looked at
 NEAR = 0.5
-SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
 LATE_ENOUGH = 10  # of a call that takes a second to enqueue, 100 rounds would be minutes for nothing
 
 
@@ -186,12 +188,11 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Worklo
             return replace(row, failure=words, failure_code=found[0].exit_code)
         skipped = why_skipped(version)
         return replace(row, skipped=skipped, unmeasured=() if skipped else tuple(served))
-    try:
-        for name in SHOWN & set(stored.run.files):
-            stored.read(name)
-    except DamagedData as error:
-        return replace(row, failure=error.message, failure_code=error.exit_code)
-    return replace(row, run=stored, unmeasured=tuple(name for name in served if stored.run.workload(name) is None))
+    damage = damage_of(stored)
+    if damage is not None:
+        return replace(row, failure=damage.message, failure_code=damage.exit_code)
+    unmeasured = tuple(name for name in served if stored.run.workload(name) is None)
+    return replace(row, run=stored, unmeasured=unmeasured, kept=True)
 
 
 def _shown(store: Store, kernel: Kernel, version: Version, served: set[str]) -> StoredRun | None:
@@ -214,6 +215,7 @@ class MeasureRequest:
     project says.
 
     ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
+    ``again`` measures what has not changed since it was measured, too.
     """
 
     kernel: str | CallableKernel
@@ -223,6 +225,7 @@ class MeasureRequest:
     flush: Flush = "read"
     repeats: int = 1
     counted: tuple[str, ...] = ()
+    again: bool = False
 
 
 def plan(
@@ -292,7 +295,8 @@ def _counted(kernel: Kernel, workloads: tuple[Workload, ...], request: MeasureRe
 def profile(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> KernelOutcome:
     """Check, time and profile versions of a kernel; where that is impossible, answer from recorded runs.
 
-    Raises EnvironmentProblem where neither can be done.
+    Runs of this machine answer for versions of which nothing has changed. Raises EnvironmentProblem where nothing can
+    be measured and nothing is recorded.
     """
     why = why_not_measurable()
     if why is not None and isinstance(request.kernel, CallableKernel):
@@ -301,31 +305,47 @@ def profile(project: Project, request: MeasureRequest, options: ProfileOptions, 
     if why is not None:
         return replay(Store(project.reports), job.kernel, job.versions, job.workloads, why, reporter)
     check_set(find_ncu(), options.section_set)
-    return measure(job, reporter)
+    return _measure(job, request, reporter)[0]
 
 
 def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
     """Compare versions of a kernel with its reference."""
-    return _measured(project, request, ("check",), reporter)
+    return _without_ncu(project, replace(request, again=True), ("check",), reporter)[0]
 
 
 def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
-    """Check and time versions of a kernel; where several were named, with the verdict of each against the first."""
-    outcome = _measured(project, request, ("check", "bench"), reporter)
+    """Check and time versions of a kernel; where several were named, with the verdict of each against the first.
+
+    Runs of this machine answer for versions of which nothing has changed.
+    """
+    outcome, known = _without_ncu(project, request, ("check", "bench"), reporter)
     if not request.versions:
         return outcome
-    runs = [version.run for version in outcome.versions if version.run and version.run.run.bench]
-    pairs = [(other, name) for other in runs[1:] for name in outcome.workloads]
-    both = [(one, name) for one, name in pairs if runs[0].run.workload(name) and one.run.workload(name)]
-    return replace(outcome, diffs=tuple(diff_runs(runs[0], one, DiffOptions(name)) for one, name in both))
+    timed = [(one, known.timed.get(one.version, ())) for one in outcome.versions if one.run and one.run.run.bench]
+    runs = [[*([] if one.kept or one.run is None else [one.run]), *earlier] for one, earlier in timed]
+    pairs = ((other, name) for other in runs[1:] for name in outcome.workloads)
+    found = ((sides, name) for other, name in pairs if (sides := _sides(runs[0], other, name)))
+    return replace(outcome, diffs=tuple(diff_runs(*sides, DiffOptions(name)) for sides, name in found))
 
 
-def _measured(
+def _sides(one: Sequence[StoredRun], other: Sequence[StoredRun], workload: str) -> tuple[StoredRun, StoredRun] | None:
+    """Return the runs of two versions to compare on a workload, of one bench where there is one; None without two."""
+    ran = [next((stored for stored in runs if stored.run.workload(workload)), None) for runs in (one, other)]
+    return common_bench(one, other, workload) or ((ran[0], ran[1]) if ran[0] and ran[1] else None)
+
+
+def _measure(job: MeasureJob, request: MeasureRequest, reporter: Reporter) -> tuple[KernelOutcome, KnownRuns]:
+    if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
+        return measure(job, reporter), NOTHING_KNOWN
+    return measure_changed(job, reporter, against_first=bool(request.versions) and job.options is None)
+
+
+def _without_ncu(
     project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
-) -> KernelOutcome:
+) -> tuple[KernelOutcome, KnownRuns]:
     """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
     try:
-        return measure(plan(project, request, stages, reporter=reporter), reporter)
+        return _measure(plan(project, request, stages, reporter=reporter), request, reporter)
     except EnvironmentProblem:
         if HarnessSettings(stages).device == "cuda":
             _find_gpu()

@@ -32,7 +32,7 @@ REASONS: dict[str, VerdictReason] = {
         "the two are less than two ticks of the timer apart, which the same code can be on other buffers",
         f"{BENCH} --workload all",
     ),
-    "too-few-pairs": VerdictReason("fewer than 10 rounds have a good sample of both", f"{BENCH} --rounds 100"),
+    "too-few-pairs": VerdictReason("fewer than 10 rounds have a good sample of both", f"{BENCH} --rounds 100 --again"),
     "robust-apart": VerdictReason(
         "the samples are not paired; their ranges, minimum to third quartile, lie 0.5 % apart in time and in SM cycles"
     ),
@@ -61,7 +61,7 @@ REASONS: dict[str, VerdictReason] = {
     "only-late-samples": VerdictReason(
         "every sample of one of the two was late: its call was not enqueued before the stream ran on", BENCH
     ),
-    "bad-samples": VerdictReason("a sample is no time: zero, negative, infinite or no number", BENCH),
+    "bad-samples": VerdictReason("a sample is no time: zero, negative, infinite or no number", f"{BENCH} --again"),
     "one-sample": VerdictReason(
         "there is one duration a side, taken under ncu; identical binaries have been seen 50 % apart in that", BENCH
     ),

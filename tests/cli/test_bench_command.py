@@ -27,6 +27,18 @@ def test_json(run: Run, live_project: Path) -> None:
     assert [v["workloads"][0]["timing"]["samples"] for v in answer.json["versions"]] == [12, 12]
 
 
+@pytest.mark.slow
+def test_what_has_not_changed_is_not_timed_again(run: Run, live_project: Path) -> None:
+    first = run("bench", "add_one", "v0", "v1", "--rounds", "15", "--json").json
+    again = run("bench", "add_one", "v0", "v1", "--rounds", "15", "--json")
+    assert again.json["verdicts"] == first["verdicts"]
+    assert "add_one v0, v1: as measured on 20" in again.err
+    assert [one["kept"] for one in again.json["versions"]] == [True, True]
+    forced = run("bench", "add_one", "v0", "v1", "--rounds", "15", "--again", "--json").json
+    assert [one["kept"] for one in forced["versions"]] == [False, False]
+    assert {one["run_id"] for one in forced["versions"]}.isdisjoint(one["run_id"] for one in first["versions"])
+
+
 def test_wrong_names(run: Run, live_project: Path) -> None:
     assert "did you mean 'add_one'?" in run("bench", "ad_one").err
     assert "known: v0" in run("bench", "add_one", "v00").err

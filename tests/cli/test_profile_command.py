@@ -111,6 +111,8 @@ class TestRecorded:
             (["lightning_decode", "--filter", "x"], "drop --filter"),
             (["lightning_decode", "--nvcc-flags", "-g"], "drop --nvcc-flags"),
             (["--rounds", "3", "--", "ls"], "drop --rounds"),
+            (["--again", "--", "ls"], "drop --again"),
+            (["--changed", "lightning_decode"], "leave out KERNEL"),
             (["--nvcc-flags", "-g", "--", "ls"], "drop --nvcc-flags"),
             (["--", "lightning_decod"], "there is no program 'lightning_decod' on PATH"),
             ([], "ncu-assist list"),
@@ -139,6 +141,29 @@ class TestLive:
         )
         assert run("diff", "v0", "v1").code == 0
         assert "not measured" not in run("list").out
+
+    @pytest.mark.slow
+    def test_only_what_changed(self, run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        require("torch")
+        folder = write_kernel(tmp_path, VERSIONS, WORKLOADS)
+        measure_here(monkeypatch, tmp_path)
+        first = run("profile", "--changed", "--json").json
+        assert (first["since"], [one["kernel"] for one in first["kernels"]]) == (None, ["add_one"])
+        nothing = run("profile", "--changed")
+        assert (nothing.code, nothing.out) == (0, "nothing has changed since it was measured here\n")
+        assert "add_one v0, v1: as measured on 20" in nothing.err
+        (folder / "v1_shared.py").write_text(RIGHT + "\n# edited\n")
+        edited = run("profile", "add_one", "--json")
+        assert [one["kept"] for one in edited.json["versions"]] == [False, False]
+        assert "add_one v1: its source has changed" in edited.err
+        assert "add_one v0: timed again beside" in edited.err
+        assert "pages: reports/add_one/index.html" in edited.err
+        same = run("profile", "add_one", "--json")
+        assert [one["kept"] for one in same.json["versions"]] == [True, True]
+        assert "pages:" not in same.err
+        assert run("show", "v0", "--json").json["metrics"]["duration"]["value"] > 0  # of the run with counters
+        again = run("profile", "add_one", "--again", "--json").json
+        assert [one["kept"] for one in again["versions"]] == [False, False]
 
     @pytest.mark.slow
     def test_a_wrong_version_is_named_and_the_other_is_finished(

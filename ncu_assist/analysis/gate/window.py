@@ -46,7 +46,7 @@ class Window:
         now_ns = exp(self._now)
         check = judge_time(limit, GateTiming(verdict, level_ns, now_ns), place)
         again = f"ncu-assist bench {place.candidate.kernel} {short_name(place.candidate.version)}"
-        command = f"{again} --workload {shlex.quote(place.workload or '')}"
+        command = f"{again} --workload {shlex.quote(place.workload or '')} --again"
         return check if check.outcome == "pass" else replace(check, next=command if check.next else "")
 
     @property

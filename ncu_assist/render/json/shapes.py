@@ -336,6 +336,7 @@ class MeasuredVersionKeys(RunKeys, UnmeasuredVersionKeys):
     """A version with its run."""
 
     notes: list[str]
+    kept: bool
 
 
 class OutcomeVerdictKeys(CyclesKeys):
@@ -368,9 +369,9 @@ class OutcomeAnswer(AnswerKeys):
 
 
 class OutcomesAnswer(AnswerKeys):
-    """The versions that have changed since a commit, kernel by kernel: ``profile --since``."""
+    """The versions that have changed, kernel by kernel: ``profile --since`` and ``profile --changed``."""
 
-    since: str
+    since: str | None
     kernels: list[OutcomeAnswer]
 
 

@@ -27,8 +27,8 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
     )
 
 
-def outcomes_json(outcomes: Sequence[KernelOutcome], since: str) -> dict[str, Any]:
-    """Return the kernels of which versions changed since a commit."""
+def outcomes_json(outcomes: Sequence[KernelOutcome], since: str | None) -> dict[str, Any]:
+    """Return the kernels of which versions changed since a commit; ``since`` None: since they were measured."""
     return answer("profiles", {"since": since, "kernels": [outcome_json(one, "profile") for one in outcomes]})
 
 
@@ -51,7 +51,7 @@ def _version(version: VersionOutcome, outcome: KernelOutcome) -> dict[str, Any]:
     if stored is None:
         return {**facts, "workloads": []}
     named = run_facts(stored.run, stored.reference, stored.run.source)
-    facts["notes"] = stored.run.notes
+    facts |= {"notes": stored.run.notes, "kept": version.kept}
     return {**named, **facts, "workloads": [_cell(cell) for cell in outcome.cells(version) if cell.row]}
 
 

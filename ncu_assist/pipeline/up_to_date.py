@@ -1,0 +1,326 @@
+"""Only what changed: which versions have a run of this machine that still says what measuring them would, and the rest.
+
+Times are compared within one bench. So what changed is timed beside the versions that verdicts hold it against.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import os
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from ncu_assist import __version__
+from ncu_assist.analysis.diff.timing import common_bench
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.errors import DamagedData, EnvironmentProblem
+from ncu_assist.ncu.command import find_ncu, version_of
+from ncu_assist.pipeline.archiving import Tools
+from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.measuring import MeasureJob, measure
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.record import Run, Toolchain
+from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_sha256
+from ncu_assist.spec import Version, Workload, unserved, why_skipped
+from ncu_assist.spec_file import FILE
+from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store.matching import best_run, passed
+from ncu_assist.versions import short_name
+
+SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
+NOT_HERE, EDITED = "no run of this machine", "its source has changed"
+SPAN = 3  # neighbours from which on the first and the last are named
+Pair = tuple[str, str, str]  # two versions that a verdict is about, and the workload
+
+
+@dataclass(frozen=True)
+class KnownRuns:
+    """What the archive knows of a job, by the versions' names.
+
+    ``kept`` are the runs that stand for versions, ``timed`` all whose times do, newest first; ``changed`` says why a
+    version has to be measured, ``beside`` names those that are only timed again, with a changed one or each other.
+    """
+
+    kept: Mapping[str, StoredRun]
+    timed: Mapping[str, tuple[StoredRun, ...]]
+    changed: Mapping[str, str]
+    beside: frozenset[str]
+
+
+NOTHING_KNOWN = KnownRuns({}, {}, {}, frozenset())
+
+
+def known_runs(job: MeasureJob, against_first: bool) -> KnownRuns:
+    """Return what needs no measurement. ``against_first``: verdicts hold every version against the first one.
+
+    Else they hold each against the nearest that it builds on, and the fastest own version against the fastest library;
+    what changed is held against both of these too. Raises EnvironmentProblem where GPU, driver or compiler are missing.
+    """
+    judge = _Judge(job)
+    kept: dict[str, StoredRun] = {}
+    timed: dict[str, tuple[StoredRun, ...]] = {}
+    changed: dict[str, str] = {}
+    store = Store(job.project.reports)
+    for version in job.versions:
+        if why_skipped(version) or not judge.served(version):
+            continue
+        problem, timed[version.name] = judge.timed(store.runs(job.kernel.name, version.name), version)
+        lacks = [(one, judge.without_counters(version, one)) for one in timed[version.name]]
+        whole = [one for one, lack in lacks if not lack]
+        if whole:
+            kept[version.name] = whole[0]
+        else:
+            changed[version.name] = problem or lacks[0][1]
+    names = set(kept) | set(changed)
+    versions = [version for version in job.versions if version.name in names]
+    pairs = set(_against_first(job, versions) if against_first else _against_parents(job, versions, kept, changed))
+    together = (pair for pair in pairs if not _in_one_bench(pair, timed, changed))
+    beside = {name for one, other, _ in together for name in (one, other)} - set(changed)
+    return KnownRuns(kept, timed, changed, frozenset(beside))
+
+
+def measure_changed(
+    job: MeasureJob, reporter: Reporter, against_first: bool = False
+) -> tuple[KernelOutcome, KnownRuns]:
+    """Measure what of a job has no run that still holds, say what has, and return all versions.
+
+    Without a GPU or a compiler nothing is known to hold. Raises as ``measure`` does.
+    """
+    try:
+        known = known_runs(job, against_first)
+    except EnvironmentProblem:  # which is met again where it matters, and told there
+        known = NOTHING_KNOWN
+    if not known.kept:
+        return measure(job, reporter), known
+    for line in in_words(job, known):
+        reporter.note(line)
+    new = {version.version: version for version in _measured(job, known, reporter)}
+    rows = tuple(_row(job, version, known.kept.get(version.name), new.get(version.name)) for version in job.versions)
+    return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", rows), known
+
+
+def _measured(job: MeasureJob, known: KnownRuns, reporter: Reporter) -> tuple[VersionOutcome, ...]:
+    changed = tuple(version for version in job.versions if version.name in known.changed)
+    beside = tuple(version for version in job.versions if version.name in known.beside)
+    if not changed and not beside:
+        return ()
+    if not changed:
+        return measure(replace(job, versions=beside, options=None), reporter).versions
+    return measure(replace(job, versions=changed, beside=beside), reporter).versions
+
+
+def _row(job: MeasureJob, version: Version, kept: StoredRun | None, new: VersionOutcome | None) -> VersionOutcome:
+    """Return a version as it was measured now, with the counters that it has already, or as it is kept."""
+    if new is not None:
+        return replace(new, counted=kept) if new.run else replace(new, run=kept, kept=kept is not None)
+    skipped, apart = why_skipped(version) if kept is None else "", unserved(version, job.workloads)
+    return VersionOutcome(
+        version.name, kept, skipped=skipped, unserved=apart, is_peer=version.is_peer, kept=kept is not None
+    )
+
+
+@dataclass(frozen=True)
+class _Judge:
+    """Holds runs against what would measure now. What it says of one is empty where nothing differs."""
+
+    job: MeasureJob
+    tools: Tools = field(default_factory=Tools)
+
+    def served(self, version: Version) -> list[Workload]:
+        return [workload for workload in self.job.workloads if version.serves(workload)]
+
+    def timed(self, runs: Sequence[StoredRun], version: Version) -> tuple[str, tuple[StoredRun, ...]]:
+        """Return those of a version's runs whose checks and times hold, and why the newest of its source does not."""
+        machine, source = machine_hash(), source_sha256(version.path)
+        here = [one for one in runs if shown_source(one.run, machine) == "live"]
+        same = [one for one in here if one.run.source_sha256 == source]
+        if not same:
+            return (EDITED if here else NOT_HERE), ()
+        found = [(one, next(self._differences(version, one), "")) for one in same]
+        return found[0][1], tuple(one for one, problem in found if not problem)
+
+    def without_counters(self, version: Version, stored: StoredRun) -> str:
+        """Return what a run whose times hold lacks of the counters that are asked for."""
+        options, run, profile = self.job.options, stored.run, stored.run.profile
+        if options is None:
+            return ""
+        asked = (options.section_set, options.clock_control, options.cache_control, options.replay_mode)
+        if profile is None:
+            return "no counters yet"
+        if asked != (profile.section_set, profile.clock_control, profile.cache_control, profile.replay_mode):
+            return f"its counters are of set {profile.section_set}, not {options.section_set}"
+        if profile.repeats < self.job.settings.profile_repeats:
+            return f"profiled {profile.repeats} times, not {self.job.settings.profile_repeats}"
+        if (run.toolchain.ncu or "") != self._ncu:
+            return f"ncu {run.toolchain.ncu} is {self._ncu} now"
+        counted = {launch.workload for launch in run.launches}
+        lacking = [one.name for one in self.served(version) if one in (self.job.counted or self.job.workloads)]
+        lacking = [name for name in lacking if name not in counted and not run.launched_nothing]
+        return f"no counters on {', '.join(lacking)}" if lacking else ""
+
+    def _differences(self, version: Version, stored: StoredRun) -> Iterator[str]:
+        run, settings = stored.run, self.job.settings
+        gpu, driver = self._gpu
+        if run.gpu != gpu:
+            yield f"measured on {run.gpu}, here is {gpu}"
+        if run.device and run.device.driver != driver:
+            yield f"driver {run.device.driver} is {driver} now"
+        if run.tool != __version__:
+            yield f"ncu-assist {run.tool} is {__version__} now"
+        yield from self._other_tools(run, self.tools.of(version))
+        yield from self._other_problem(version, stored)
+        lacking = [one.name for one in self.served(version) if not passed(run, one.name)]
+        if lacking:
+            yield f"not found right on {', '.join(lacking)} yet"
+        if any(len(check.seeds) < settings.trials for check in run.checks):
+            yield f"checked with fewer seeds than {settings.trials}"
+        if "bench" not in settings.stages:
+            return
+        lacking = [one.name for one in self.served(version) if run.timing(one.name) is None]
+        if run.bench is None or lacking:
+            yield f"not timed on {', '.join(lacking)} yet"
+        elif run.bench.flush != settings.flush:
+            yield f"timed with --flush {run.bench.flush}"
+        elif run.bench.rounds < settings.rounds:
+            yield f"timed in {run.bench.rounds} rounds, not {settings.rounds}"
+        damage = damage_of(stored)
+        if damage is not None:
+            yield damage.message
+
+    def _other_tools(self, run: Run, now: Toolchain) -> Iterator[str]:
+        """Yield which programs are not those of a run, whose nvcc may have built only others of its bench."""
+        then = run.toolchain
+        names = ("python", "torch", "nvcc") if now.nvcc else ("python", "torch")
+        for name in names:
+            if getattr(then, name) != getattr(now, name):
+                yield f"{name} {getattr(then, name)} is {getattr(now, name)} now"
+        if then.triton is not None and then.triton != self._triton:
+            yield f"triton {then.triton} is {self._triton} now"
+        if then.nvcc_options != now.nvcc_options:
+            yield f"built with {then.nvcc_options or 'other options'}, not {now.nvcc_options}"
+        if then.packages != now.packages:
+            yield f"{', '.join(now.packages or then.packages)} is another version now"
+
+    def _other_problem(self, version: Version, stored: StoredRun) -> Iterator[str]:
+        """Yield what of the problem that a version solves is not as it was: what kernel.toml and reference.py say."""
+        files = stored.run.files
+        for path in source_files(self.job.kernel.reference):
+            fact = files.get(f"source/{path.name}")
+            if fact is None or fact.sha256 != hashlib.sha256(path.read_bytes()).hexdigest():
+                yield f"{path.name} has changed"
+        names = [one.name for one in self.served(version)]
+        try:
+            now = (self.job.kernel.folder / FILE).read_bytes()
+            if _said(stored.read(f"source/{FILE}"), names) != _said(now, names):
+                yield "kernel.toml has changed"
+            then = header_comment(stored.read(f"source/{version.path.name}"), version.path.suffix)
+            if bool(DRAWS_LINE.search(then)) != version.draws_own:
+                yield "its first comment says otherwise what it draws"
+        except DamagedData as error:
+            yield error.message
+
+    @cached_property
+    def _gpu(self) -> tuple[str | None, str | None]:
+        """The model of the GPU that would measure, and the driver; None on a CPU."""
+        if self.job.settings.device != "cuda":
+            return None, None
+        gpus = query_gpus()
+        return chosen_gpu(gpus, os.environ.get("CUDA_VISIBLE_DEVICES")).name, gpus.driver
+
+    @cached_property
+    def _ncu(self) -> str:
+        return version_of(find_ncu())
+
+    @cached_property
+    def _triton(self) -> str | None:
+        try:
+            return importlib.metadata.version("triton")
+        except importlib.metadata.PackageNotFoundError:
+            return None
+
+
+def _said(toml: bytes, workloads: Sequence[str]) -> dict[str, Any]:
+    """Return what kernel.toml says that a result depends on: all but the summary and other workloads."""
+    said = tomllib.loads(toml.decode("utf-8", "replace"))
+    own = {name: said.get("workloads", {}).get(name) or {} for name in workloads}
+    own = {name: {key: one[key] for key in one if key not in ("default", "versions")} for name, one in own.items()}
+    return {**said, "summary": "", "workloads": own}
+
+
+def damage_of(stored: StoredRun) -> DamagedData | None:
+    """Return what is wrong with the files behind the figures of a table, if anything is."""
+    try:
+        for name in SHOWN & set(stored.run.files):
+            stored.read(name)
+    except DamagedData as error:
+        return error
+    return None
+
+
+def _against_first(job: MeasureJob, versions: Sequence[Version]) -> Iterator[Pair]:
+    for other in versions[1:]:
+        for workload in job.workloads:
+            if versions[0].serves(workload) and other.serves(workload):
+                yield versions[0].name, other.name, workload.name
+
+
+def _against_parents(
+    job: MeasureJob, versions: Sequence[Version], kept: Mapping[str, StoredRun], changed: Mapping[str, str]
+) -> Iterator[Pair]:
+    lineage, named = job.kernel.lineage, {version.name: version for version in versions}
+    for workload in job.workloads:
+        served = [version for version in versions if version.serves(workload)]
+        for version in served:
+            older = (named[name] for name in lineage.ancestors(version.name) if name in named)
+            parent = next((one for one in older if one.serves(workload)), None)
+            if parent is not None:
+                yield parent.name, version.name, workload.name
+        runs = [(version.is_peer, kept[version.name]) for version in served if version.name in kept]
+        groups = [[stored for is_peer, stored in runs if is_peer is wanted] for wanted in (True, False)]
+        bests = [best_run(group, workload.name) for group in groups]
+        fastest = [best.run.version for best in bests if best is not None]
+        if len(fastest) == 2:
+            yield fastest[0], fastest[1], workload.name
+        yield from ((best, name, workload.name) for best in fastest for name in changed if named[name] in served)
+
+
+def _in_one_bench(pair: Pair, timed: Mapping[str, tuple[StoredRun, ...]], changed: Mapping[str, str]) -> bool:
+    one, other, workload = pair
+    if one in changed or other in changed:
+        return False
+    return common_bench(timed[one], timed[other], workload) is not None
+
+
+def in_words(job: MeasureJob, known: KnownRuns) -> Iterator[str]:
+    """Yield a line for each day on which what is kept was measured, for each reason to measure, for what is beside."""
+    order, kernel = [version.name for version in job.versions], job.kernel.name
+    days: dict[str, list[str]] = {}
+    for name, stored in known.kept.items():
+        if name not in known.beside:
+            days.setdefault(stored.run.created[:10], []).append(name)
+    for day in sorted(days):
+        yield f"{kernel} {spans(days[day], order)}: as measured on {day}, nothing changed; --again measures anew"
+    reasons: dict[str, list[str]] = {}
+    for name, why in known.changed.items():
+        reasons.setdefault(why, []).append(name)
+    for why, names in reasons.items():
+        yield f"{kernel} {spans(names, order)}: {why}"
+    if known.beside:
+        beside = [name for name in order if name in known.beside]
+        yield f"{kernel} {spans(beside, order)}: timed again beside, as verdicts compare times of one bench"
+
+
+def spans(names: Iterable[str], order: Sequence[str]) -> str:
+    """Return short names of versions, of neighbours in ``order`` the first and the last: ``v0 … v3, v5``."""
+    groups: list[list[str]] = []
+    for name in sorted(names, key=order.index):
+        if groups and order.index(groups[-1][-1]) + 1 == order.index(name):
+            groups[-1].append(name)
+        else:
+            groups.append([name])
+    said = ((f"{short_name(g[0])} … {short_name(g[-1])}",) if len(g) >= SPAN else map(short_name, g) for g in groups)
+    return ", ".join(name for group in said for name in group)
