@@ -6,7 +6,7 @@ import pytest
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import uncoalesced_global_load as rule
-from ncu_assist.rules.model.traffic import wasted_by_loads
+from ncu_assist.rules.model.traffic import left_without, wasted_by_loads
 
 
 @pytest.mark.parametrize("name", ["load_struct_member", "compound_strided_and_conflicts"])
@@ -39,6 +39,17 @@ def test_sectors_that_no_address_explains_are_no_waste() -> None:
     facts = gallery("load_struct_member", global_sectors_excessive=0.0)
     assert wasted_by_loads(facts).l2 == 0
     assert told(rule, facts).findings == ()
+
+
+def test_requests_of_whole_lines_leave_tags_and_the_way_in_to_others() -> None:
+    """Every sector is asked for alone, a tag each; side by side four of them are one request."""
+    facts = gallery("load_struct_member", l2_tags_busy=60.0, l2_lookups_busy=20.0)
+    left = left_without(wasted_by_loads(facts), facts)
+    assert left["L2 tags"] == left["L2 input"] < left["L2 lookups"]
+    told = gallery("load_struct_member", l2_tags_busy=60.0, l2_lookups_busy=60.0)  # three sectors a tag
+    assert left["L2 tags"] < left_without(wasted_by_loads(told), told)["L2 tags"]
+    unknown = gallery("load_struct_member", without=("l2_tags_busy",))
+    assert wasted_by_loads(unknown).requests == 0.0
 
 
 def test_one_word_for_all_lanes_needs_one_sector() -> None:

@@ -30,6 +30,23 @@ def test_what_is_sent_to_l2_is_mostly_stores() -> None:
     assert left["L2 input"] == left["L1 output"] == pytest.approx(1 - 3 / 5)
 
 
+def test_a_sector_alone_is_a_request_that_also_says_which_bytes_it_brings() -> None:
+    sectors = {"l2_sectors_read": 4e6, "l2_sectors_write": 4e6, "l2_sectors_sm": 8e6}
+    facts = gallery("store_struct_member", **sectors, l2_tags_busy=60.0, l2_lookups_busy=20.0)
+    left = left_without(Wasted(3e6, 3e6, 0.0, stored=3e6, requests=3e6), facts)
+    assert left["L2 tags"] == pytest.approx(1 - 3 / 8)
+    assert left["L2 input"] == pytest.approx(1 - (3 + 3) / (5 + 3))
+
+
+def test_requests_count_for_scattered_stores_alone() -> None:
+    alone = {"l2_tags_busy": 60.0, "l2_lookups_busy": 20.0}
+    stored = 32 * 262144
+    facts = gallery("store_struct_member", **alone)
+    assert wasted_by_stores(facts).requests == pytest.approx(stored - stored / 8 / 4, rel=0.01)
+    assert wasted_by_stores(gallery("store_strided_rarely", **alone)).requests == 0.0
+    assert wasted_by_stores(gallery("store_struct_member", without=("l2_tags_busy",))).requests == 0.0
+
+
 @pytest.mark.parametrize("name", ["store_strided_rarely", "load_struct_member", "healthy_softmax", "traffic_chain"])
 def test_few_strided_stores_or_none_are_no_fault(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
