@@ -14,13 +14,13 @@ memory and turn it there; read the whole structure as one or two vectors of 16 b
 How the time is worked out: sectors beyond the ideal for the bytes used, at least one a request, over what each unit
 handled, times how busy the unit was; what the others need stays. L2 takes a request of up to four sectors of a line at
 once, and looks its tag up once: of scattered sectors each is a request. The way back to registers stays as busy as it
-is, as nothing that is counted tells addresses that could be neighbours from those of a table. DRAM hands out 64 bytes, so a sector that stands alone
-comes with a neighbour. Memory of the host is fetched in requests of a line at most, of which the link carries only so
-many a second. Lanes in lines of their own ask for a sector each, and the link is full of requests before it is full of
-bytes. Where loads use less than three quarters of the sectors that they touch, what is left are the bytes used, in
-whole lines; what those cost is `host-link-bound`. Nothing is said of a saving below 0.8 % of the time, by which repeats
-of one launch differ, nor where the addresses touch no more sectors than their bytes need (`Excessive L2 sectors,
-global`).
+is, as nothing that is counted tells addresses that could be neighbours from those of a table. DRAM hands out 64 bytes,
+so a sector that stands alone comes with a neighbour. Memory of the host is fetched in requests of a line at most, of
+which the link carries only so many a second. Lanes in lines of their own ask for a sector each, and the link is full of
+requests before it is full of bytes. Where loads use less than three quarters of the sectors that they touch, what is
+left are the bytes used, in whole lines; what those cost is `host-link-bound`. Nothing is said of a saving below 0.8 %
+of the time, by which repeats of one launch differ, nor where the addresses touch no more sectors than their bytes need
+(`Excessive L2 sectors, global`).
 """
 
 from __future__ import annotations

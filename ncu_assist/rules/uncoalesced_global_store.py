@@ -11,12 +11,12 @@ What to try: let neighbouring lanes write neighbouring addresses. Turn an array 
 arrays; collect a tile in shared memory and write it out side by side; in a transpose, stride on the shared-memory
 side, with a padded tile.
 
-How the time is worked out: sectors beyond the ideal for the bytes written, at least one a request, over what each
-unit handled, times how busy the unit was; what the others need stays. L2 takes a request of up to four sectors of a
-line at once, and looks its tag up once; one that fills no sector also says which bytes it brings, and takes the way
-into L2 for a cycle more (counted in the fault gallery: 2.0 cycles for a sector alone, 1.0 in whole lines). At DRAM, reads beyond those of the loads count
-as well. Nothing is said of a saving below 0.8 % of the time, by which repeats of one launch differ, nor where addresses
-touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
+How the time is worked out: sectors beyond the ideal for the bytes written, at least one a request, over what each unit
+handled, times how busy the unit was; what the others need stays. L2 takes a request of up to four sectors of a line at
+once, and looks its tag up once; one that fills no sector also says which bytes it brings, and takes the way into L2 for
+a cycle more (counted in the fault gallery: 2.0 cycles for a sector alone, 1.0 in whole lines). At DRAM, reads beyond
+those of the loads count as well. Nothing is said of a saving below 0.8 % of the time, by which repeats of one launch
+differ, nor where addresses touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
 """
 
 from __future__ import annotations

@@ -18,8 +18,8 @@ from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
 # gallery asks L2 for 16.8 million scattered sectors, and DRAM reads 33.6 million, on an H200 as on an H100.
 DRAM_SECTORS = 2
 SCATTERED = 0.5  # of the sectors asked for are waste: then the sectors in use stand alone as well
-# L2 looks three sectors up in the time of a tag, by its counters of an H200 and an H100: where every sector is asked for
-# by itself it is busy with tags for 2.9 times as long as with sectors, for 0.76 where four are asked for together.
+# L2 looks three sectors up in the time of a tag, by its counters of an H200 and an H100: tags keep it busy 2.9 times as
+# long as sectors where each is asked for by itself, 0.76 times where four are one request (the fault gallery).
 SECTORS_A_TAG = 3.0
 COALESCED = 0.75  # of the bytes in touched sectors are used: a copy shifted by one element still uses 80 %
 
