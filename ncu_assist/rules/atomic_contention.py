@@ -26,7 +26,7 @@ from __future__ import annotations
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import fill
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import ISSUE, L1_PARTS, L2_PARTS, LSU
+from ncu_assist.rules.model.pipes import ISSUE, L1_PARTS, L2_PARTS, LSU, swaps
 from ncu_assist.rules.model.resources import L1_DATA
 from ncu_assist.rules.model.savings import NOTICEABLE, filled, takes_the_time
 from ncu_assist.rules.model.savings import loads as loads_of_units
@@ -117,7 +117,7 @@ def _retried(facts: Facts) -> float:
     """Return the part of the time that warps wait in loops of compare-and-swap."""
     atomics, loads = facts.value("shared_atomics"), facts.get("shared_load_instructions") or 0.0
     every = atomics + loads + (facts.get("shared_store_instructions") or 0.0)
-    if not every or loads > 2 * atomics or loads < atomics / 2:
+    if not swaps(facts):
         return 0.0
     is_full = takes_the_time(L1_DATA, loads_of_units(facts)[L1_DATA])  # then all other waits are for it as well
     waits = 1.0 if is_full else sum(facts.stall(reason) for reason in SHARED_WAITS) / 100.0

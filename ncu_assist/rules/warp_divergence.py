@@ -6,9 +6,11 @@ one lane as for 32. Blocks whose threads are no multiple of 32 leave lanes idle 
 
 What it could save: idle lanes times issue time. With full warps the same work is fewer instructions, by the part of the
 lanes that were idle. Issue time is the share of issue slots used, or the share of warp states that are about
-instructions and not about memory, whichever is more. What waits for memory is not sped up, and what memory
-and the tensor cores need remains. Where the lanes at work were not counted, those that a part-filled last warp of a
-block leaves idle are known all the same.
+instructions and not about memory, whichever is more. What waits for memory is not sped up, and what memory and the
+tensor cores need remains, but for the passes of L1 that idle lanes leave part-filled: one of 128 bytes an access,
+whatever takes part. An access that takes several has them for its lanes, and keeps them. In a loop of compare-and-swap
+lanes that are done wait for those that try again: that is `atomic-contention`. Where the lanes at work were not
+counted, those that a part-filled last warp of a block leaves idle are known all the same.
 
 What to try: arrange the work so that the lanes of a warp do the same (sort or bin by kind, give whole warps one kind),
 compute both sides and select, let all lanes take part in sums (shuffles, `__reduce_add_sync`), blocks of whole warps.
@@ -19,16 +21,20 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import TENSOR, instruction_time
-from ncu_assist.rules.model.resources import SM_PARTS
+from ncu_assist.rules.model.pipes import TENSOR, instruction_time, memory_instructions, swaps
+from ncu_assist.rules.model.resources import L1_DATA, SM_PARTS
+from ncu_assist.rules.model.savings import filled
 from ncu_assist.rules.model.shape import room_beside, warps_a_block
+from ncu_assist.rules.model.traffic import l1_wavefronts
 
 ID = "warp-divergence"
 NEEDS: tuple[str, ...] = ("duration",)
 USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_busy", "warps_selected")
 # All but the tensor cores: their instructions are a warp's, or of four, and no lane can be missing.
 # And the way into L1: an instruction makes a request at any number of lanes.
-RELIEVES = (*dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR), "L1 input")
+A_SWAP = 5  # instructions of a turn: load, sum, swap, comparison, branch (`whist_slow` of the fault gallery)
+OF_PASSES = (L1_DATA, "L1 writeback")
+RELIEVES = (*dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR), "L1 input", *OF_PASSES)
 
 
 def find(facts: Facts) -> Finding | None:
@@ -38,7 +44,12 @@ def find(facts: Facts) -> Finding | None:
         return None
     lanes = facts.value("block_size") / warps_a_block(facts) if counted is None else counted
     idle = max(0.0, 1.0 - lanes / LANES)
-    saved = min(idle * instruction_time(facts), room_beside(facts, RELIEVES))
+    if every := facts.get("instructions"):
+        idle *= max(0.0, 1.0 - A_SWAP * swaps(facts) / every)
+    passes = l1_wavefronts(facts)
+    kept = 1.0 - idle * min(1.0, memory_instructions(facts) / passes) if passes else 1.0
+    taken = max(filled(facts)[unit] for unit in OF_PASSES) * kept
+    saved = min(idle * instruction_time(facts), room_beside(facts, RELIEVES), 1.0 - taken)
     if saved < LEAST_WORTH:
         return None
     divergent = facts.get("divergent_branches")

@@ -72,3 +72,19 @@ def test_a_block_of_one_thread_has_idle_lanes_whatever_was_counted() -> None:
     assert finding
     assert "1.0 of 32 lanes" in finding.message
     assert found(warp_divergence, made({"block_size": 128, "issue_slots_busy": 50})) is None
+
+
+def test_passes_that_idle_lanes_leave_part_filled_go_with_them() -> None:
+    """One pass an access goes with the lanes; where it takes several, all but one are there for its lanes."""
+    memory = {"l1_data_pipe": 80, "sm_cycles_elapsed": 1e6, "sm_count": 100}
+    half = APART | memory | {"threads_per_instruction": 16, "issue_slots_busy": 90}
+    each, four = (half | {"shared_load_instructions": count} for count in (80e6, 20e6))
+    assert saved_share(warp_divergence, made(each)) == pytest.approx(0.5 * 0.9)
+    assert saved_share(warp_divergence, made(four)) == pytest.approx(1 - 80 / 90 * (1 - 0.5 / 4))
+
+
+def test_lanes_that_lost_no_swap_and_wait_for_those_that_did_are_contention() -> None:
+    swapping = APART | {"instructions": 100e6, "shared_atomics": 10e6, "shared_load_instructions": 11e6}
+    assert saved_share(warp_divergence, made(swapping)) == pytest.approx(0.75 * (1 - 5 * 0.1) * 0.6)
+    integers = swapping | {"shared_load_instructions": 1e6}
+    assert saved_share(warp_divergence, made(integers)) == pytest.approx(0.75 * 0.6)

@@ -121,6 +121,15 @@ def memory_instructions(facts: Facts) -> float:
     return sum(facts.get(key) or 0.0 for key in ACCESSES)
 
 
+def swaps(facts: Facts) -> float:
+    """Return the instructions of compare-and-swap on shared memory, which floats are added by there; 0 without such.
+
+    Each has a load of the old value before it, while other atomics have none: between half and twice as many.
+    """
+    atomics, loads = facts.get("shared_atomics") or 0.0, facts.get("shared_load_instructions") or 0.0
+    return atomics if atomics / 2 <= loads <= 2 * atomics else 0.0
+
+
 def instruction_time(facts: Facts) -> float:
     """Return the part of the time that goes with the number of instructions, 0 to 1.
 
