@@ -36,7 +36,7 @@ What the fix is worth: of products and sums the smaller half, where few were fus
 rates leaves, where they are a choice (data that are doubles, which nobody converts, leave none); of special functions
 half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them halves the time), of
 counts of bits half, as far as the ALU has room for the adders that take their place (seven adders of two operations
-make four words of eight), of conversions for integer division all, and of those between floats and doubles; between ALU
+make four words of eight), of conversions between floats and doubles all; between ALU
 and FMA pipe half of what one has more than the other; of shuffles all but what the issue of the rest takes. Integer
 products, branches and constants at an index are needed once by all elements of a thread that takes as many as its
 widest access brings: three quarters go where a lane accesses 4 bytes now, half where it accesses 16, as long as the
@@ -48,6 +48,10 @@ routine: a special function, five products and sums of floats (eight of doubles)
 the way that rare operands take; by these branches they are counted, and of each the function and one product stay. With
 an instruction goes its turn and the wait for its result. Where work is on integers alone, nobody can tell it from
 addresses: half.
+
+A division of integers by a number known at run time is a routine as well, of 17 instructions, or of 75 in 64 bits, with
+three special functions and conversions, by which it is counted. A product with a reciprocal that was worked out before
+the loop, and one correction, take 7 and 20; the products of integers among them go from 6 to 3 and from 44 to 14.
 
 All by the part of lanes that work (idle ones are `warp-divergence`), and no more than leaves pipes and memory the work
 they have.
@@ -73,6 +77,7 @@ from ncu_assist.rules.model.pipes import (
     UNIFORM,
     XU,
     busy,
+    divisions,
     doubles_are_data,
     exact_routines,
     float_needs,
@@ -115,6 +120,7 @@ ROUTINES = (
     "take exact divisions, roots and powers out of the loop: multiply by reciprocals worked out once, or use the fast "
     "functions (`rsqrtf`, `__fdividef`, `__powf`) where their precision does"
 )
+DIVIDED = "divide by the same number once: multiply by its reciprocal, worked out before the loop, and correct by one"
 SPECIAL = "special functions, conversions or counts of bits"
 PIPES = {
     "fma": FMA,
@@ -188,9 +194,33 @@ def _heavy(facts: Facts) -> Finding | None:
     part = heavy_instructions(facts) / every if every else 0.0
     if not OWN_PRODUCTS <= part < ARE_THE_WORK or not is_bound_by(facts, FMA_HEAVY):
         return None
+    if found := _divided(facts, "fma_heavy"):
+        return found
     words = "products of integers, divisions among them, which no other pipe does"
     saved, keys = share * _shared(facts) * _lanes_at_work(facts), ("pipe_fma", "pipe_alu")
     return _finding(facts, "fma_heavy", saved, words, keys, (FMA, ALU, ISSUE))
+
+
+def _divided(facts: Facts, pipe: str) -> Finding | None:
+    """Return what divisions of integers cost beyond a product with a reciprocal each; None where there are none.
+
+    All of the XU pipe's work is theirs, and a part of the products and of all instructions.
+    """
+    every, done = facts.get("instructions"), divisions(facts)
+    if not every or done is None:
+        return None
+    issued, multiplied = (
+        min(1.0, done.count * (now - then) / whole)
+        for (now, then), whole in ((done.instructions, every), (done.products, heavy_instructions(facts)))
+    )
+    limits = loads(facts)
+    rest = max(limits[ISSUE] * (1.0 - issued), limits[FMA_HEAVY] * (1.0 - multiplied))
+    gone = busy(facts, XU) if pipe == "xu" else instruction_time(facts) * min(issued, multiplied)
+    saved = max(0.0, min(gone, 1.0 - rest)) * _lanes_at_work(facts)
+    words = "integer divisions, {} instructions each where a product with a reciprocal takes {}".format(
+        *done.instructions
+    )
+    return _finding(facts, pipe, saved, words, ("pipe_alu",), (*INTEGERS, XU, ISSUE), DIVIDED)
 
 
 def _lanes(facts: Facts, share: float) -> float:
@@ -247,6 +277,8 @@ def _xu(facts: Facts) -> Finding | None:
         return _finding(facts, "xu", share * FUNCTIONS_SAVED, SPECIAL, ("fp32_mul_per_cycle",))
     if _counts_bits(facts, functions):
         return _bits(facts, share)
+    if found := _divided(facts, "xu"):
+        return found
     words = "conversions and reciprocals of integer division"
     return _finding(facts, "xu", share, words, ("fp32_mul_per_cycle",))
 

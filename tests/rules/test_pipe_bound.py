@@ -230,11 +230,23 @@ def test_floats_that_go_to_both_halves_and_a_half_that_rests_are_not_named(chang
     assert found is None or found.detail["pipe"] != "fma_heavy"
 
 
-@pytest.mark.parametrize(("heavy", "words"), [(4.6 * 2, "counts of bits"), (60.0, "integer division")])
+@pytest.mark.parametrize(("heavy", "words"), [(4.6 * 2, "counts of bits"), (60.0, "integer divisions, 17")])
 def test_divisions_have_products_beside_their_conversions_and_counts_of_bits_have_not(heavy: float, words: str) -> None:
     found = pipe_bound.find(busy(pipe_xu=94.0, pipe_fma=heavy / 2, pipe_fma_heavy=heavy, instructions=6e7))
     assert found is not None
     assert words in found.message
+
+
+def test_a_division_of_64_bits_leaves_14_of_its_44_products() -> None:
+    """38.0 million instructions of products and 2.48 of conversions: 0.827 million divisions, so of products 65 % go."""
+    divided = busy(**DIVIDED, pipe_xu=18.8)
+    found = pipe_bound.find(divided)
+    assert found is not None
+    assert "75 instructions each where a product with a reciprocal takes 20" in found.message
+    assert found.saved_ns == pytest.approx(0.57 * 30 * 0.827e6 / 38.0e6 * 100_000, rel=0.01)
+    hashed = pipe_bound.find(busy(**DIVIDED, pipe_xu=18.8, fp32_fma_per_cycle=132 * 32.0))  # so the XU works for floats
+    assert hashed is not None
+    assert "among them" in hashed.message
 
 
 def test_a_routine_to_the_last_bit_leaves_its_function_and_a_product() -> None:
