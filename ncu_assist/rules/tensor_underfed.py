@@ -14,11 +14,12 @@ because `mma.sync` takes them from registers: what they cost is put down to its 
 Thresholds: tensor cores do most of the operations; where those were not counted, they are busy as long as the FMA pipe.
 The time after is that of a product at the rate a cycle that a library's reached on such a GPU (`ncu-assist ceilings`),
 else at 70 % of the chip's peak; where that is not known, or most of the work is on other types than halves, that of the
-cycles in which they worked, over 0.9. Loads within the SM are relieved; other pipes stay. L2 and DRAM stay too, but
-where nobody said how many bytes the work needs and its tiles seem to come again (SMs ask L2 for twice what comes from
-DRAM, or DRAM brings a quarter more than they ask for), tiles twice as wide halve what both do where they take the time,
-*assumed*. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about it: two buffers with
-the same conflicts are hardly faster than one.
+cycles in which they worked, over 0.9. Of `mma.sync` where the chip has `wgmma` it is at two thirds of that rate, until
+its tensor cores are as busy as that allows: what is won by feeding it, not by another instruction. Loads within the SM
+are relieved; other pipes stay. L2 and DRAM stay too, but where nobody said how many bytes the work needs and its tiles
+seem to come again (SMs ask L2 for twice what comes from DRAM, or DRAM brings a quarter more than they ask for), tiles
+twice as wide halve what both do where they take the time, *assumed*. What bank conflicts cost is left to `shared-bank-
+conflict`, which says what to do about it: two buffers with the same conflicts are hardly faster than one.
 
 Causes, of a kernel with `wgmma`, by what the warps that multiply do (their code is that which leads to a product):
 they wait for *tiles*, at mbarriers that TMA opens; for *every product*, with no other one behind it; at *barriers* for
@@ -74,6 +75,7 @@ KINDS = {
 OLDER = ", where the chip has wgmma"
 FEED = "stage tiles in shared memory with two or more buffers, and multiply one while the next arrives"
 NEWER = "use wgmma, which takes its operands from shared memory: mma.sync reaches two thirds of its rate at most"
+OF_NEWER = 2 / 3  # of the rate of wgmma that mma.sync has
 WAITS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier", "wait")
 Cause = Literal["tiles", "product", "barriers", "other"]
 # By cause: what shows where it is, and what to try. What goes on between products is any other state of a warp.
@@ -104,6 +106,10 @@ def find(facts: Facts) -> Finding | None:
         return None
     share = busy(facts, TENSOR)
     after = tensor_ns(facts, done) if halves > MOST_OF_ALL * done else None
+    is_older = is_best_instruction(facts) is False
+    is_newer_better = is_older and share >= BINDS * OF_NEWER
+    if after is not None and is_older and not is_newer_better:
+        after /= OF_NEWER
     fed = facts.duration_ns * share / REACHABLE if after is None else after + START_NS
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
     again = reads_tiles_again(facts) and filled_by((*L2_PARTS, "DRAM"), facts) is not None
@@ -112,7 +118,6 @@ def find(facts: Facts) -> Finding | None:
     if fed >= without_conflicts:
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
-    is_older = is_best_instruction(facts) is False
     pipes = [key for key in KINDS if facts.get(key)][:1]
     types = (key for key in (*TENSOR_HALVES, *TENSOR_OTHERS) if facts.get(key))
     how = "".join(KINDS[key] for key in pipes) + (OLDER if is_older else "")
@@ -126,7 +131,7 @@ def find(facts: Facts) -> Finding | None:
         assumed=again or not done,
         with_operands=is_older,
         detail={"pipe": "tensor"},
-        advice=NEWER if is_older and share >= BINDS else _advice(facts, (without_conflicts - fed) / facts.duration_ns),
+        advice=NEWER if is_newer_better else _advice(facts, (without_conflicts - fed) / facts.duration_ns),
     )
 
 

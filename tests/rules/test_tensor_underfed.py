@@ -95,12 +95,24 @@ def test_the_evidence_is_of_the_type_and_the_instruction_that_were_used() -> Non
     assert "instructions" not in other.message, "imma or dmma"
 
 
-@pytest.mark.parametrize(("busy", "word"), [(30.0, "buffers"), (80.0, "wgmma")])
+@pytest.mark.parametrize(("busy", "word"), [(30.0, "buffers"), (50.0, "wgmma"), (80.0, "wgmma")])
 def test_an_older_instruction_that_is_fed_asks_for_the_newer_one(busy: float, word: str) -> None:
     facts = gallery("tensor_straight_from_global", pipe_tensor_cycles=busy, sm_cycles_active=1e5, sm_cycles_elapsed=1e5)
     found = tensor_underfed.find(facts)
     assert found is not None
     assert word in found.advice
+
+
+def test_what_feeds_the_older_instruction_wins_two_thirds_of_the_rate_of_the_newer_one() -> None:
+    left = []
+    for busy in (30.0, 50.0):  # fed, and replaced
+        facts = gallery(
+            "tensor_straight_from_global", pipe_tensor_cycles=busy, sm_cycles_active=1e5, sm_cycles_elapsed=1e5
+        )
+        found = tensor_underfed.find(facts)
+        assert found is not None
+        left.append(facts.duration_ns - found.saved_ns - START_NS)
+    assert left[0] == pytest.approx(1.5 * left[1])
 
 
 def test_what_bank_conflicts_cost_is_not_its_own() -> None:
