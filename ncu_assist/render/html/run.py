@@ -39,10 +39,11 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
     """Return the sections in the order in which they are asked for: how fast, measured how, how near to the peak, what
     is wrong, then where. Of a version that launches no kernel those on launches are left out."""
     shown = record.shown
+    first = _first_shown(record)
     sections = (
-        *(_of_many(record) if record.alone else _of_one(record)),
+        *(_of_one(record) if first is None else _of_many(record, first)),
         nvidia_section(shown),
-        PageSection("metrics", "All metrics", metrics_model(shown, record.metrics), "run_metrics.html.j2"),
+        PageSection("metrics", "All metrics", metrics_model(shown, record.metrics, first), "run_metrics.html.j2"),
         PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
         PageSection("raw", "Command and logs", raw_model(shown.run, record.logs, to_open(shown)), "run_raw.html.j2"),
     )
@@ -84,13 +85,18 @@ class LaunchPart:
     is_first: bool
 
 
-def _of_many(record: RunRecord) -> Iterator[PageSection]:
+def _first_shown(record: RunRecord) -> int | None:
+    """Return the launch that is shown before any is picked; None of a page that has none to pick from."""
+    indices = [one.shown.combined.launches[0].index for one in record.alone]
+    focus = record.shown.focus
+    return focus.launch.index if focus and focus.launch.index in indices else next(iter(indices), None)
+
+
+def _of_many(record: RunRecord, first: int) -> Iterator[PageSection]:
     """Yield the answer for all launches, the launches to pick from, and a part for each of the longest."""
     shown, count = record.shown, len(record.alone)
     yield across_section(record)
-    first = shown.focus.launch.index if shown.focus else record.alone[0].shown.combined.launches[0].index
     indices = [one.shown.combined.launches[0].index for one in record.alone]
-    first = first if first in indices else indices[0]
     by_kernel = kernels_table(shown, indices)
     if by_kernel:
         yield PageSection("kernels", "Kernels", {"table": by_kernel, "legend": ()}, "table_section.html.j2", BY_KERNEL)

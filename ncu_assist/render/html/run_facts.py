@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import groupby
 
 from ncu_assist.analysis.records import Combined
@@ -190,8 +191,12 @@ WHOLE = 1e6  # from here on no decimals
 MetricRow = tuple[str, Term, tuple[str, ...], str]  # ncu's name or our formula, label, values as texts, unit
 
 
-def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
-    """Return every metric, those of the catalogue first, then what we derive, then ncu's others by name."""
+def metrics_model(shown: RunView, raw: RawMetrics, picked: int | None = None) -> dict[str, object]:
+    """Return every metric, those of the catalogue first, then what we derive, then ncu's others by name.
+
+    The launch that is ``picked`` at first has its column before the others, as the script has it of each.
+    """
+    raw = _with_first(raw, picked)
     several = len(raw.launches) + raw.left_out > 1
     columns = [Term("together", "", TOGETHER)] if several else []
     titles = [Term(f"#{one.index}", one_line(one.kernel, 60)) for one in raw.launches] if several else [Term("value")]
@@ -211,9 +216,17 @@ def metrics_model(shown: RunView, raw: RawMetrics) -> dict[str, object]:
         "columns": (*columns, *titles),
         "rows": rows if raw.rows else (),
         "count": len(raw.rows) + len(derived),
+        "picked": picked,
+        "has_column": picked in [one.index for one in raw.launches],
         "note": note,
         "collect": to_profile(shown),
     }
+
+
+def _with_first(raw: RawMetrics, index: int | None) -> RawMetrics:
+    order = sorted(range(len(raw.launches)), key=lambda place: raw.launches[place].index != index)
+    rows = tuple(replace(row, values=tuple(row.values[place] for place in order)) for row in raw.rows)
+    return replace(raw, launches=tuple(raw.launches[place] for place in order), rows=rows)
 
 
 ZEROS = "A row that ends in .* stands for all rollups of that name that have no row: they are 0."

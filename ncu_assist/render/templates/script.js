@@ -170,6 +170,15 @@
       if (shown.includes(one.hash)) one.setAttribute("aria-current", "true");
       else one.removeAttribute("aria-current");
     }
+    const launch = first(".launch.shown"), said = first("[data-picked]");
+    if (launch && said) showColumn(launch, first("table.metrics"), said);
+  };
+  const showColumn = (launch, table, said) => {  // of all metrics: that of the launch stands behind "together"
+    const head = first(`th[data-launch="${launch.id}"]`, table), place = 3, at = head?.cellIndex ?? place;
+    table.classList.toggle("picked", !!head);
+    first("b", said).textContent = launch.id.replace("launch-", "#");
+    all("span", said).forEach((one, which) => { one.hidden = !head === !which; });
+    if (at !== place) for (const row of table.rows) row.insertBefore(row.cells[at], row.cells[place]);
   };
   const pickNext = (step, focus = false) => {
     const links = all(".pick tbody tr:not([hidden]) a").filter((one) => one.checkVisibility());

@@ -118,6 +118,29 @@ def test_launches_are_picked_by_link_and_by_keys(browser: Browser, path: Path, r
         assert all(page.locator(f"#{one}").is_visible() for one in order)
 
 
+def test_all_metrics_follow_the_launch_picked(browser: Browser, path: Path, record: RunRecord) -> None:
+    """Its column stands behind that of all together, whichever was there before; one without a column is named."""
+    time_of = next(row for row in record.metrics.rows if row.name == "gpu__time_duration.sum")
+    own = {f"#{one.index}": f"{value:,.0f}" for one, value in zip(record.metrics.launches, time_of.values, strict=True)}
+    row = "[...document.querySelectorAll('table.metrics tr')].find((one) => one.textContent.includes('NAME')).cells[3]"
+    with opened(browser, path) as page:
+        for column in [*own, *own]:
+            page.locator(f'.pick a[href="#launch-{column[1:]}"]').click()
+            heads = page.locator("table.metrics thead th").all_inner_texts()
+            assert heads[2].startswith("together")
+            assert heads[3].startswith(column)
+            assert sorted(one.split()[0] for one in heads[3:-1]) == sorted(own)
+            assert page.evaluate(f"{row.replace('NAME', time_of.name)}.textContent").strip() == own[column]
+            assert (
+                page.locator("[data-picked]").inner_text()
+                == f"{column}, the launch picked, stands beside all together."
+            )
+        page.evaluate("document.querySelector('.launch:not(.shown)').id = 'launch-99'")
+        page.evaluate("location.hash = 'launch-99'")
+        page.wait_for_function("document.getElementById('launch-99').checkVisibility()")
+        assert "#99, the launch picked, is none of the longest" in page.locator("[data-picked]").inner_text()
+
+
 def test_what_is_asked_first_stands_first(record: RunRecord) -> None:
     """The longest launch by name, what to do, and of each launch its floor and its costliest line."""
     verdict = next(one.model for one in run_sections(record) if one.id == "verdict")
