@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from ncu_assist.analysis.launches import OTHER_FORMAT, launch_floor
-from ncu_assist.analysis.run_view import ParentVerdict, RunView
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
@@ -16,11 +16,10 @@ from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
 from ncu_assist.render.words.launches import times_words
 from ncu_assist.render.words.terms import verdict_badge
-from ncu_assist.render.words.verdicts import estimated, factor
+from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import LATENCY, Bottleneck
-from ncu_assist.versions import short_name
 
 MESSAGE, CODE_LETTERS, NAME = 700, 160, 100
 MOST_PLACES = 3
@@ -132,15 +131,11 @@ def _where(places: Iterable[Place], href: Href) -> Iterator[tuple[Link, str]]:
 
 def _against(shown: RunView) -> Iterator[AnswerRow]:
     if shown.before is not None:
-        yield AnswerRow("Against its parent", f"{one_line(shown.before.version)}", verdict_badge(shown.before.verdict))
+        yield AnswerRow("Against its parent", one_line(shown.before.version), verdict_badge(shown.before.verdict))
     if shown.library is not None:
-        yield AnswerRow("Against the best library", _library(shown.library), verdict_badge(shown.library.verdict))
-
-
-def _library(library: ParentVerdict) -> str:
-    name = one_line(library.version)
-    share = library.verdict.speedup
-    return f"{name}; {short_name(name)} takes {factor(share)} the time of this version" if share else name
+        yield AnswerRow(
+            "Against the best library", one_line(shown.library.version), verdict_badge(shown.library.verdict)
+        )
 
 
 def answer_markdown(title: str, sentence: str, rows: Iterable[AnswerRow]) -> str:

@@ -106,6 +106,11 @@ class LadderChart:
     has_steps: bool
     bands: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def has_ratios(self) -> bool:
+        """Whether a step has a ratio that no word gives a direction."""
+        return any(row.step.startswith(("=", "?")) for row in self.rows)
+
 
 def ladder_chart(history: History, baseline: ArchivedRun | None, links: RunLinks = NO_LINKS) -> LadderChart:
     """Return the drawing of the workload shown; the lines are the floor, what was timed beside it, and libraries."""

@@ -59,6 +59,20 @@ class RooflineDrawing:
     shapes: tuple[Shape, ...]
     words: tuple[ChartText, ...]
 
+    @property
+    def legend(self) -> str:
+        """What those marks mean that there are."""
+        drawn = {name for shape in self.shapes for name in shape.cls.split()}
+        return " · ".join(words for name, words in LEGEND.items() if name in drawn)
+
+
+LEGEND = {
+    "point": "● operations per byte of DRAM",
+    "point-l2": "○ the same per byte of L2",
+    "roof-limit": "◆ the lowest roof above the kernel",
+    "roof-assumed": "dashed: assumed, not measured",
+}
+
 
 def drawing(scene: RooflineNumbers) -> RooflineDrawing:
     """Return the drawing of a scene with at least one point that has an intensity."""

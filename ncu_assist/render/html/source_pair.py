@@ -25,6 +25,9 @@ from ncu_assist.render.html.source_view import collect_lines
 
 Kind = Literal["same", "changed", "removed", "added", "replaced"]
 SIGNS: dict[Kind, str] = {"same": "", "changed": "~", "removed": "-", "added": "+", "replaced": "-+"}
+MEANINGS: dict[Kind, str] = {
+    "changed": "line changed", "removed": "line removed", "added": "line added", "replaced": "replaced by another",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -341,6 +344,12 @@ class SourcePair:
     notes: tuple[str, ...] = ()
     missing: tuple[str, str] | None = None
     _places: dict[tuple[bool, str, int], str] = field(default_factory=dict, repr=False)
+
+    @property
+    def signs(self) -> list[tuple[str, str]]:
+        """The signs that rows have, with what they mean."""
+        kinds = {row.kind for file in self.files if file.before and file.after for row in file.rows}
+        return [(sign, MEANINGS[kind]) for kind, sign in SIGNS.items() if kind in kinds and sign]
 
     def href(self, place: Place | None, is_candidate: bool) -> str:
         """Return the link to a line of one side; empty where the page does not show it."""

@@ -255,3 +255,19 @@ def test_the_same_ladder_gives_the_same_bytes(recorded: Project) -> None:
     assert text == ladder_html(kernel_ladder(recorded, "lightning_decode"))
     assert all(stored.run.digest in text for stored in ladder.runs)
     assert str(recorded.root) not in text
+
+
+MARKS = {"good": "▲", "bad": "▼", "unsure": "◆", "same": "●", "plain": "●"}
+
+
+@pytest.mark.parametrize("kernel", ["lightning_decode", "elementwise_add", "gemm_bias_gelu"])
+def test_legends_explain_the_marks_that_are_drawn(kernel: str, tmp_path: Path) -> None:
+    copy_family(tmp_path, kernel)
+    page = ladder_html(kernel_ladder(find_project(tmp_path), kernel))
+    for section in ("times", "workloads"):
+        drawn = page.partition(f'<section class="card" id="{section}"')[2].partition("</section>")[0]
+        said = drawn.partition('<p class="legend">')[2].partition("</p>")[0]
+        told = [part.split()[0] for part in said.split(" · ") if part.split()[0] in MARKS.values()]
+        assert sorted(told) == sorted({mark for tone, mark in MARKS.items() if f"dot-{tone}" in drawn})
+        assert ("nothing to compare with" in said) == ("dot-plain" in drawn)
+        assert ("dotted: the fastest library" in said) == (section == "workloads" and 'class="peer"' in drawn)

@@ -166,3 +166,13 @@ def test_a_roof_is_held_at_the_clock_of_the_run_too() -> None:
     assert any(lower in note for note in made.notes), made.notes
     near = replace(scene, clock=scene.binding.clock * 0.97)
     assert share_at_clock(near) is None
+
+
+def test_the_legend_explains_the_marks_that_are_drawn() -> None:
+    for one in (shown("v6"), launch(COMPUTE, "healthy_tensor_rate"), launch(MEMORY, "load_column_transpose")):
+        drawn = roofline(one).drawing
+        assert drawn is not None
+        names = {name for shape in drawn.shapes for name in shape.cls.split()}
+        assert ("○" in drawn.legend) == ("point-l2" in names)
+        assert ("◆" in drawn.legend) == any("◆" in words.text for words in drawn.words)
+        assert ("dashed" in drawn.legend) == ("roof-assumed" in names)
