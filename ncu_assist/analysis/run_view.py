@@ -145,14 +145,16 @@ class RunView:
     @cached_property
     def focus(self) -> LaunchRow | None:
         """The launch that details are shown of, where they are of one: it was asked for, or it has the most winnable
-        time of those that the change is for that pays most over all of them.
+        time of those that the change is for that pays most over all of them. Where that change is to how several
+        kernels are called, none of them shows it, and it is the launch with the most winnable time by itself.
 
         None for the launches of a call on a workload, which are one piece of work, and where there are none.
         """
         rows = self._of_a_call
         if len(rows) > 1 and self.combined.workload is not None:
             return None
-        return self.payoffs[0].worst if self.payoffs else most_winnable(rows)
+        is_of_a_kernel = self.payoffs and self.payoffs[0].kernels == 1
+        return self.payoffs[0].worst if is_of_a_kernel else most_winnable(rows)
 
     @cached_property
     def detail(self) -> RunView:

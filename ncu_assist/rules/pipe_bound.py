@@ -236,12 +236,12 @@ def _fp64(facts: Facts) -> Finding | None:
     if _are_routines(facts):
         words = "divisions and roots of doubles, a routine each"
         saved = instruction_time(facts) * _spared(facts) * _lanes_at_work(facts)
-        return _finding(facts, "fp64", saved, words, ("fp64_fma_per_cycle", "branches"), (ISSUE, *INTEGERS), ROUTINES)
+        return _finding(facts, "fp64", saved, words, ("fp64_flops", "branches"), (ISSUE, *INTEGERS), ROUTINES)
     if doubles_are_data(facts):
         return None
     ratio = facts.chip.fp64 / facts.chip.fma if facts.chip else FP64_TO_FMA
     words = f"in floats it would take {ratio:.2f} of the time, if their precision does"
-    return _finding(facts, "fp64", share * (1.0 - ratio), words, ("fp64_fma_per_cycle",))
+    return _finding(facts, "fp64", share * (1.0 - ratio), words, ("fp64_flops",))
 
 
 def _are_routines(facts: Facts) -> bool:

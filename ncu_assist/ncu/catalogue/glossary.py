@@ -24,13 +24,25 @@ _TEXTS = {
     "baseline": "the run or version that others are compared with; v0 unless set",
     "candidate": "the other side of a comparison",
     "parent": "the version that a version was made from",
-    "peer": "a version that is a library or a framework",
+    "peer": "a version that is a library or a framework: its first comment begins with `Baseline`",
     "verdict": "faster, slower, same or unclear, from repeated timing",
+    "unclear": "a verdict: the interval of the speed-up holds 1, and is too wide to say *same*; more rounds may tell",
+    "improved, regressed, changed": (
+        "what a diff says of a counter beyond its noise: to the better, to the worse, or neither is known to be better"
+    ),
+    "undecided": "of a counter in a diff: the change is near the limit of its noise, and may be noise",
+    "side effect": "a counter that got worse, but not of what binds: it explains no slow-down",
     "metric": "a value with a name that ncu counts; a key is our name for the same thing on every chip",
     "rollup": "the ending of ncu's names: `.sum`, `.avg`, `.max`, `.per_second`, `.pct_of_peak_sustained_elapsed`",
     "rule": "a test of counters for one cause of lost time",
     "finding": "what a rule found: id, evidence, lines, estimated speed-up",
     "focus metric": "the metric that a finding is about",
+    "severity, high, medium, low": (
+        "of a finding: the part of the time that a fix could save, from 30 %, from 10 %, from 2 %; `info`: less, or "
+        "nothing is wrong. Not how certain it is"
+    ),
+    "estimated": "of a speed-up: up to so much, by what the counters allow; only a measurement of the fix is certain",
+    "assumed": "rests on a rate that was not measured on this GPU, or on a guess that is named",
     "diagnosis": "the first finding: what a good engineer would change first",
     "floor": "the least time that bytes and operations of the workload allow",
     "to floor": "a time over the floor: at 2x it takes twice as long as it has to",

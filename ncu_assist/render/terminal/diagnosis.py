@@ -127,7 +127,7 @@ def _heading(ranked: Ranked) -> str:
     is_assumed = ranked.finding.assumed
     if ranked.severity == "info":
         return f"{_name(ranked)}, {ranked.severity}{', assumed' if is_assumed else ''}"
-    return f"{_name(ranked)}, {ranked.severity}, {estimated(ranked.estimated_speedup, is_assumed)}"
+    return f"{_name(ranked)}, {estimated(ranked.estimated_speedup, is_assumed)}"
 
 
 def _name(ranked: Ranked) -> str:

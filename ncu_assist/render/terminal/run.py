@@ -269,7 +269,7 @@ def _more_to_see(shown: RunView, width: int) -> list[RenderableType]:
 def _origin(shown: RunView) -> str:
     text = origin(shown.source, shown.run)
     if not shown.run.verified:
-        text += " (its bytes at capture are not known)"
+        text += " (whether it is as ncu wrote it is not known)"
     profile = shown.run.profile
     if profile is not None:
         said = {"--set": profile.section_set, "clocks": profile.clock_control}

@@ -20,6 +20,8 @@ from ncu_assist.render.words.verdicts import factor, origin, verdict_line
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ncu_assist.record import Timing
+
 MEASURES = (COPY, LINK, OPERATIONS)
 HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES), "check", "DRAM")
 COLUMNS = (Column("version", wraps=True), *(Column(name, "left" if name == "check" else "right") for name in HEADINGS))
@@ -42,7 +44,12 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
         table = _table(outcome, served, [cells[version.version][place : place + 1] for version in served])
         parts += [Text(""), Text(one_line(workload), style="bold"), printed(table)]
         against = library_sentence(outcome.against_library(workload))
-        remarks = (against, *_not_served(outcome.versions, len(served), workload), _no_rate(own))
+        remarks = (
+            against,
+            _as_fast(_by_time(served, own)),
+            *_not_served(outcome.versions, len(served), workload),
+            _no_rate(own),
+        )
         parts += [Text(line, style="dim") for line in remarks if line]
     troubles = [line for version in outcome.versions for line in _troubles(version, cells[version.version])]
     skipped = [
@@ -52,7 +59,25 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
     ]
     for color, lines in (("red", troubles), ("dim", skipped)):
         parts += [Text(line, style=color) for line in ("", *lines)] if lines else []
+    fastest = _by_time(outcome.versions, [own[0] for own in cells.values() if own]) if outcome.workloads else []
+    if fastest and not troubles:
+        best = f"{outcome.kernel}/{fastest[0][0].partition('_')[0]}"
+        told = f"next: ncu-assist show {best} (what binds it, what to do), ncu-assist history {outcome.kernel}"
+        parts += [Text(""), Text(one_line(told), style="dim")]
     return to_text(parts, style)
+
+
+def _by_time(versions: Sequence[VersionOutcome], own: Sequence[LadderCell]) -> list[tuple[str, Timing]]:
+    """Return the versions that were timed, the fastest first."""
+    measured = zip((version.version for version in versions if version.run), own, strict=True)
+    timed = [(name, cell.row.timing) for name, cell in measured if cell.row and cell.row.timing]
+    return sorted(timed, key=lambda one: one[1].median_ns)
+
+
+def _as_fast(fastest: Sequence[tuple[str, Timing]]) -> str:
+    """Say whose medians lie between the quartiles of the fastest: of medians one is first, and it may mean nothing."""
+    near = [name for name, timing in fastest[1:] if timing.median_ns <= fastest[0][1].q3_ns]
+    return f"as fast, within the quartiles of {fastest[0][0]}: {', '.join(near)}" if near else ""
 
 
 def _table(outcome: KernelOutcome, served: Sequence[VersionOutcome], cells: Sequence[tuple[LadderCell, ...]]) -> Table:

@@ -123,7 +123,7 @@ def _beside(row: WorkloadRow, timing: Timing, *, far: bool) -> Iterator[str]:
             taken = f"the copy engine takes {duration(timing.link_ns)} for them"
             yield taken + (_how_far(timing.link_ns / timing.median_ns) if far else "")
     elif timing.copy_ns and row.share_of_copy and row.measure is COPY:
-        far_from = _how_far(row.share_of_copy, ", no less")
+        far_from = _how_far(row.share_of_copy, ", and is no faster")
         yield f"a device copy of the same bytes takes {duration(timing.copy_ns)}{far_from}"
         if kept := l2_words(row):
             yield kept

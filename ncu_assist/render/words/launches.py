@@ -23,8 +23,8 @@ COLUMNS = (
     Column("diagnosis"),
     Column("to floor", "right", "number"),
 )
-TO_FLOOR = "to floor: time over what the counted bytes of DRAM or operations need, without what a finding would save"
-OF_WORKLOAD = "to floor: time over the floor of the workload, or of its bytes and operations"
+TO_FLOOR = "to floor: time over the least that its bytes and operations could take, without what its finding would save"
+OF_WORKLOAD = "to floor: the median over the workload's floor; of a part, its own over its own"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
 NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
