@@ -93,7 +93,7 @@ def test_kernels_that_no_workload_holds_together_are_ranked_by_time(
     text = " ".join(run("show", "mine.ncu-rep").out.split())
     assert "2 launches of transpose_naive take 82 % of the time; uncoalesced-global-store: let neighbouring" in text
     assert "Launch 0, transpose_naive, the most to win of 3 (--launch N: another) Speed of light unit" in text
-    assert "Diagnosis: uncoalesced-global-store, high" in text
+    assert "Diagnosis: uncoalesced-global-store, estimated" in text
     answer = run("show", "mine.ncu-rep", "--json").json
     found, own = answer["diagnosis"], next(one for one in answer["launches"] if one["index"] == 0)
     assert (answer["focus"], found["kernel"], found["launches"]) == (0, "transpose_naive", [0])
