@@ -10,7 +10,7 @@ import sys
 from itertools import cycle
 from pathlib import Path
 
-from ncu_assist.ncu import compressed, report_file, wire
+from ncu_assist.ncu import compressed, report_file
 
 
 def main(source: str, launches: str, out: str) -> None:
@@ -29,7 +29,7 @@ def main(source: str, launches: str, out: str) -> None:
 
 
 def _names(data: bytes, block: report_file.Block) -> int:
-    fields = wire.fields(data, block.header_start, block.header_end)
+    fields = report_file.fields(data, block.header_start, block.header_end)
     return sum(field.value for field in fields if field.number == report_file.STRINGS)
 
 

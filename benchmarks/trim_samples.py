@@ -11,7 +11,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ncu_assist.ncu import compressed, report_file, wire
+from ncu_assist.ncu import compressed, report_file
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report_file import PAYLOAD, RESULT_METRIC, RESULTS, Block, Entry
 from ncu_assist.ncu.timeline import SAMPLED
@@ -44,10 +44,10 @@ def without_samples(data: bytes) -> bytes:
 def _block(data: bytes, block: Block, sampled: set[int]) -> bytes:
     payload = b"".join(_sized(_entry(data, one, sampled)) for one in block.entries)
     header = b"".join(
-        wire.write_varint(PAYLOAD << 3) + wire.write_varint(len(payload))
+        report_file.write_varint(PAYLOAD << 3) + report_file.write_varint(len(payload))
         if field.number == PAYLOAD
         else data[field.start : field.end]
-        for field in wire.fields(data, block.header_start, block.header_end)
+        for field in report_file.fields(data, block.header_start, block.header_end)
     )
     return _sized(header) + payload
 
@@ -57,16 +57,16 @@ def _entry(data: bytes, entry: Entry, sampled: set[int]) -> bytes:
         return data[entry.start : entry.end]
     return b"".join(
         _metric(data, field, sampled) if field.number == RESULT_METRIC else data[field.start : field.end]
-        for field in wire.fields(data, entry.start, entry.end)
+        for field in report_file.fields(data, entry.start, entry.end)
     )
 
 
-def _metric(data: bytes, field: wire.Field, sampled: set[int]) -> bytes:
-    parts = list(wire.fields(data, field.body, field.end))
+def _metric(data: bytes, field: report_file.Field, sampled: set[int]) -> bytes:
+    parts = list(report_file.fields(data, field.body, field.end))
     if not any(one.number == NAME and one.value in sampled for one in parts):
         return data[field.start : field.end]
     body = b"".join(data[one.start : one.end] for one in parts if one.number != INSTANCE)
-    return wire.write_varint(RESULT_METRIC << 3 | wire.BYTES) + wire.write_varint(len(body)) + body
+    return report_file.write_varint(RESULT_METRIC << 3 | report_file.BYTES) + report_file.write_varint(len(body)) + body
 
 
 def _sized(message: bytes) -> bytes:

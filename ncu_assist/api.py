@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from ncu_assist.analysis.diff import Diff, DiffOptions
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome
-from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed, selection_of
-from ncu_assist.analysis.launches import LaunchRow
+from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchRow, LaunchSelection, narrowed, selection_of
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import By, Trend
 from ncu_assist.errors import UsageProblem, did_you_mean

@@ -108,7 +108,7 @@ MOVED = {
     "verdict.ticks": "verdict.samples",
     "suggest.conversation": "suggest.drafting",
     "suggest.evidence.cleaning": "suggest.evidence.task",
-    "suggest.evidence.findings": "suggest.evidence.counters",
+    "suggest.evidence.findings": "suggest.evidence.gathering",
     "suggest.evidence.story": "suggest.evidence.gathering",
     "suggest.model.key": "suggest.model.endpoint",
     "suggest.proof.stages": "suggest.proof.prover",
@@ -166,6 +166,16 @@ MOVED = {
     "ncu.file_kind": "ncu.report",
     "ncu.second_opinion": "ncu.report",
     "harness.ceilings.plan": "harness.ceilings",
+    "analysis.samples": "analysis.diff.timing",
+    "analysis.own_against_library": "analysis.yardstick",
+    "analysis.launch_selection": "analysis.launches",
+    "analysis.line_notes": "suggest.evidence.records",
+    "suggest.evidence.counters": "suggest.evidence.gathering",
+    "ncu.nvidia_findings": "ncu.report",
+    "ncu.catalogue.nvidia_rules": "ncu.catalogue.lookup",
+    "ncu.wire": "ncu.report_file",
+    "analysis.diff.counters": "analysis.diff.comparing",
+    "analysis.memory_tables": "analysis.memory_flows",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from ncu_assist.analysis.history import History
-from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary
 from ncu_assist.ceilings import Floor
 from ncu_assist.frame import combine_tables
 from ncu_assist.record import Source

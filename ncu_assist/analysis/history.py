@@ -8,9 +8,14 @@ from functools import cached_property
 from math import exp, log
 from pathlib import Path
 
-from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
-from ncu_assist.analysis.yardstick import AgainstYardstick, Yardstick, measure_of
+from ncu_assist.analysis.yardstick import (
+    AgainstYardstick,
+    OwnAgainstLibrary,
+    Yardstick,
+    measure_of,
+    own_against_library,
+)
 from ncu_assist.ceilings import Floor
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.frame.columns import Values

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.frame import combine_tables

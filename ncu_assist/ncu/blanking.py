@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Literal
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.cubin_lines import Elf
-from ncu_assist.ncu.wire import Bytes
+from ncu_assist.ncu.report_file import Bytes
 
 Kind = Literal["host", "system", "address", "process", "command line", "launch settings", "path"]
 
@@ -89,19 +89,19 @@ def leftovers(data: bytes, secrets: Iterable[str] = ()) -> tuple[str, ...]:
 
 def _in_headers(data: bytes) -> Iterator[Identifying]:
     for block in report_file.blocks(data):
-        for field in wire.fields(data, block.header_start, block.header_end):
-            if field.wire != wire.BYTES:
+        for field in report_file.fields(data, block.header_start, block.header_end):
+            if field.wire != report_file.BYTES:
                 continue
             if field.number == report_file.SESSION:
                 yield from _in_session(data, field)
             elif field.number == report_file.PROCESS:
-                for path, at, text in wire.texts(data, field.body, field.end):
+                for path, at, text in report_file.texts(data, field.body, field.end):
                     if path[-1] in PROCESS_KINDS:
                         yield Identifying(PROCESS_KINDS[path[-1]], text, at)
 
 
-def _in_session(data: bytes, field: wire.Field) -> Iterator[Identifying]:
-    for path, at, text in wire.texts(data, field.body, field.end):
+def _in_session(data: bytes, field: report_file.Field) -> Iterator[Identifying]:
+    for path, at, text in report_file.texts(data, field.body, field.end):
         if path in SESSION_KINDS:
             yield Identifying(SESSION_KINDS[path], text, at)
         elif path[0] == LAUNCH_SETTINGS:
@@ -113,18 +113,18 @@ def _in_session(data: bytes, field: wire.Field) -> Iterator[Identifying]:
 def _in_entries(data: bytes) -> Iterator[Identifying]:
     for block in report_file.blocks(data):
         for entry in block.entries:
-            for field in wire.fields(data, entry.start, entry.end):
-                if field.wire != wire.BYTES:
+            for field in report_file.fields(data, entry.start, entry.end):
+                if field.wire != report_file.BYTES:
                     continue
                 if entry.kind == report_file.SOURCES and field.number == SOURCE_CUBIN:
                     yield from _in_cubin(data, field)
                 elif field.number != RESULT_METRIC and PERHAPS_PATH.search(data, field.body, field.end):
-                    for _, at, text in wire.texts(data, field.start, field.end, b"/"):
+                    for _, at, text in report_file.texts(data, field.start, field.end, b"/"):
                         if PRINTED_PATH.fullmatch(text):
                             yield Identifying("path", text, at)
 
 
-def _in_cubin(data: bytes, field: wire.Field) -> Iterator[Identifying]:
+def _in_cubin(data: bytes, field: report_file.Field) -> Iterator[Identifying]:
     for match in CUBIN_PATH.finditer(data, field.body, field.end):
         yield Identifying("path", match.group().decode("utf-8", errors="replace"), match.start())
 
@@ -147,7 +147,7 @@ def _folder_filler(folder: bytes, number: int) -> bytes:
 
 def _string_tables(data: bytes) -> Iterator[bytes]:
     for block in report_file.blocks(data):
-        for field in wire.fields(data, block.header_start, block.header_end):
+        for field in report_file.fields(data, block.header_start, block.header_end):
             if field.number == report_file.STRINGS:
                 yield data[field.body : field.end]
 
@@ -180,9 +180,9 @@ def session_texts(plain: Path) -> SessionTexts:
 
 def _texts(data: Bytes) -> Iterator[tuple[str, str]]:
     for block in report_file.blocks(data):
-        for field in wire.fields(data, block.header_start, block.header_end):
-            if field.number == report_file.SESSION and field.wire == wire.BYTES:
-                for path, _, text in wire.texts(data, field.body, field.end):
+        for field in report_file.fields(data, block.header_start, block.header_end):
+            if field.number == report_file.SESSION and field.wire == report_file.BYTES:
+                for path, _, text in report_file.texts(data, field.body, field.end):
                     yield ("launch settings" if path[0] == LAUNCH_SETTINGS else SESSION_KINDS.get(path, "")), text
 
 
@@ -231,5 +231,9 @@ def _unused(data: bytes, entry: report_file.Entry, launched: Collection[str]) ->
                 yield field.body + section.start, field.body + section.start + section.size
 
 
-def _fields(data: bytes, entry: report_file.Entry, number: int) -> Iterator[wire.Field]:
-    return (f for f in wire.fields(data, entry.start, entry.end) if f.number == number and f.wire == wire.BYTES)
+def _fields(data: bytes, entry: report_file.Entry, number: int) -> Iterator[report_file.Field]:
+    return (
+        f
+        for f in report_file.fields(data, entry.start, entry.end)
+        if f.number == number and f.wire == report_file.BYTES
+    )

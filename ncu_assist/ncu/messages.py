@@ -19,8 +19,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.launch_names import COMMAND_LIST, GRAPH, RANGE
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.contents import INSTANCE_COLUMNS, NO_ID, NO_TEXT, LaunchFacts, RuleFacts, SessionFacts
-from ncu_assist.ncu.report_file import Block, Entry
-from ncu_assist.ncu.wire import Bytes
+from ncu_assist.ncu.report_file import Block, Bytes, Entry
 
 PACKAGE = "report"
 # The numbers that protocol buffers give to types, in descriptor.proto.

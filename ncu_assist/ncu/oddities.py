@@ -8,10 +8,9 @@ from operator import ne
 from typing import Any
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.contents import LaunchFacts, SessionFacts
-from ncu_assist.ncu.report_file import Block, Entry
-from ncu_assist.ncu.wire import Bytes
+from ncu_assist.ncu.report_file import Block, Bytes, Entry
 
 KNOWN_RELEASE = (2025, 4)  # of ncu: the newest whose reports were read here, all of them whole
 KNOWN_VERSION = 7  # of the file header, in reports of 2022.3 and 2025.3
@@ -100,7 +99,7 @@ def _cubins(entry: Entry, result: Any) -> Iterator[int]:
     if entry.kind != report_file.RESULTS:
         yield from result.sources
         return
-    fields = wire.fields(result.source, 0, len(result.source))
+    fields = report_file.fields(result.source, 0, len(result.source))
     yield from (field.value for field in fields if field.number == report_file.SOURCE_ID)
 
 

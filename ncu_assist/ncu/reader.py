@@ -31,7 +31,7 @@ from ncu_assist.ncu.messages import (
     launch_facts,
     session_facts,
 )
-from ncu_assist.ncu.wire import Bytes
+from ncu_assist.ncu.report_file import Bytes
 
 # Metrics that the section files of a release define, with their units: ncu 2022.3 gives one of them another than
 # later releases do. Those between these two gave the recorded ones, in reports of each.

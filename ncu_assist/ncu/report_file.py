@@ -13,10 +13,106 @@ import re
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import wire
-from ncu_assist.ncu.wire import Bytes
+
+Bytes = bytes | mmap.mmap  # a report in memory, or as it lies on disk
+
+VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+FIXED_SIZE = {FIXED64: 8, FIXED32: 4}
+MAX_VARINT_BYTES = 10
+
+
+class Field(NamedTuple):
+    """One field of a message: its number, its wire type, its value if a varint, and where it lies in the data."""
+
+    number: int
+    wire: int
+    value: int  # of a varint; for other wire types the length in bytes
+    start: int  # of the tag
+    body: int  # of the payload
+    end: int
+
+
+def read_varint(data: Bytes, at: int, end: int) -> tuple[int, int]:
+    """Return the varint at an offset and the offset behind it; raises DamagedData when it does not end in time."""
+    if at < end and data[at] < 0x80:  # one byte: nearly all of them
+        return data[at], at + 1
+    result = shift = 0
+    for position in range(at, min(end, at + MAX_VARINT_BYTES)):
+        byte = data[position]
+        result |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return result, position + 1
+        shift += 7
+    raise DamagedData(f"the report is damaged: a number at byte {at} does not end")
+
+
+def write_varint(number: int) -> bytes:
+    """Return a non-negative number as a varint."""
+    out = bytearray()
+    while number > 0x7F:
+        out.append(number & 0x7F | 0x80)
+        number >>= 7
+    out.append(number)
+    return bytes(out)
+
+
+def fields(data: Bytes, start: int, end: int) -> Iterator[Field]:
+    """Yield the fields of the message in ``data[start:end]``; raises DamagedData where it is not one."""
+    at = start
+    while at < end:
+        tag, body = read_varint(data, at, end)
+        number, wire = tag >> 3, tag & 7
+        if wire == VARINT:
+            value, stop = read_varint(data, body, end)
+        elif wire == BYTES:
+            value, body = read_varint(data, body, end)
+            stop = body + value
+        else:
+            value = FIXED_SIZE.get(wire, end)  # an unknown wire type ends past the end, on purpose
+            stop = body + value
+        if number == 0 or stop > end:
+            raise DamagedData(f"the report is damaged: the field at byte {at} does not fit its message")
+        yield Field(number, wire, value, at, body, stop)
+        at = stop
+
+
+def is_message(data: Bytes, start: int, end: int) -> bool:
+    """Tell whether these bytes parse as a message; short text can parse by chance."""
+    try:
+        return all(True for _ in fields(data, start, end))
+    except DamagedData:
+        return False
+
+
+def texts(data: Bytes, start: int, end: int, holding: bytes = b"") -> Iterator[tuple[tuple[int, ...], int, str]]:
+    """Yield (field numbers from the outside in, offset, text) of every printable text in a message, at any depth.
+
+    Only of texts that hold the bytes ``holding``: what lacks them is not walked.
+    """
+    for field in fields(data, start, end):
+        if field.wire != BYTES or field.value == 0 or data.find(holding, field.body, field.end) < 0:
+            continue
+        text = _printable(data[field.body : field.end])
+        if text is not None:
+            yield (field.number,), field.body, text
+        elif is_message(data, field.body, field.end):
+            for path, at, inner in texts(data, field.body, field.end, holding):
+                yield (field.number, *path), at, inner
+
+
+def _printable(raw: bytes) -> str | None:
+    """Return the text in these bytes, or None where they are not text: a message starts with a control character."""
+    if raw[0] < 0x20:
+        return None
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return text if all(c.isprintable() or c in "\n\r\t" for c in text) else None
+
 
 MAGIC = b"NVR\0"
 OTHER_THAN_ZERO, ZEROS_READ = re.compile(rb"[^\0]"), 1 << 20  # bytes: the rest of a file may be gigabytes
@@ -84,7 +180,7 @@ def blocks(data: Bytes) -> tuple[Block, ...]:
         what = "this is not an Nsight Compute report: it does not start with NVR"
         raise DamagedData(f"{what}; one of Nsight Systems does not, whatever it is called", "check the file's name")
     start, at = _sized(data, len(MAGIC), len(data))
-    for _ in wire.fields(data, start, at):
+    for _ in fields(data, start, at):
         pass
     found = []
     while at < len(data):
@@ -98,7 +194,7 @@ def blocks(data: Bytes) -> tuple[Block, ...]:
 def version(data: Bytes) -> int:
     """Return the version of the form of the file, from its header; 0 where it has none."""
     start, end = _sized(data, len(MAGIC), len(data))
-    return next((f.value for f in wire.fields(data, start, end) if f.number == VERSION), 0)
+    return next((f.value for f in fields(data, start, end) if f.number == VERSION), 0)
 
 
 def results(data: Bytes) -> Iterator[Entry]:
@@ -131,7 +227,7 @@ def _block(data: Bytes, at: int) -> tuple[Block, int]:
         if not OTHER_THAN_ZERO.search(data, at, at + ZEROS_READ):
             words = f"{len(data) - at} bytes behind its last block are zeros, as in a copy that did not end"
         raise DamagedData(f"the report is damaged: {words}", "profile again")
-    counts = {f.number: f.value for f in wire.fields(data, start, end) if f.wire == wire.VARINT}
+    counts = {f.number: f.value for f in fields(data, start, end) if f.wire == VARINT}
     limit = end + counts.get(PAYLOAD, 0)
     if limit > len(data):
         raise _cut(end, counts.get(PAYLOAD, 0), len(data))
@@ -164,28 +260,26 @@ def _cut(at: int, size: int, limit: int) -> DamagedData:
 
 def _metric_ids(data: Bytes, entry: Entry) -> set[int]:
     number = RESULT_METRIC if entry.kind == RESULTS else OTHER_METRIC
-    found = (f for f in wire.fields(data, entry.start, entry.end) if f.number == number)
-    return {wire.read_varint(data, f.body + 1, f.end)[0] for f in found}
+    found = (f for f in fields(data, entry.start, entry.end) if f.number == number)
+    return {read_varint(data, f.body + 1, f.end)[0] for f in found}
 
 
 def cubin_id(data: Bytes, entry: Entry) -> int | None:
     """Return the number of the cubin that a source holds; None for one that only adds to another."""
-    found = {
-        f.number: f.value for f in wire.fields(data, entry.start, entry.end) if f.number in (SOURCE_ID, SOURCE_CUBIN)
-    }
+    found = {f.number: f.value for f in fields(data, entry.start, entry.end) if f.number in (SOURCE_ID, SOURCE_CUBIN)}
     return found.get(SOURCE_ID) if found.get(SOURCE_CUBIN) else None
 
 
 def source_id(data: Bytes, entry: Entry) -> int | None:
     """Return the number of the cubin that a source holds or adds to."""
-    return next((f.value for f in wire.fields(data, entry.start, entry.end) if f.number == SOURCE_ID), None)
+    return next((f.value for f in fields(data, entry.start, entry.end) if f.number == SOURCE_ID), None)
 
 
 def sources_of(data: Bytes, entry: Entry) -> Iterator[int]:
     """Yield the numbers of the cubins that a result refers to."""
-    for field in wire.fields(data, entry.start, entry.end):
+    for field in fields(data, entry.start, entry.end):
         if entry.kind == RESULTS and field.number == RESULT_SOURCES:
-            yield from (f.value for f in wire.fields(data, field.body, field.end) if f.number == SOURCE_ID)
+            yield from (f.value for f in fields(data, field.body, field.end) if f.number == SOURCE_ID)
         elif field.number == OTHER_SOURCES.get(entry.kind):
             yield field.value
 
@@ -196,10 +290,10 @@ def _rebuilt(data: Bytes, block: Block, entries: list[Entry]) -> bytes:
     replaced = {kind: sum(e.kind == kind for e in entries) for kind in kinds}
     replaced[PAYLOAD] = len(payload)
     header = b"".join(
-        wire.write_varint(f.number << 3) + wire.write_varint(replaced[f.number])
-        if f.wire == wire.VARINT and f.number in replaced
+        write_varint(f.number << 3) + write_varint(replaced[f.number])
+        if f.wire == VARINT and f.number in replaced
         else data[f.start : f.end]
-        for f in wire.fields(data, block.header_start, block.header_end)
+        for f in fields(data, block.header_start, block.header_end)
     )
     return _with_size(header) + payload
 

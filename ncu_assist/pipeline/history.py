@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.history import CounterReader, History, HistoryCell, OtherGpu, Sweep, VersionRow
-from ncu_assist.analysis.own_against_library import own_against_library
+from ncu_assist.analysis.yardstick import own_against_library
 from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now

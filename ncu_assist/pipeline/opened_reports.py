@@ -15,7 +15,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed
+from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection, narrowed
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values

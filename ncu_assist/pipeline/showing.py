@@ -25,8 +25,7 @@ from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
-from ncu_assist.ncu.nvidia_findings import nvidia_findings
-from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report import Report, nvidia_findings, read_report
 from ncu_assist.ncu.timeline import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from ncu_assist.analysis.diff import Change, Diff
+from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Link
 from ncu_assist.render.words.verdicts import names

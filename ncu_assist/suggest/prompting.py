@@ -19,7 +19,6 @@ from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment as Environment
 
 from ncu_assist import schema
-from ncu_assist.analysis.line_notes import LineNote
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import digits, percent, quantity
@@ -34,6 +33,7 @@ from ncu_assist.suggest.evidence.records import (
     FailedDraft,
     FindingFacts,
     LaunchLine,
+    LineNote,
     RemovedFault,
     SourceText,
     VersionStory,

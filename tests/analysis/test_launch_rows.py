@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
-from ncu_assist.analysis.launch_selection import narrowed, selection_of
-from ncu_assist.analysis.launches import LaunchGroup, launch_floor
+from ncu_assist.analysis.launches import LaunchGroup, launch_floor, narrowed, selection_of
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.pipeline import showing
 from ncu_assist.pipeline.opened_reports import bare_reports

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from factories import WORKLOAD, launch, make_run, metrics_frame, save_run
 
-from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection, narrowed, selection_of
+from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection, narrowed, selection_of
 from ncu_assist.errors import UsageProblem
 from ncu_assist.record import Launch
 from ncu_assist.store import Store

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from factories import make_run, samples_frame, times, timing
 
-from ncu_assist.analysis.own_against_library import OwnAgainstLibrary, own_against_library
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.listing import listing
 from ncu_assist.pipeline.pages.index import archive_state

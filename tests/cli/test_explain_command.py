@@ -10,7 +10,7 @@ import pytest
 from commandline import Run
 
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY
-from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES
+from ncu_assist.ncu.catalogue.lookup import NVIDIA_RULES
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.rules import RULES
 

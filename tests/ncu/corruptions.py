@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from random import Random
 
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report_file import Block, Entry
 
@@ -45,7 +45,7 @@ class Original:
 
     def spans(self, message: tuple[int, int], number: int) -> list[tuple[int, int]]:
         """Where the fields with this number lie in a message, tag and all."""
-        return [(f.start, f.end) for f in wire.fields(self.data, *message) if f.number == number]
+        return [(f.start, f.end) for f in report_file.fields(self.data, *message) if f.number == number]
 
     @cached_property
     def headers(self) -> tuple[tuple[int, int], ...]:
@@ -54,7 +54,7 @@ class Original:
     @cached_property
     def strings(self) -> tuple[tuple[int, int], ...]:
         """Where the fields lie that hold the names of metrics."""
-        fields = [field for header in self.headers for field in wire.fields(self.data, *header)]
+        fields = [field for header in self.headers for field in report_file.fields(self.data, *header)]
         tables = [(field.body, field.end) for field in fields if field.number == STRINGS]
         return tuple(span for table in tables for span in self.spans(table, 1))
 
@@ -181,7 +181,9 @@ def size_changed(report: Original, random: Random) -> bytes:
     """The size before a header or an entry, or a count in a header, becomes another."""
     data = report.data
     sizes = [block.header_start - SIZE for block in report.blocks] + [entry.start - SIZE for entry in report.entries]
-    counts = [f.body for header in report.headers for f in wire.fields(data, *header) if f.wire == wire.VARINT]
+    counts = [
+        f.body for header in report.headers for f in report_file.fields(data, *header) if f.wire == report_file.VARINT
+    ]
     if random.random() < 0.5:
         return _flipped(data, random.choice(counts), random)
     at = random.choice(sizes)

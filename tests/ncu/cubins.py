@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from pathlib import Path
 
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
 
 SECTION = ".text.k"
@@ -18,7 +18,7 @@ def cubins_of(path: Path) -> list[bytes]:
     """Return the cubins that a report holds, as they are."""
     data = read_plain(path)
     entries = [entry for block in report_file.blocks(data) for entry in block.entries]
-    fields = (f for e in entries if e.kind == report_file.SOURCES for f in wire.fields(data, e.start, e.end))
+    fields = (f for e in entries if e.kind == report_file.SOURCES for f in report_file.fields(data, e.start, e.end))
     return [bytes(data[f.body : f.end]) for f in fields if f.number == report_file.SOURCE_CUBIN]
 
 

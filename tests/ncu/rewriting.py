@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report_file import PAYLOAD, Block
 
@@ -21,10 +21,10 @@ def with_launch(data: bytes, number: int, change: Change, more: bytes = b"") -> 
     raw = result.SerializeToString() + more
     payload = data[block.header_end : entry.start - 4] + sized(raw) + data[entry.end : block.entries[-1].end]
     header = b"".join(
-        wire.write_varint(PAYLOAD << 3) + wire.write_varint(len(payload))
+        report_file.write_varint(PAYLOAD << 3) + report_file.write_varint(len(payload))
         if field.number == PAYLOAD
         else data[field.start : field.end]
-        for field in wire.fields(data, block.header_start, block.header_end)
+        for field in report_file.fields(data, block.header_start, block.header_end)
     )
     return data[: block.header_start - 4] + sized(header) + payload + data[block.entries[-1].end :]
 

@@ -11,7 +11,7 @@ from ncu.rewriting import interrupt, sized, with_header, with_launch
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine
-from ncu_assist.ncu import reader, report_file, wire
+from ncu_assist.ncu import reader, report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report import Report, read_report
@@ -179,7 +179,7 @@ def of_release(data: bytes, release: str) -> bytes:
 
 def unknown_value(result: Any) -> None:
     result.metrics[5].value.Clear()
-    result.metrics[5].value.MergeFromString(wire.write_varint(9 << 3 | 2) + b"\x01x")
+    result.metrics[5].value.MergeFromString(report_file.write_varint(9 << 3 | 2) + b"\x01x")
 
 
 def test_a_value_of_a_newer_kind_is_named_where_the_ncu_is_newer(plain: bytes, read: Read) -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from ncu_assist.ncu.catalogue.lookup import NVIDIA_RULES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.nvidia_rules import NVIDIA_RULES
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED
 from ncu_assist.ncu.report import read_report
 

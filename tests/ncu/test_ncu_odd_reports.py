@@ -11,14 +11,14 @@ from ncu.corruptions import Original
 from ncu.rewriting import with_header, with_launch
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report import Report, read_report
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\x1b]0;title\x07 `rm` | a\nb\t\u202e\x00[red]x[/]"
 NAME = b"sm__throughput.avg.pct_of_peak_sustained_elapsed"
-NEW_FIELD = wire.write_varint(99 << 3) + b"\x05"
+NEW_FIELD = report_file.write_varint(99 << 3) + b"\x05"
 Read = Callable[[bytes], Report]
 
 
@@ -96,7 +96,7 @@ def test_a_newer_form_of_the_file_is_told(plain: bytes, read: Read) -> None:
 def test_a_newer_kind_of_value_is_refused(plain: bytes, read: Read) -> None:
     def change(result: Any) -> None:
         result.metrics[5].value.Clear()
-        result.metrics[5].value.MergeFromString(wire.write_varint(9 << 3 | 2) + b"\x01x")
+        result.metrics[5].value.MergeFromString(report_file.write_varint(9 << 3 | 2) + b"\x01x")
 
     with pytest.raises(DamagedData, match="newer Nsight Compute"):
         read(with_launch(plain, 0, change))

@@ -12,7 +12,7 @@ import pytest
 from ncu.conftest import Broken
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import reader, report_file, wire
+from ncu_assist.ncu import reader, report_file
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.tables import launch_records
@@ -146,12 +146,14 @@ def test_a_launch_that_lacks_metrics_is_told(full: bytes, tmp_path: Path, writte
 def without_metrics(data: bytes, launch: int, count: int, folder: Path) -> Path:
     """Write the report without the first ``count`` metrics of a launch, its sizes as a writer would have them."""
     entry = list(report_file.results(data))[launch]
-    metrics = [f for f in wire.fields(data, entry.start, entry.end) if f.number == 13][:count]
+    metrics = [f for f in report_file.fields(data, entry.start, entry.end) if f.number == 13][:count]
     cut = metrics[-1].end - metrics[0].start
     block = next(b for b in report_file.blocks(data) if entry in b.entries)
     header = b"".join(
-        wire.write_varint(5 << 3) + wire.write_varint(f.value - cut) if f.number == 5 else data[f.start : f.end]
-        for f in wire.fields(data, block.header_start, block.header_end)
+        report_file.write_varint(5 << 3) + report_file.write_varint(f.value - cut)
+        if f.number == 5
+        else data[f.start : f.end]
+        for f in report_file.fields(data, block.header_start, block.header_end)
     )
     size = (entry.end - entry.start - cut).to_bytes(4, "little")
     path = folder / "fewer.ncu-rep"
@@ -169,7 +171,7 @@ def without_metrics(data: bytes, launch: int, count: int, folder: Path) -> Path:
 
 def test_a_field_that_changed_its_number_is_damaged(full: bytes, tmp_path: Path) -> None:
     entry = next(report_file.results(full))
-    field = [f for f in wire.fields(full, entry.start, entry.end) if f.number == 13][7]
+    field = [f for f in report_file.fields(full, entry.start, entry.end) if f.number == 13][7]
     flipped = bytearray(full)
     flipped[field.start] ^= 1 << 3  # 12: a comment, which the parser takes without a word
     path = tmp_path / "flipped.ncu-rep"

@@ -9,7 +9,7 @@ import pytest
 from ncu.nvidia_reader import everything
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
 
 
@@ -103,7 +103,7 @@ def test_a_selection_drops_the_cubins_that_it_does_not_need(torch_path: Path, tm
         selected = report_file.select(data, {keep})
         sources = [e for b in report_file.blocks(selected) for e in b.entries if e.kind == report_file.SOURCES]
         assert len(selected) < 0.65 * len(data)
-        assert len({next(wire.fields(selected, e.start, e.end)).value for e in sources}) == 1
+        assert len({next(report_file.fields(selected, e.start, e.end)).value for e in sources}) == 1
         assert everything(write(tmp_path, "one.ncu-rep", selected)) == [original[keep]]
 
 

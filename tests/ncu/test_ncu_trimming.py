@@ -8,7 +8,7 @@ import pytest
 from ncu.nvidia_reader import everything
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import compressed, report_file, wire
+from ncu_assist.ncu import compressed, report_file
 from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.cubin_lines import Elf
@@ -31,7 +31,7 @@ def _code(data: bytes) -> dict[str, bytes]:
         for block in report_file.blocks(data)
         for entry in block.entries
         if entry.kind == report_file.SOURCES
-        for field in wire.fields(data, entry.start, entry.end)
+        for field in report_file.fields(data, entry.start, entry.end)
         if field.number == report_file.SOURCE_CUBIN
     ]
     return {
@@ -82,10 +82,12 @@ def test_a_cubin_that_more_than_launches_refer_to_keeps_all_code() -> None:
 def _block_with_a_range(source: int) -> bytes:
     """A block with nothing but a range that refers to a cubin."""
     number = report_file.OTHER_SOURCES[report_file.RANGES]
-    entry = wire.write_varint(number << 3) + wire.write_varint(source)
+    entry = report_file.write_varint(number << 3) + report_file.write_varint(source)
     payload = len(entry).to_bytes(4, "little") + entry
     counts = {report_file.RANGES: 1, report_file.PAYLOAD: len(payload)}
-    header = b"".join(wire.write_varint(key << 3) + wire.write_varint(value) for key, value in counts.items())
+    header = b"".join(
+        report_file.write_varint(key << 3) + report_file.write_varint(value) for key, value in counts.items()
+    )
     return len(header).to_bytes(4, "little") + header + payload
 
 

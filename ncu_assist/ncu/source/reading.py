@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import report_file, wire
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.cubin_lines import Chain, Inlining, read_inlining
-from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Entry
+from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Bytes, Entry
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     NO_FILE,
@@ -36,7 +36,6 @@ from ncu_assist.ncu.source.contents import (
     SourceRequest,
 )
 from ncu_assist.ncu.source.tables import Place, barriers_in, chains, lines_frame, sass_frame
-from ncu_assist.ncu.wire import Bytes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -118,9 +117,9 @@ class Chains:
 
     def _in(self, entry: Entry, cubin: int) -> Iterator[_Place]:
         data = self._data
-        for code in (f for f in wire.fields(data, entry.start, entry.end) if f.number == SOURCE_CODE):
-            for one in (f for f in wire.fields(data, code.body, code.end) if f.number == FUNCTION):
-                facts = {f.number: f for f in wire.fields(data, one.body, one.end)}
+        for code in (f for f in report_file.fields(data, entry.start, entry.end) if f.number == SOURCE_CODE):
+            for one in (f for f in report_file.fields(data, code.body, code.end) if f.number == FUNCTION):
+                facts = {f.number: f for f in report_file.fields(data, one.body, one.end)}
                 if FUNCTION_NAME in facts and FUNCTION_ADDRESS in facts:
                     name = data[facts[FUNCTION_NAME].body : facts[FUNCTION_NAME].end].decode("utf-8", "replace")
                     yield _Place(facts[FUNCTION_ADDRESS].value, SECTION + name, cubin)
@@ -135,7 +134,7 @@ class Chains:
     def _inlining(self, cubin: int) -> Inlining | None:
         if cubin not in self._known:
             self._known[cubin] = None  # also where it is damaged
-            fields = (f for e in self._entries[cubin] for f in wire.fields(self._data, e.start, e.end))
+            fields = (f for e in self._entries[cubin] for f in report_file.fields(self._data, e.start, e.end))
             body = next((self._data[f.body : f.end] for f in fields if f.number == SOURCE_CUBIN), b"")
             self._known[cubin] = read_inlining(body) if body else None
         return self._known[cubin]

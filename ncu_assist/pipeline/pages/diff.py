@@ -13,10 +13,9 @@ from pathlib import Path
 from ncu_assist.analysis.diff import Diff, DiffOptions, DiffSide, FullDiff, diff_in_full
 from ncu_assist.analysis.diff.comparability import compared_workloads, scope
 from ncu_assist.analysis.diff.comparing import verdict_by_time
-from ncu_assist.analysis.diff.timing import SampleReader
+from ncu_assist.analysis.diff.timing import SampleReader, TimedSamples, timed_samples
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import CloseLook, RunView, workload_row
-from ncu_assist.analysis.samples import TimedSamples, timed_samples
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables

@@ -10,7 +10,7 @@ from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.history import History, VersionRow
-from ncu_assist.analysis.own_against_library import own_against_library
+from ncu_assist.analysis.yardstick import own_against_library
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.history import Floors, history_of
 from ncu_assist.pipeline.pages.readable import PageStore, own_comment, readable, top_comment

@@ -11,9 +11,8 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.comparing import verdict_by_time
-from ncu_assist.analysis.diff.timing import SampleReader, is_timed
+from ncu_assist.analysis.diff.timing import SampleReader, is_timed, timed_samples
 from ncu_assist.analysis.run_view import CloseLook, RunView, shown_workload
-from ncu_assist.analysis.samples import timed_samples
 from ncu_assist.frame import Combined, combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline.opened_reports import BareReport

@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.launch_selection import EVERY_LAUNCH, LaunchSelection
+from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.pipeline.foreign_run import stem
 from ncu_assist.pipeline.opened_reports import BareReport, named

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 
 from ncu_assist.analysis.diff import Change
-from ncu_assist.analysis.diff.counters import Values, busy_units, stalls_of_both
+from ncu_assist.analysis.diff.comparing import CounterValues, busy_units, stalls_of_both
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.diff_facts import DiffFacts
@@ -167,7 +167,9 @@ def units_bars(facts: DiffFacts) -> Bars | None:
     return Bars("Units of the GPU, in percent of what each could do", tuple(found), _legend(facts, marked))
 
 
-def _parts(parts: Iterable[Resource], both: tuple[Values, Values], bound: str, *, inner: bool = True) -> Iterator[Bar]:
+def _parts(
+    parts: Iterable[Resource], both: tuple[CounterValues, CounterValues], bound: str, *, inner: bool = True
+) -> Iterator[Bar]:
     """Yield the busiest units of a kind, marked where one is what binds."""
     for one, shares in busy_units(parts, *both):
         yield _bar(_term(one), shares, "limit" if one.name == bound else "", inner=inner)

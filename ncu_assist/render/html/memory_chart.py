@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from ncu_assist.analysis.memory_flows import BOX_LIMITS, FLOWS, OPTIONAL, Figure, Flow
-from ncu_assist.analysis.memory_tables import FOUND_FOR_L1, MemoryTable, found_for_l1, memory_tables
+from ncu_assist.analysis.memory_flows import (
+    BOX_LIMITS,
+    FLOWS,
+    FOUND_FOR_L1,
+    OPTIONAL,
+    Figure,
+    Flow,
+    MemoryTable,
+    found_for_l1,
+    memory_tables,
+)
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.memory_tables import MemoryColumn

@@ -11,7 +11,7 @@ from pathlib import PurePath
 from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, kernel_groups
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.quantity import duration
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line

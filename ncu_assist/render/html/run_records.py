@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.analysis.records import ArchivedRun
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.record import Launch
 from ncu_assist.verdict import Verdict
 

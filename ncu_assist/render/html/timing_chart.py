@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 
-from ncu_assist.analysis.samples import TimedSamples
+from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import LINE_GAP, STEPS, Axis, ChartText, Shape, Tick, line, linear_axis, log_axis

@@ -21,12 +21,12 @@ from ncu_assist.analysis.gate.limits import Kind as LimitKind
 from ncu_assist.analysis.gate.records import GateWord
 from ncu_assist.analysis.launches import LaunchFloor
 from ncu_assist.analysis.ledger import FateReason
-from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
 from ncu_assist.analysis.trend import By as TrendBy
 from ncu_assist.analysis.trend import Kind as TrendKind
 from ncu_assist.analysis.triage import GpuTime, ProfiledGroup
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary
 from ncu_assist.ceilings.floor import Kind as FloorKind
 from ncu_assist.ceilings.known import KnownRate
 from ncu_assist.ceilings.records import Conditions, Origin, Point, Rate, Stage
@@ -34,7 +34,7 @@ from ncu_assist.environment import Condition, LastError
 from ncu_assist.ncu.catalogue.metric import Better, How
 from ncu_assist.ncu.catalogue.noise import NoiseClass
 from ncu_assist.ncu.line_sums import HotLine
-from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.record import Commit, HostMemory, Profile, Source, Toolchain
 from ncu_assist.render.export.columns import Kind as ColumnKind
 from ncu_assist.rules.base import Severity

@@ -11,7 +11,7 @@ from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import HotSpots
-from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run
 from ncu_assist.render.redact.text import (
     HOST,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from ncu_assist.analysis.run_view import RunView
     from ncu_assist.ncu.line_sums import HotLine, HotSpots
-    from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+    from ncu_assist.ncu.report import NvidiaFinding
     from ncu_assist.rules.model.diagnosis import Ranked
     from ncu_assist.rules.model.of_run import RuleResults
     from ncu_assist.rules.model.places import Place

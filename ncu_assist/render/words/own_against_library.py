@@ -13,7 +13,7 @@ from ncu_assist.verdict.deciding import MARGIN
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
-    from ncu_assist.analysis.own_against_library import OwnAgainstLibrary
+    from ncu_assist.analysis.yardstick import OwnAgainstLibrary
 
 OWN_TERM = Term(
     "own / library",

@@ -7,7 +7,6 @@ import platform
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from ncu_assist.analysis.line_notes import line_notes
 from ncu_assist.analysis.run_view import CloseLook, workload_row
 from ncu_assist.backends.nvcc import whole_chip
 from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
@@ -30,6 +29,7 @@ from ncu_assist.suggest.evidence.records import (
     Language,
     SourceText,
     WorkloadTime,
+    line_notes,
 )
 
 LONGEST = 600  # characters of a text that stands in one line

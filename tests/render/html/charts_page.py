@@ -6,8 +6,8 @@ import functools
 from dataclasses import replace
 from pathlib import Path
 
+from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.analysis.samples import TimedSamples
 from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.showing import gather

@@ -9,7 +9,7 @@ import pytest
 from browser_checks import check_fits, check_page
 from render.html.charts_page import GALLERY, charts_html, launch, recorded, shown
 
-from ncu_assist.analysis.samples import timed_samples
+from ncu_assist.analysis.diff.timing import timed_samples
 
 pytestmark = pytest.mark.slow
 

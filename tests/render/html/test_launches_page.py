@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browser_checks import check_page, opened
 
-from ncu_assist.analysis.launch_selection import narrowed, selection_of
+from ncu_assist.analysis.launches import narrowed, selection_of
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.pages.run import run_record
 from ncu_assist.quantity import duration

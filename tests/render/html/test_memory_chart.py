@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from render.html.charts_page import ARCHIVE, GALLERY, launch, recorded, shown
 
-from ncu_assist.analysis.memory_flows import FLOWS
-from ncu_assist.analysis.memory_tables import memory_tables
+from ncu_assist.analysis.memory_flows import FLOWS, memory_tables
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import THINNEST, WIDEST, delta, memory_chart, width_of
 

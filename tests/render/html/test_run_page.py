@@ -23,7 +23,7 @@ from sections import intro, models
 
 from ncu_assist import record
 from ncu_assist.analysis.run_view import CloseLook
-from ncu_assist.ncu.nvidia_findings import NvidiaFinding
+from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.render.html.run import run_html, run_sections

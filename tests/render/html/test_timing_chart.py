@@ -8,7 +8,7 @@ import pytest
 from factories import samples_frame, times, timing
 from render.html.charts_page import recorded
 
-from ncu_assist.analysis.samples import TimedSamples, samples_in, timed_samples
+from ncu_assist.analysis.diff.timing import TimedSamples, samples_in, timed_samples
 from ncu_assist.render.html.timing_chart import BOTTOM, TOP, bins, timing_chart
 
 

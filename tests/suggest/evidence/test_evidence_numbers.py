@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.suggest.evidence.counters import as_shown, scale_of
+from ncu_assist.suggest.evidence.gathering import as_shown, scale_of
 
 
 @pytest.mark.parametrize(

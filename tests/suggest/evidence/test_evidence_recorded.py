@@ -15,8 +15,7 @@ from ncu_assist.render.redact import NOBODY
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive
-from ncu_assist.suggest.evidence.counters import name_of
-from ncu_assist.suggest.evidence.gathering import evidence
+from ncu_assist.suggest.evidence.gathering import evidence, name_of
 from ncu_assist.suggest.evidence.records import Evidence
 
 pytestmark = pytest.mark.slow

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from ncu_assist.analysis.line_notes import LineNote
 from ncu_assist.suggest.evidence.records import (
     EvidenceItem,
     FailedDraft,
     LaunchLine,
+    LineNote,
     RemovedFault,
     SourceText,
     VersionStory,
