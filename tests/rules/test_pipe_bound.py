@@ -192,6 +192,14 @@ def test_a_pipe_that_warps_wait_for_most_binds_from_sixty_percent_on(pipe: str, 
 DIVIDED = {"issue_slots_busy": 57.0, "pipe_fma": 38.0, "pipe_fma_heavy": 74.0, "pipe_alu": 51.0, "instructions": 6e7}
 
 
+def test_what_idle_lanes_cost_is_not_the_pipes() -> None:
+    full, half = (pipe_bound.find(busy(pipe_alu=90.0, threads_per_instruction=lanes)) for lanes in (32.0, 16.0))
+    assert full is not None
+    assert half is not None
+    assert half.detail == {"pipe": "alu"}
+    assert half.saved_ns == pytest.approx(full.saved_ns / 2)
+
+
 def test_products_of_integers_have_half_of_the_pipe() -> None:
     found = pipe_bound.find(busy(**DIVIDED))
     assert found is not None
