@@ -185,7 +185,9 @@ def _integers(facts: Facts) -> Finding | None:
     floats = operations(facts, *(f"{kind}_{op}_per_cycle" for kind in ("fp32", "fp16") for op in ("add", "mul", "fma")))
     if floats > _lanes(facts, fma) / 2:
         return None
-    return _finding(facts, "fma", (fma - alu) / 2 * _lanes_at_work(facts), "mostly integer multiplications", ("fp32_fma_per_cycle",))
+    return _finding(
+        facts, "fma", (fma - alu) / 2 * _lanes_at_work(facts), "mostly integer multiplications", ("fp32_fma_per_cycle",)
+    )
 
 
 def _heavy(facts: Facts) -> Finding | None:
