@@ -11,14 +11,15 @@ What to try: add up first, in registers, over a warp (`__reduce_add_sync`, shuff
 `__match_any_sync`), over a block in shared memory, and then do one atomic; keep several copies of hot addresses; draw
 places in a list for a whole warp at once.
 
-Thresholds: a wait counts beyond 1.5 µs a request, which is what warps of coalesced kernels at DRAM's ceiling wait on an
-H200 (0.7 to 1.5 µs; up to 0.5 µs below it). Where that is most of it, atomics that are added up first do not wait at
-all, and what is left is the wait of loads that is normal for so busy a DRAM: 0.5 µs where it rests. It counts only as
-much as all atomics would take on one address, at 2.5 cycles of L2 each (four counters of the fault gallery on an H200;
-on a GPU that was not measured both are *assumed*). In shared memory the time is that of the wavefronts which atomics
-repeat in the data pipe, or, for a loop of compare-and-swap, the share of warps' waits for shared memory that atomics
-and the loads before them stand for: such a loop has a load for each atomic (between half and twice as many count). DRAM
-at its rate for so many bytes is the limit then.
+Thresholds: waits for memory count, and those in the queue behind it as far as what that leads to rests. A wait counts
+beyond 1.5 µs a request, which is what warps of coalesced kernels at DRAM's ceiling wait on an H200 (0.7 to 1.5 µs; up
+to 0.5 µs below it). Where that is most of it, atomics that are added up first do not wait at all, and what is left is
+the wait of loads that is normal for so busy a DRAM: 0.5 µs where it rests. It counts only as much as all atomics would
+take on one address, at 2.5 cycles of L2 each (four counters of the fault gallery on an H200; on a GPU that was not
+measured both are *assumed*). In shared memory the time is that of the wavefronts which atomics repeat in the data pipe,
+or, for a loop of compare-and-swap, the share of warps' waits for shared memory that atomics and the loads before them
+stand for: such a loop has a load for each atomic (between half and twice as many count). DRAM at its rate for so many
+bytes is the limit then.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from __future__ import annotations
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import fill
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import ISSUE, L1_PARTS, L2_PARTS, LSU, swaps
+from ncu_assist.rules.model.pipes import ISSUE, L1_PARTS, L2_PARTS, LSU, XU, swaps
 from ncu_assist.rules.model.resources import L1_DATA
 from ncu_assist.rules.model.savings import NOTICEABLE, filled, takes_the_time
 from ncu_assist.rules.model.savings import loads as loads_of_units
@@ -59,7 +60,7 @@ def find(facts: Facts) -> Finding | None:
 def _global(facts: Facts) -> Finding:
     atomics = facts.value("global_atomic_requests") + facts.value("global_reduction_requests")
     requests = atomics + facts.value("global_load_requests") + (facts.get("local_load_requests") or 0.0)
-    waiting = sum(facts.stall(reason) for reason in GLOBAL_WAITS) / 100.0
+    waiting = (sum(facts.stall(reason) for reason in GLOBAL_WAITS) + _behind(facts)) / 100.0
     each = _warp_ns(facts) * waiting / requests if requests else 0.0
     beyond = max(0.0, 1.0 - NORMAL_WAIT_NS / each) if each and atomics else 0.0
     if beyond >= MOST:
@@ -75,6 +76,16 @@ def _global(facts: Facts) -> Finding:
         assumed=facts.ceilings is None,
         advice=ADVICE,
     )
+
+
+def _behind(facts: Facts) -> float:
+    """Return the share of warp states, in percent, that wait in the queue which atomics leave an SM by, behind them.
+
+    Shared memory, special functions and special registers are asked for through the same queue. As far as what it
+    leads to has work itself, the wait is for that.
+    """
+    taken = filled(facts)
+    return sum(map(facts.stall, SHARED_WAITS)) * (1.0 - max(taken[unit] for unit in (LSU, XU, L1_DATA)))
 
 
 def _warp_ns(facts: Facts) -> float:

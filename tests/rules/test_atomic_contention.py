@@ -34,6 +34,22 @@ def test_few_atomics_cannot_cost_more_than_one_by_one() -> None:
     assert atomic_contention.find(gallery("atomic_global_tickets", l2_sectors_atomic=1_000.0)) is None
 
 
+def test_what_waits_behind_atomics_in_their_queue_is_theirs_while_shared_memory_rests() -> None:
+    counters = {
+        "global_reduction_requests": 5e4, "global_load_requests": 5e4, "shared_atomics": 0.0, "achieved_warps": 50.0,
+        "l2_sectors_reduction": 1e7, "sm_count": 132.0, "l2_clock": 1.5e9, "global_atomic_requests": 0.0,
+        "sm_cycles_active": 1000.0, "sm_cycles_elapsed": 1000.0,
+    }  # fmt: skip
+    half = counters | {"warps_long_scoreboard": 50.0, "warps_short_scoreboard": 50.0}
+    cases = (counters | {"warps_long_scoreboard": 100.0}, half, half | {"l1_data_pipe": 90.0})
+    waits, behind, shared = (atomic_contention.find(made(**some)) for some in cases)
+    assert waits is not None
+    assert behind is not None
+    assert shared is not None
+    assert behind.saved_ns == pytest.approx(waits.saved_ns)
+    assert shared.saved_ns < 0.55 * waits.saved_ns
+
+
 def test_beside_a_dram_that_rests_the_normal_wait_is_short() -> None:
     """What atomics leave is the wait of loads: 0.5 µs where DRAM rests, three times as long at its ceiling."""
     counters = {
