@@ -220,6 +220,11 @@ class Run:
         return ROUNDED in self.notes
 
     @property
+    def is_profiled(self) -> bool:
+        """Whether ncu took counters, or was asked to."""
+        return self.profile is not None
+
+    @property
     def gpu(self) -> str | None:
         """The model of the GPU that it was measured on, None if unknown."""
         return self.device.name if self.device else None

@@ -15,6 +15,7 @@ from ncu_assist.record import Source
 from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.draft_records import Draft
 from ncu_assist.store.drafts import StoredDraft
+from ncu_assist.store.index import RunHead
 from ncu_assist.verdict import Verdict
 
 EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes
@@ -80,7 +81,7 @@ class ArchiveState:
     """All kernels with at least one readable run, all those runs, and what is damaged."""
 
     kernels: tuple[KernelState, ...]
-    runs: tuple[StoredRun, ...]
+    runs: tuple[StoredRun | RunHead, ...]
     damaged: tuple[Damage, ...]
 
 
@@ -89,7 +90,7 @@ class KernelLadder:
     """The history of a kernel with what its page says besides: what each version tried, every run, what is damaged.
 
     ``tried`` is the comment at the top of a version's archived source, by version. ``state`` is None where no run can
-    be read. ``drafts`` are those of models, the oldest first.
+    be read. ``drafts`` are those of models, the oldest first. ``heads`` are all runs where ``runs`` are but the newest.
     """
 
     history: History
@@ -99,6 +100,12 @@ class KernelLadder:
     damaged: tuple[Damage, ...]
     drafts: tuple[Draft, ...] = ()
     damaged_drafts: tuple[Damage, ...] = ()
+    heads: tuple[RunHead, ...] = ()
+
+    @property
+    def every(self) -> tuple[StoredRun | RunHead, ...]:
+        """All runs, newest first."""
+        return self.heads or self.runs
 
 
 PageKind = Literal["run", "diff", "ladder", "index", "bundle"]

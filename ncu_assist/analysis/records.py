@@ -28,6 +28,7 @@ __all__ = [
     "Proof",
     "Score",
     "StoredFinding",
+    "TracedRun",
 ]
 
 
@@ -36,6 +37,24 @@ class ArchivedRun(Protocol):
 
     @property
     def run(self) -> Run: ...
+    @property
+    def reference(self) -> str: ...
+
+
+class TracedFacts(Protocol):
+    """What tells from which run something comes."""
+
+    @property
+    def digest(self) -> str: ...
+    @property
+    def created(self) -> str: ...
+
+
+class TracedRun(Protocol):
+    """A run in the archive, or what the index knows of it."""
+
+    @property
+    def run(self) -> TracedFacts: ...
     @property
     def reference(self) -> str: ...
 

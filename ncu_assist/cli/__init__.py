@@ -42,11 +42,15 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "explain": "Explain one metric, warp stall reason or rule of ncu.",
     "ceilings": "Measure what this GPU can reach, once, or show what is stored.",
     "verify": "Check the archive for damage.",
+    "archive": "Keep an archive of many runs in order: pack, prune, merge.",
     "bug-report": "Collect what a report of a bug needs, without names of people and machines.",
     "completion": "Print what a shell has to read so that Tab completes what there is here.",
 }
 # These run no kernel, nor anything else that computes on many cores: numpy need not start a thread a core for them.
-ON_ONE_THREAD = ("list", "show", "diff", "history", "trend", "report", "gate", "export", "metrics", "explain", "verify")
+ON_ONE_THREAD = (
+    *("list", "show", "diff", "history", "trend", "report", "gate", "export", "metrics", "explain", "verify"),
+    *("archive", "query"),
+)
 THREADS = "OPENBLAS_NUM_THREADS"  # numpy reads it as it is imported
 MANY_OBJECTS = 50_000  # made before cycles are looked for: nearly all live until the command ends
 INTERRUPTED = 130

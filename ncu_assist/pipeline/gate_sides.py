@@ -25,6 +25,7 @@ from ncu_assist.spec import Kernel, Workload, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, known_kernels, misnamed_of, refuse_misnamed, sources_of, versions_of
+from ncu_assist.store.index import RunHead
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
 from ncu_assist.versions import short_name, version_order, with_short_names
@@ -278,10 +279,11 @@ def _live(text: str, found: StoredRun | Path, store: Store, project: Project) ->
     others = [] if _is_exact(text) or found.run.source_sha256 is None else same_source(store, found)
     run = found.run
     unmeasured = Unmeasured(run.kernel, run.version, found, needs_live=True, is_stale=stale(project, run))
-    return next((one for one in others if _is_live(one)), unmeasured)
+    live = next((one for one in others if _is_live(one)), None)
+    return store.opened(live) if live else unmeasured
 
 
-def _is_live(stored: StoredRun) -> bool:
+def _is_live(stored: StoredRun | RunHead) -> bool:
     return shown_source(stored.run, machine_hash()) == "live"
 
 

@@ -18,7 +18,7 @@ from ncu_assist.analysis.yardstick import own_against_library
 from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now
-from ncu_assist.pipeline.pages.readable import own_comment, own_source
+from ncu_assist.pipeline.pages.readable import own_comment
 from ncu_assist.project import Project
 from ncu_assist.sources import HEADER_COMMENT, header_comment, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
@@ -26,11 +26,12 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import Context, choose_kernel
 from ncu_assist.store.findings import FINDINGS
+from ncu_assist.store.index import RunHead, own_source
 from ncu_assist.store.matching import live_first
 from ncu_assist.versions import Descent, Lineage, descent, version_order
 
 if TYPE_CHECKING:
-    from ncu_assist.record import Device, Run
+    from ncu_assist.record import Device
 
 LEAST = 2  # points of an axis
 ALL = "all"
@@ -91,14 +92,14 @@ def lineage_of(store: Store, kernel: str, versions: Sequence[str]) -> Lineage:
     folder = Project(store.reports.parent).kernels / kernel
 
     def said(version: str) -> Descent:
-        newest = next(iter(live_first(store.runs(kernel, version))), None)
-        return _descent(newest, folder) if newest else Descent()
+        newest = next(iter(live_first(store.heads(kernel, version))), None)
+        return _descent(store.opened(newest), folder) if newest else Descent()
 
     return Lineage(versions, cache(said))
 
 
 def _descent(stored: StoredRun, folder: Path) -> Descent:
-    name = own_source(stored)
+    name = own_source(stored.run)
     if name is None:
         return Descent()  # a foreign program
     suffix = PurePosixPath(name).suffix
@@ -110,11 +111,14 @@ def _descent(stored: StoredRun, folder: Path) -> Descent:
 
 @dataclass(frozen=True)
 class _VersionRuns:
-    """A version and its runs of one source, those of this machine first, new before old; ``changed`` are of others."""
+    """A version and its runs of one source, those of this machine first, new before old; ``changed`` are of others.
+
+    They are what the index knows of them: of many runs, those that are shown are opened.
+    """
 
     version: str
-    runs: tuple[StoredRun, ...]
-    changed: tuple[StoredRun, ...] = ()
+    runs: tuple[RunHead, ...]
+    changed: tuple[RunHead, ...] = ()
     missing: str = ""
     dtypes: tuple[str, ...] = ()
     unserved: tuple[str, ...] = ()
@@ -123,6 +127,7 @@ class _VersionRuns:
 
 @dataclass(frozen=True)
 class _Versions:
+    store: Store
     versions: tuple[_VersionRuns, ...]
     lineage: Lineage
     workloads: tuple[str, ...]  # of kernel.toml, in its order
@@ -164,12 +169,12 @@ def _of_folder(project: Project, store: Store, name: str) -> _Versions:
     kernel = load_kernel(project, name)
     versions = tuple(_as_now(store, kernel, version) for version in kernel.versions)
     names = tuple(w.name for w in kernel.workloads)
-    return _Versions(versions, kernel.lineage, names, kernel.default_workload.name, kernel)
+    return _Versions(store, versions, kernel.lineage, names, kernel.default_workload.name, kernel)
 
 
 def _as_now(store: Store, kernel: Kernel, version: Version) -> _VersionRuns:
     """Return a version with the runs of its source as it is now; without any, why there are none."""
-    runs, now = live_first(store.runs(kernel.name, version.name)), source_sha256(version.path)
+    runs, now = live_first(store.heads(kernel.name, version.name)), source_sha256(version.path)
     matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
     changed = tuple(stored for stored in runs if stored.run.source_sha256 != now)
     missing = "" if matching else _why_missing(store, kernel.name, version, runs)
@@ -177,7 +182,7 @@ def _as_now(store: Store, kernel: Kernel, version: Version) -> _VersionRuns:
     return _VersionRuns(version.name, matching, changed, missing, version.dtypes, apart, version.is_peer)
 
 
-def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[StoredRun]) -> str:
+def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[RunHead]) -> str:
     if runs:
         return f"has changed since it was measured; the old run is {runs[0].reference}"
     skipped = why_skipped(version)
@@ -191,15 +196,15 @@ def _damage(store: Store, kernel: str, version: str) -> str:
 
 
 def _of_archive(store: Store, name: str) -> _Versions:
-    runs = {version: store.runs(name, version) for version in store.versions(name)}
-    first = {version: found[-1].run.created for version, found in runs.items() if found}
+    runs = {version: store.heads(name, version) for version in store.versions(name)}
+    first = {version: found[-1].created for version, found in runs.items() if found}
     ordered = sorted(first, key=lambda version: (first[version], version_order(version)))
     versions = tuple(_of_one_source(version, live_first(runs[version])) for version in ordered)
-    newest = versions[-1].runs[0].run.workloads if versions else ()
-    return _Versions(versions, lineage_of(store, name, ordered), (), newest[0].name if newest else None)
+    newest = versions[-1].runs[0].workloads if versions else ()
+    return _Versions(store, versions, lineage_of(store, name, ordered), (), newest[0].name if newest else None)
 
 
-def _of_one_source(version: str, runs: Sequence[StoredRun]) -> _VersionRuns:
+def _of_one_source(version: str, runs: Sequence[RunHead]) -> _VersionRuns:
     shown = runs[0].run.source_sha256
     same, changed = ([r for r in runs if (r.run.source_sha256 == shown) is alike] for alike in (True, False))
     return _VersionRuns(version, tuple(same), tuple(changed))
@@ -238,7 +243,8 @@ def _rows(plan: _Versions, workloads: tuple[str | None, ...], shown: str | None)
     for known in plan.versions:
         older = [versions[name] for name in plan.lineage.ancestors(known.version)]
         nearest = {workload: _timed(older, workload) for workload in workloads}
-        cells = [replace(_cell(nearest[name], known, name, samples), counters=counters) for name in workloads]
+        made = (_cell(plan.store, nearest[name], known, name, samples) for name in workloads)
+        cells = [replace(one, counters=counters) for one in made]
         before = _before(cells, nearest, shown) if known.runs else None
         cells = [replace(one, before=one.before or before) if one.stored else one for one in cells]
         parents = plan.lineage.parents(known.version)
@@ -259,17 +265,20 @@ def _before(
     return next((other.version for one in served if (other := nearest[one.workload])), None)
 
 
-def _cell(before: _VersionRuns | None, known: _VersionRuns, workload: str | None, samples: SampleReader) -> HistoryCell:
+def _cell(
+    store: Store, before: _VersionRuns | None, known: _VersionRuns, workload: str | None, samples: SampleReader
+) -> HistoryCell:
     run, other = _run_on(known, workload), _run_on(before, workload) if before else None
     sides = [side for side in (other, run) if side and is_timed(side.run, workload)]
-    alone = HistoryCell(workload, run, served=workload not in known.unserved)
+    alone = HistoryCell(workload, store.opened(run) if run else None, served=workload not in known.unserved)
     if before is None or other is None or run is None:
         return alone
-    compared = replace(alone, predicted=_predicted(before.runs, known.runs, other, workload), before=before.version)
+    predicted = _predicted(before.runs, known.runs, other, workload)
+    compared = replace(alone, predicted=store.opened(predicted) if predicted else None, before=before.version)
     if len(sides) < 2:
         return compared
-    pair = common_bench(before.runs, known.runs, workload) or (sides[0], sides[1])
-    return replace(compared, verdict=verdict_by_time(*pair, workload, samples))
+    first, second = map(store.opened, common_bench(before.runs, known.runs, workload) or sides)
+    return replace(compared, verdict=verdict_by_time(first, second, workload, samples))
 
 
 def _judged(row: VersionRow, shown: str | None, floors: Floors) -> VersionRow:
@@ -284,7 +293,7 @@ def _judged_cell(one: HistoryCell, shown: str | None, reports: Path) -> HistoryC
     return replace(one, judged=judged_now(one.stored, shown, reports))
 
 
-Timed = dict[str, StoredRun]  # by version
+Timed = dict[str, RunHead]  # by version
 
 
 def _with_others(found: History, plan: _Versions, floors: Floors) -> History:
@@ -315,16 +324,15 @@ def _other_gpu(
 
     bench = max(benches, key=worth)
     timed, current = benches[bench], as_shown[bench]
-    runs = [
-        (row.version, row.is_peer, current[row.version].run if row.version in current else None) for row in found.rows
-    ]
+    shown = {version: plan.store.opened(head) for version, head in current.items()}
+    runs = [(row.version, row.is_peer, shown[row.version].run if row.version in shown else None) for row in found.rows]
     names = [name for place in found.places if (name := found.workloads[place]) is not None]
     against = (own_against_library(runs, name) for name in names)
     return OtherGpu(
         gpu,
         bench,
-        max((stored.run for stored in timed.values()), key=lambda run: run.created),
-        tuple(_cell_there(found, row, current, plan.lineage, floors, samples) for row in found.rows),
+        plan.store.opened(max(timed.values(), key=lambda head: head.created)).run,
+        tuple(_cell_there(found, row, shown, plan.lineage, floors, samples) for row in found.rows),
         tuple(version for version in timed if version not in current),
         tuple(one for one in against if one is not None),
     )
@@ -337,7 +345,12 @@ def _as_shown(plan: _Versions, timed: Timed) -> Timed:
 
 
 def _cell_there(
-    found: History, row: VersionRow, timed: Timed, lineage: Lineage, floors: Floors, samples: SampleReader
+    found: History,
+    row: VersionRow,
+    timed: Mapping[str, StoredRun],
+    lineage: Lineage,
+    floors: Floors,
+    samples: SampleReader,
 ) -> HistoryCell:
     """Return a version on the workload shown, against the nearest that it builds on, both of one bench."""
     shown, served, stored = found.shown, found.cell(row).served, timed.get(row.version)
@@ -349,8 +362,8 @@ def _cell_there(
 
 
 def _predicted(
-    before: Sequence[StoredRun], after: Sequence[StoredRun], shown: StoredRun, workload: str | None
-) -> StoredRun | None:
+    before: Sequence[RunHead], after: Sequence[RunHead], shown: RunHead, workload: str | None
+) -> RunHead | None:
     """Return the run whose findings stood when a version was first measured: a rule changed since predicts nothing.
 
     Both are of the GPU model that the version before is ``shown`` of.
@@ -367,20 +380,20 @@ def _predicted(
     return max(earlier, key=lambda stored: stored.run.created, default=None)
 
 
-def _run_on(known: _VersionRuns, workload: str | None) -> StoredRun | None:
+def _run_on(known: _VersionRuns, workload: str | None) -> RunHead | None:
     """Return the run that shows a version on a workload: live before recorded, timed, counted, then the newest."""
     machine = machine_hash()
 
-    def order(stored: StoredRun) -> tuple[bool, ...]:
+    def order(stored: RunHead) -> tuple[bool, ...]:
         return shown_source(stored.run, machine) != "live", *_lacks(stored.run, workload)
 
     return min((stored for stored in known.runs if _says_something(stored.run, workload)), key=order, default=None)
 
 
-def _lacks(run: Run, workload: str | None) -> tuple[bool, bool]:
+def _lacks(run: RunHead, workload: str | None) -> tuple[bool, bool]:
     return not is_timed(run, workload), not any(workload in (None, launch.workload) for launch in run.launches)
 
 
-def _says_something(run: Run, workload: str | None) -> bool:
+def _says_something(run: RunHead, workload: str | None) -> bool:
     """Tell whether a run has a time, counters or a failed check on a workload; that a check passed is no result."""
     return run.is_wrong(workload) or not all(_lacks(run, workload))

@@ -72,8 +72,7 @@ def _listed(kernel: str, version: Version, run: StoredRun | None, damages: Seque
 
 
 def _without_folder(store: Store, name: str) -> KernelListing:
-    newest = {version: store.runs(name, version)[:1] for version in store.versions(name)}
-    versions = tuple(
-        VersionOutcome(version, next(iter(runs), None), unreadable=not runs) for version, runs in newest.items()
-    )
+    heads = {version: store.heads(name, version) for version in store.versions(name)}
+    newest = {version: store.opened(found[0]) if found else None for version, found in heads.items()}
+    versions = tuple(VersionOutcome(version, run, unreadable=run is None) for version, run in newest.items())
     return KernelListing(name, "", (), None, versions)

@@ -219,4 +219,8 @@ def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | N
     if not stored.keeps_report or len(stored.run.launches) > most:
         return stored
     report = archived_report(stored, folder, stopped)
-    return stored if report is None else OpenedRun(stored.run, stored.folder, stored.reference, report, stored)
+    return (
+        stored
+        if report is None
+        else OpenedRun(stored.run, stored.folder, stored.reference, report, stored, pack=stored.pack)
+    )

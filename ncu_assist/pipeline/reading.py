@@ -16,7 +16,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
-from ncu_assist.record import Device, Run
+from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, choose_kernel, versions_of
@@ -69,7 +69,7 @@ def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str],
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
     chosen = choose_kernel(store, context, None, None)
-    runs = made_here_first(store.runs(chosen))
+    runs = made_here_first(store.heads(chosen))
     has_v0 = any(is_called(version, "v0") for version in versions_of(store, context, chosen))
     if len(runs) != 1 and (has_v0 or get_baseline(store, chosen) is not None):
         return (f"{chosen}/@baseline", f"{chosen}/@last"), ""
@@ -79,7 +79,7 @@ def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str],
     if not runs:
         raise UsageProblem(f"{chosen} has not been measured", f"ncu-assist profile {chosen}")
     only = runs[0].reference
-    others = [one.reference for one in made_here_first(store.runs()) if one.run.kernel != chosen]
+    others = [one.reference for one in made_here_first(store.heads()) if one.kernel != chosen]
     message = f"{chosen} has one run, {only}, and nothing to compare it with"
     more = f"; the last run of another kernel is {others[0]}" if others else ""
     raise UsageProblem(message + more, f"ncu-assist diff {others[0] if others else 'OTHER.ncu-rep'} {only}")
@@ -94,7 +94,7 @@ def informed(store: Store, runs: Pair, options: DiffOptions, free: bool = True) 
 def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | None:
     """Return the newest runs of the same two sources that one bench timed on the workload; None where none did."""
     name = compared_workloads(runs[0].run, runs[1].run, workload)[1]
-    return common_bench(same_source(store, runs[0]), same_source(store, runs[1]), name)
+    return store.both(common_bench(same_source(store, runs[0]), same_source(store, runs[1]), name))
 
 
 def _with_lines(diff: Diff, runs: Pair) -> Diff:
@@ -122,15 +122,12 @@ def learned_noise(store: Store, device: Device | None) -> LearnedNoise | None:
     """
     if device is None:
         return None
-    runs = [stored for stored in store.runs() if _is_repeated(stored.run) and stored.run.gpu == device.name]
-    return LearnedNoise([one for stored in runs[:MOST_RUNS] for one in _combined(stored)]) if runs else None
+    heads = [one for one in store.heads() if one.repeats >= LEAST_REPEATS and one.gpu == device.name]
+    runs = map(store.opened, heads[:MOST_RUNS])
+    return LearnedNoise([one for stored in runs for one in _combined(stored)]) if heads else None
 
 
 def _combined(stored: StoredRun) -> Iterator[Combined]:
     tables = stored.by_launch()
     for workload in dict.fromkeys(launch.workload for launch in stored.run.launches):
         yield combine_tables(stored.run, tables, workload)
-
-
-def _is_repeated(run: Run) -> bool:
-    return run.profile is not None and run.profile.repeats >= LEAST_REPEATS

@@ -11,9 +11,9 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.pipeline.derived import code_files
-from ncu_assist.pipeline.pages.readable import own_source
 from ncu_assist.store import Store, StoredRun, samples_parquet
 from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, runs_below
+from ncu_assist.store.index import own_source
 from ncu_assist.store.reading import CODE, SAMPLES
 
 REPORT = "report.ncu-rep.zst"
@@ -47,7 +47,7 @@ def record_times(stored: StoredRun, target: Store) -> StoredRun:
     file: ``source_sha256`` is also that of the run with the counters, which has it whole. A note says so. Raises as
     Store.save does.
     """
-    run, own = stored.run, own_source(stored)
+    run, own = stored.run, own_source(stored.run)
     files = {own: stored.read(own)} if own else {}
     if "build.log" in run.files:
         files["build.log"] = _blank_text(stored.read("build.log"))

@@ -255,9 +255,10 @@ def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerd
         return None
     lineage = lineage_of(store, run.kernel, sorted(store.versions(run.kernel), key=version_order))
     for name in lineage.ancestors(run.version):
-        timed = [one for one in live_first(store.runs(run.kernel, name)) if is_timed(one.run, workload)]
+        timed = [one for one in live_first(store.heads(run.kernel, name)) if is_timed(one.run, workload)]
         if timed:
-            pair = common_bench(timed, same_source(store, stored), workload) or (timed[0], stored)
+            found = store.both(common_bench(timed, same_source(store, stored), workload))
+            pair = found or (store.opened(timed[0]), stored)
             return ParentVerdict(name, verdict_by_time(*pair, workload, SampleReader()), pair)
     return None
 
@@ -276,8 +277,8 @@ def _library(store: Store, stored: StoredRun, workload: str | None) -> ParentVer
         return None
     pairs = {}
     for name in peers:
-        timed = [one for one in live_first(store.runs(run.kernel, name)) if is_timed(one.run, workload)]
-        if pair := common_bench(timed, same_source(store, stored), workload):
+        timed = [one for one in live_first(store.heads(run.kernel, name)) if is_timed(one.run, workload)]
+        if pair := store.both(common_bench(timed, same_source(store, stored), workload)):
             pairs[name] = pair
     if not pairs:
         return None

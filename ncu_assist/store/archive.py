@@ -10,12 +10,22 @@ from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Samples
 from ncu_assist.record import Run
 from ncu_assist.store.findings import FINDINGS, decode_findings
-from ncu_assist.store.folders import DRAFTS, RUN_JSON, Damage, foreign_files, is_folder_name, leftovers, run_folders
-from ncu_assist.store.reading import CODE, FACTS, INSTANCES, METRICS, SAMPLES, StoredRun, open_run
+from ncu_assist.store.folders import (
+    DERIVED_FILES,
+    DRAFTS,
+    RUN_JSON,
+    Damage,
+    foreign_files,
+    is_folder_name,
+    kernel_folders,
+    leftovers,
+    run_folders,
+)
+from ncu_assist.store.index import RunHead, entries
+from ncu_assist.store.packs import Key, Pack, opened_packs
+from ncu_assist.store.reading import CODE, FACTS, INSTANCES, METRICS, SAMPLES, StoredRun, open_packed, open_run
 from ncu_assist.store.writing import write_run
 from ncu_assist.versions import version_order
-
-DERIVED_FILES = ("report.html",)  # made from a run later on, and made again at will: no hash
 
 
 def samples_problem(run: Run, found: Samples, workload: str) -> str:
@@ -46,10 +56,28 @@ def problems_of(folder: Path, deep: bool) -> Iterator[tuple[str, bool]]:
     alien = foreign_files(folder, {RUN_JSON, *DERIVED_FILES, *stored.run.files}, "run")
     yield from ((problem, False) for problem in alien)
     if deep:
-        stored = _ReadOnce(stored.run, stored.folder)
-        broken = [problem for name in stored.run.files for problem in _changed(stored, name)]
-        yield from ((problem, False) for problem in broken or _wrong_counts(stored))
-        yield from ((problem, True) for problem in ([] if broken else _newer(stored)))
+        yield from deep_problems(stored)
+
+
+def packed_problems(pack: Pack, key: Key, deep: bool) -> Iterator[tuple[str, bool]]:
+    """Yield what ``problems_of`` does, of a run in a pack."""
+    try:
+        stored = open_packed(pack, key)
+    except DamagedData as error:
+        yield error.message, isinstance(error, NewerData)
+        return
+    alien = sorted(pack.sizes(key).keys() - stored.run.files.keys())
+    yield from ((f"{name} is not a file of this run", False) for name in alien)
+    if deep:
+        yield from deep_problems(stored)
+
+
+def deep_problems(stored: StoredRun) -> Iterator[tuple[str, bool]]:
+    """Yield what is wrong with the files of a run, by their hashes and by what they say of each other."""
+    once = _ReadOnce(stored.run, stored.folder, pack=stored.pack)
+    broken = [problem for name in once.run.files for problem in _changed(once, name)]
+    yield from ((problem, False) for problem in broken or _wrong_counts(once))
+    yield from ((problem, True) for problem in ([] if broken else _newer(once)))
 
 
 @dataclass(frozen=True)
@@ -167,40 +195,95 @@ class Store:
         return open_run(write_run(self.reports, run, files))
 
     def kernels(self) -> tuple[str, ...]:
-        """Return the kernels with at least one run folder, sorted."""
-        return tuple(sorted({folder.parts[-3] for folder in self._folders(None, None)}))
+        """Return the kernels with at least one run, sorted."""
+        loose = {folder.parts[-3] for folder in self._folders(None, None)}
+        return tuple(sorted(loose | {pack.kernel for pack in self.packs() if pack.runs}))
 
     def versions(self, kernel: str) -> tuple[str, ...]:
-        """Return the versions of a kernel with at least one run folder, v10 after v9."""
-        return tuple(sorted({f.parts[-2] for f in self._folders(kernel, None)}, key=version_order))
+        """Return the versions of a kernel with at least one run, v10 after v9."""
+        loose = {folder.parts[-2] for folder in self._folders(kernel, None)}
+        return tuple(sorted(loose | {key[0] for pack in self.packs(kernel) for key in pack.runs}, key=version_order))
+
+    def packs(self, kernel: str | None = None) -> list[Pack]:
+        """Return the packs that can be read."""
+        return [pack for name in self._kernels(kernel) for pack in opened_packs(self.reports, name)[0]]
+
+    def listed(self, kernel: str | None = None, version: str | None = None) -> tuple[list[RunHead], list[Damage]]:
+        """Return what the index knows of the runs that can be read, newest first, and what is damaged."""
+        if version == DRAFTS or any(name is not None and not is_folder_name(name) for name in (kernel, version)):
+            return [], []
+        folders: dict[str, list[Path]] = {name: [] for name in self._kernels(kernel)}
+        damages: list[Damage] = []
+        for one in run_folders(self.reports, kernel, version):
+            if isinstance(one, Damage):
+                damages.append(one)
+            else:
+                folders.setdefault(one.parts[-3], []).append(one)
+        heads: list[RunHead] = []
+        for name, loose in folders.items():
+            found, wrong = entries(self.reports, name, loose, version)
+            heads += found
+            damages += wrong
+        return sorted(heads, key=_age, reverse=True), sorted(damages, key=lambda one: one.path)
+
+    def heads(self, kernel: str | None = None, version: str | None = None) -> list[RunHead]:
+        """Return what the index knows of the runs that can be read, newest first; ``version`` is a full name.
+
+        ``opened`` opens one of them. Where the index knows it, no record is read.
+        """
+        return self.listed(kernel, version)[0]
+
+    def opened(self, head: RunHead) -> StoredRun:
+        """Return the run of an entry; raises DamagedData where it cannot be read any more."""
+        if isinstance(head.place, StoredRun):
+            return head.place
+        folder = self.reports / head.kernel / head.version / head.run_id
+        try:
+            return open_packed(head.place, head.key) if head.place else open_run(folder)
+        except DamagedData:  # packed since, or into another pack
+            now = next((pack for pack in self.packs(head.kernel) if head.key in pack.runs), None)
+            if now is None or now == head.place:
+                raise
+            return open_packed(now, head.key)
+
+    def both(self, pair: tuple[RunHead, RunHead] | None) -> tuple[StoredRun, StoredRun] | None:
+        """Return two runs, opened; None for none."""
+        return (self.opened(pair[0]), self.opened(pair[1])) if pair else None
 
     def runs(self, kernel: str | None = None, version: str | None = None) -> list[StoredRun]:
-        """Return the runs that can be read, newest first; ``version`` is a full name. Damaged ones are left out."""
-        found = [r for r in (_open(f) for f in self._folders(kernel, version)) if isinstance(r, StoredRun)]
-        return sorted(found, key=_age, reverse=True)
+        """Return the runs that can be read, newest first; ``version`` is a full name. Damaged ones are left out.
+
+        All of them are opened: of many, choose among ``heads``.
+        """
+        return [one for one in map(self._opened, self.heads(kernel, version)) if isinstance(one, StoredRun)]
 
     def everything(self) -> tuple[list[StoredRun], list[Damage]]:
-        """Return what ``runs`` and ``damaged`` do, each folder opened once: many records take time."""
-        opened = [one if isinstance(one, Damage) else _open(one) for one in run_folders(self.reports)]
-        found = [one for one in opened if isinstance(one, StoredRun)]
-        return sorted(found, key=_age, reverse=True), [one for one in opened if isinstance(one, Damage)]
+        """Return what ``runs`` and ``damaged`` do, each run opened once: many records take time."""
+        heads, damages = self.listed()
+        opened = [self._opened(head) for head in heads]
+        lost = [one for one in opened if isinstance(one, Damage)]
+        return [one for one in opened if isinstance(one, StoredRun)], [*damages, *lost]
 
     def damaged(self, kernel: str | None = None) -> list[Damage]:
         """Return the runs that ``runs`` leaves out, of all kernels or one, and why.
 
-        A folder of a kernel or a version that cannot be read is one of them: nobody knows what it holds. Cheap: sizes
-        are compared, not hashes.
+        A folder of a kernel or a version, and a pack, that cannot be read is one of them: nobody knows what it holds.
+        Cheap: sizes are compared, not hashes.
         """
-        opened = (one if isinstance(one, Damage) else _open(one) for one in run_folders(self.reports, kernel))
-        return [one for one in opened if isinstance(one, Damage)]
+        return self.listed(kernel)[1]
 
     def folders(self) -> list[Path]:
-        """Return the folders of all runs, those of damaged ones too. Opens none."""
-        return list(self._folders(None, None))
+        """Return the folders of all runs, those of damaged ones too, and where packed ones would lie. Opens none."""
+        packed = (pack.folder(key) for pack in self.packs() for key in pack.runs)
+        return list(dict.fromkeys([*self._folders(None, None), *packed]))
 
     def unreadable(self) -> list[Damage]:
-        """Return the folders that cannot be looked into, so that nobody knows which runs they hold. Opens no run."""
-        return [one for one in run_folders(self.reports) if isinstance(one, Damage)]
+        """Return the folders and packs that cannot be looked into, so that nobody knows which runs they hold.
+
+        Opens no run.
+        """
+        folders = [one for one in run_folders(self.reports) if isinstance(one, Damage)]
+        return folders + [damage for name in self._kernels(None) for damage in opened_packs(self.reports, name)[1]]
 
     def verify(self, deep: bool = True) -> list[Damage]:
         """Return everything that is not as it was written, interrupted writes and foreign files included.
@@ -208,12 +291,33 @@ class Store:
         ``deep`` reads every file: hashes, columns, and the number of launches against the record and ncu's log.
         """
         found = [Damage(_path(folder), "is the rest of an interrupted write") for folder in leftovers(self.reports)]
+        packs = [pack for name in self._kernels(None) for pack in opened_packs(self.reports, name)[0]]
+        packed = {pack.folder(key) for pack in packs for key in pack.runs}
         for one in run_folders(self.reports):
             if isinstance(one, Damage):
                 found.append(one)
-            else:
+            elif one not in packed or (one / RUN_JSON).exists():
                 found += [Damage(_path(one), said, is_newer) for said, is_newer in problems_of(one, deep)]
+            else:
+                found += [Damage(_path(one), said) for said in foreign_files(one, {*DERIVED_FILES}, "run")]
+        for name in self._kernels(None):
+            found += opened_packs(self.reports, name)[1]
+        for pack in packs:
+            for key in pack.runs:
+                place = _path(pack.folder(key))
+                found += [Damage(place, said, is_newer) for said, is_newer in packed_problems(pack, key, deep)]
         return found
+
+    def _kernels(self, kernel: str | None) -> list[str]:
+        if kernel is not None and not is_folder_name(kernel):
+            return []
+        return [one.name for one in kernel_folders(self.reports, kernel) if isinstance(one, Path)]
+
+    def _opened(self, head: RunHead) -> StoredRun | Damage:
+        try:
+            return self.opened(head)
+        except DamagedData as error:
+            return Damage(head.path, error.message, isinstance(error, NewerData))
 
     def _folders(self, kernel: str | None, version: str | None) -> Iterator[Path]:
         """Yield run folders and no drafts; a name that could not have been saved, such as ``..``, matches nothing."""
@@ -222,18 +326,10 @@ class Store:
         yield from (one for one in run_folders(self.reports, kernel, version) if isinstance(one, Path))
 
 
-def _open(folder: Path) -> StoredRun | Damage:
-    try:
-        return open_run(folder)
-    except DamagedData as error:
-        return Damage(_path(folder), error.message, isinstance(error, NewerData))
-
-
 def _path(folder: Path) -> str:
     return "/".join(folder.parts[-3:])
 
 
-def _age(stored: StoredRun) -> tuple[str, tuple[int, str], int, str]:
+def _age(head: RunHead) -> tuple[str, tuple[int, str], int, str]:
     """When a run was made, to the second as its record says; of two within one by when they were written."""
-    run = stored.run
-    return run.created, version_order(run.version), stored.folder.stat().st_mtime_ns, run.run_id
+    return head.created, version_order(head.version), head.written_ns, head.run_id

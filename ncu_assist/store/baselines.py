@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +41,7 @@ def set_baseline(store: Store, stored: StoredRun) -> None:
     Raises EnvironmentProblem when reports/ cannot be written.
     """
     path = _path(store, stored.run.kernel)
-    temporary = path.with_name(f".{FILE}-{os.getpid()}")
+    temporary = path.with_name(f".{FILE}-{secrets.token_hex(4)}")
     baseline = Baseline(stored.run.version, stored.run.run_id, since=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
     try:
         temporary.write_bytes(msgspec.json.encode(baseline) + b"\n")

@@ -136,11 +136,11 @@ def _kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:
 
 
 def _profiled_last(store: Store) -> str | None:
-    return next((r.run.kernel for r in live_first(store.runs()) if r.run.source != "imported"), None)
+    return next((r.kernel for r in live_first(store.heads()) if r.source != "imported"), None)
 
 
 def _made_last(store: Store) -> str | None:
-    return next((r.run.kernel for r in made_here_first(store.runs())), None)
+    return next((r.kernel for r in made_here_first(store.heads())), None)
 
 
 def _nothing(store: Store, context: Context, known: tuple[str, ...], version: str | None) -> UsageProblem:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import os
+import secrets
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -148,7 +148,7 @@ class DraftArchive:
 
 def _replace(stored: StoredDraft, draft: Draft, files: Mapping[str, bytes | Path]) -> None:
     facts = dict(stored.files)
-    temporary = stored.folder / f".{DRAFT_JSON}-{os.getpid()}"
+    temporary = stored.folder / f".{DRAFT_JSON}-{secrets.token_hex(4)}"
     written: list[Path] = []
     try:
         for name, content in files.items():

@@ -18,7 +18,10 @@ from ncu_assist.spec_file import FILE, kernel_names
 
 FOLDER_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,127}")  # no leading dot or dash, no separator
 RUN_JSON = "run.json"
+DERIVED_FILES = ("report.html",)  # made from a run later on, and made again at will: no hash
 DRAFTS = "suggest"  # the folder of a kernel that holds its drafts and no version's runs
+REMOVING_PREFIX = ".removing-"  # a run's folder that is on its way out
+PACKED = "packed"  # the folder of a kernel that holds packs of runs
 TEMPORARY_PREFIX = ".writing-"  # a folder that a save has not finished; the leading dot keeps it out of every listing
 
 
@@ -81,7 +84,13 @@ class Damage:
         return f"cannot be read: {self.problem}" if self.is_newer else f"is damaged: {self.problem}"
 
     def concerns(self, place: str) -> bool:
-        """Tell whether it lies at or below a place such as ``add_one/v1_torch/``, or hides it as a folder above."""
+        """Tell whether it lies at or below a place such as ``add_one/v1_torch/``, or hides it as a folder above.
+
+        A pack may hold runs of any version of its kernel.
+        """
+        kernel, _, below = self.path.partition("/")
+        if below.partition("/")[0] == PACKED:
+            return f"{kernel}/".startswith(place) or place.startswith(f"{kernel}/")
         return self.path == ROOT or f"{self.path}/".startswith(place) or place.startswith(f"{self.path}/")
 
 
@@ -120,7 +129,7 @@ def leftovers(reports: Path) -> Iterator[Path]:
                 names = sorted(os.listdir(folder))  # noqa: PTH208
             except OSError:
                 continue
-            yield from (folder / name for name in names if name.startswith(TEMPORARY_PREFIX))
+            yield from (folder / name for name in names if name.startswith((TEMPORARY_PREFIX, REMOVING_PREFIX)))
 
 
 def foreign_files(folder: Path, known: set[str], of_what: str) -> list[str]:

@@ -7,13 +7,16 @@ import platform
 import uuid
 from collections.abc import Iterable
 from pathlib import Path
+from typing import TypeVar
 
 from ncu_assist.record import Run, Source
 from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.store.archive import Store
+from ncu_assist.store.index import Listed, RunFacts, RunHead
 from ncu_assist.store.reading import StoredRun
 
+L = TypeVar("L", bound=Listed)
 MACHINE_ID = Path("/etc/machine-id")
 MADE_UP = 1 << 40  # this bit is set in an address that belongs to no network card (RFC 4122, 4.5)
 
@@ -32,7 +35,7 @@ def machine_hash(path: Path = MACHINE_ID) -> str:
     return hashlib.sha256(f"ncu-assist{machine_id or address}".encode()).hexdigest()
 
 
-def shown_source(run: Run, machine: str | None) -> Source:
+def shown_source(run: RunFacts, machine: str | None) -> Source:
     """Return what a run counts as *here*, where runs are chosen: a live one of another machine as a recorded one.
 
     ``machine`` is what machine_hash returned. Words say what a run is, which is ``run.source``.
@@ -52,28 +55,29 @@ def recorded_runs_matching(store: Store, kernel: Kernel) -> dict[str, StoredRun 
 
 def newest_matching(store: Store, kernel: str, version: Version) -> StoredRun | None:
     """Return the run that shows ``version`` as its source is now, or None: one with counters if there is one."""
-    return newest_of_source(store.runs(kernel, version.name), source_sha256(version.path))
+    head = newest_of_source(store.heads(kernel, version.name), source_sha256(version.path))
+    return store.opened(head) if head else None
 
 
-def newest_of_source(runs: Iterable[StoredRun], sha256: str | None) -> StoredRun | None:
+def newest_of_source(runs: Iterable[L], sha256: str | None) -> L | None:
     """Return which of a version's runs, newest first, shows it where its source has this hash; None where none does."""
     matching = [stored for stored in runs if stored.run.source_sha256 == sha256]
-    return next(iter(live_first(sorted(matching, key=lambda stored: stored.run.profile is None))), None)
+    return next(iter(live_first(sorted(matching, key=lambda stored: not stored.run.is_profiled))), None)
 
 
-def same_source(store: Store, stored: StoredRun) -> list[StoredRun]:
-    """Return the runs of a run's source, newest first."""
-    runs = store.runs(stored.run.kernel, stored.run.version)
+def same_source(store: Store, stored: StoredRun) -> list[RunHead]:
+    """Return what the index knows of the runs of a run's source, newest first."""
+    runs = store.heads(stored.run.kernel, stored.run.version)
     return [one for one in runs if one.run.source_sha256 == stored.run.source_sha256]
 
 
-def live_first(runs: list[StoredRun]) -> list[StoredRun]:
+def live_first(runs: list[L]) -> list[L]:
     """Return runs with those measured on this machine in front, otherwise in the order given."""
     machine = machine_hash()
     return sorted(runs, key=lambda stored: shown_source(stored.run, machine) != "live")
 
 
-def made_here_first(runs: list[StoredRun]) -> list[StoredRun]:
+def made_here_first(runs: list[L]) -> list[L]:
     """Return runs with those that this machine measured or imported in front, otherwise in the order given."""
     machine = machine_hash()
     return sorted(runs, key=lambda stored: stored.run.source == "recorded" or stored.run.machine != machine)

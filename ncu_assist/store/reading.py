@@ -6,7 +6,7 @@ import hashlib
 import io
 import os
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 
     from ncu_assist.ncu.kept_report import KeptMetrics, ReportFacts
     from ncu_assist.ncu.source.kept import KeptCode
+    from ncu_assist.store.packs import Pack
 
 METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
 CODE = "code.json.zst"  # of the launches that its page shows: as NVIDIA's reader had it when the run was archived
 FACTS, INSTANCES = "report.json.zst", "instances.parquet"  # what stands in the place of a report that was dropped
 EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a CSV export
+MISSING = "is missing"
 REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (docs/sources.md, Cost)
 
 
@@ -34,12 +36,14 @@ REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to
 class StoredRun:
     """A run in the archive. Each method that reads a file raises DamagedData, naming it, when it was changed.
 
-    ``complete`` is the run with all its launches and workloads where ``run`` has only some of them.
+    ``complete`` is the run with all its launches and workloads where ``run`` has only some of them. ``pack`` is where
+    its files are if they do not lie in ``folder``, which then holds its page at most.
     """
 
     run: Run
     folder: Path
     complete: Run | None = field(default=None, repr=False, kw_only=True)
+    pack: Pack | None = field(default=None, repr=False, compare=False, kw_only=True)
 
     @property
     def whole(self) -> Run:
@@ -55,16 +59,47 @@ class StoredRun:
         """Return one file of the run, unchanged since its capture."""
         if name not in self.run.files:
             raise DamagedData(f"{self.reference} has no file {name}")
-        problem = file_problem(self.folder, name, self.run.files[name])
-        if problem:
-            raise self._damaged(name, problem)
-        try:
-            data = (self.folder / name).read_bytes()
-        except OSError as error:
-            raise self._damaged(name, unreadable(error)) from error
+        data = self._packed(name) if self.pack else self._loose(name)
         if hashlib.sha256(data).hexdigest() != self.run.files[name].sha256:
             raise self._damaged(name, "was changed after it was written (its hash differs)")
         return data
+
+    def record_bytes(self) -> bytes:
+        """Return the record as it was written."""
+        key = self.run.version, self.run.run_id
+        return self.pack.record(key) if self.pack else record_of(self.folder, RUN_JSON)
+
+    def _loose(self, name: str) -> bytes:
+        problem = file_problem(self.folder, name, self.run.files[name])
+        try:
+            if not problem:
+                return (self.folder / name).read_bytes()
+        except OSError as error:
+            problem = unreadable(error)
+        if not (self.folder / RUN_JSON).exists() and (now := self._pack_now()):  # packed since it was opened
+            return replace(self, pack=now)._packed(name)
+        raise self._damaged(name, problem)
+
+    def _packed(self, name: str) -> bytes:
+        pack, key = self.pack, (self.run.version, self.run.run_id)
+        assert pack is not None
+        try:
+            data = pack.read(key, name)
+        except FileNotFoundError:  # another pack has taken its place
+            now = self._pack_now()
+            if now is None or now == pack:
+                raise self._damaged(name, MISSING) from None
+            return replace(self, pack=now)._packed(name)
+        except DamagedData as error:
+            raise self._damaged(name, f"cannot be read: {error.message}") from error
+        if data is None:
+            raise self._damaged(name, MISSING)
+        return data
+
+    def _pack_now(self) -> Pack | None:
+        from ncu_assist.store.packs import packed_run
+
+        return packed_run(self.folder.parents[2], self.run.kernel, (self.run.version, self.run.run_id))
 
     def metrics(self) -> pd.DataFrame:
         """Return the tidy metrics: launch, metric, value, text, unit; no rows for a run without counters."""
@@ -225,6 +260,22 @@ def open_run(folder: Path) -> StoredRun:
     return StoredRun(run, folder)
 
 
+def open_packed(pack: Pack, key: tuple[str, str]) -> StoredRun:
+    """Return a run of a pack; raises as ``open_run`` does."""
+    try:
+        run = decode(pack.record(key))
+        sizes = pack.sizes(key)
+    except FileNotFoundError as error:
+        raise DamagedData(f"{pack.path.name} {MISSING}", "ncu-assist verify") from error
+    if (run.kernel, run.version, run.run_id) != (pack.kernel, *key):
+        raise DamagedData(f"{RUN_JSON} belongs to {run.kernel}/{run.version}/{run.run_id}")
+    for name, fact in run.files.items():
+        if sizes.get(name) != fact.size:
+            is_there = name in sizes
+            raise DamagedData(f"{name} {f'has {sizes[name]} bytes instead of {fact.size}' if is_there else MISSING}")
+    return StoredRun(run, pack.folder(key), pack=pack)
+
+
 def record_of(folder: Path, name: str) -> bytes:
     """Return the record in the folder of a run or draft; raises DamagedData where it is missing or cannot be read."""
     path = folder / name
@@ -250,9 +301,9 @@ def file_problem(folder: Path, name: str, fact: FileFact) -> str:
     try:
         found = os.stat(path)  # noqa: PTH116
     except (FileNotFoundError, NotADirectoryError):
-        return "is missing"
+        return MISSING
     except OSError as error:
         return unreadable(error)
     if not stat.S_ISREG(found.st_mode):
-        return "is missing"
+        return MISSING
     return "" if found.st_size == fact.size else f"has {found.st_size} bytes instead of {fact.size}"

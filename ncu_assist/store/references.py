@@ -23,7 +23,14 @@ from ncu_assist.store.choosing import (
     unknown,
     versions_of,
 )
-from ncu_assist.store.matching import best_run, live_first, machine_hash, made_here_first, newest_matching, shown_source
+from ncu_assist.store.matching import (
+    best_run,
+    live_first,
+    machine_hash,
+    made_here_first,
+    newest_of_source,
+    shown_source,
+)
 from ncu_assist.store.reading import StoredRun
 from ncu_assist.versions import is_called, with_short_names
 
@@ -200,27 +207,27 @@ def _reports_beside(path: Path) -> list[str]:
 def _current(store: Store, context: Context, kernel: str, version: str) -> StoredRun:
     """Return the run that shows a version now. Without its source, as for a foreign program, the newest one does."""
     source = next((v for v in sources_of(context, kernel) if v.name == version), None)
-    runs = live_first(store.runs(kernel, version))
-    found = newest_matching(store, kernel, source) if source else next(iter(runs), None)
+    runs = live_first(store.heads(kernel, version))
+    found = newest_of_source(runs, source_sha256(source.path)) if source else next(iter(runs), None)
     if found is not None:
-        return found
+        return store.opened(found)
     if not runs:
         _refuse_damaged(store, f"{kernel}/{version}/")
-    raise VersionNotMeasured(kernel, version, next(iter(runs), None))
+    raise VersionNotMeasured(kernel, version, store.opened(runs[0]) if runs else None)
 
 
 def _one_run(store: Store, kernel: str, version: str, run_id: str) -> StoredRun:
-    runs = store.runs(kernel, version)
+    runs = store.heads(kernel, version)
     if run_id == "last" and runs:
-        return runs[0]
-    found = [r for r in runs if r.run.run_id.startswith(run_id)]
+        return store.opened(runs[0])
+    found = [r for r in runs if r.run_id.startswith(run_id)]
     if len(found) == 1:
-        return found[0]
+        return store.opened(found[0])
     if found:
-        listed = ", ".join(r.run.run_id for r in found)
+        listed = ", ".join(r.run_id for r in found)
         raise UsageProblem(f"'{run_id}' begins {len(found)} runs: {listed}", f"ncu-assist show {found[0].reference}")
     _refuse_damaged(store, f"{kernel}/{version}/{run_id}")
-    known = did_you_mean(run_id, [r.run.run_id for r in runs])
+    known = did_you_mean(run_id, [r.run_id for r in runs])
     command = f"ncu-assist show {runs[0].reference}" if runs else f"ncu-assist profile {kernel} {version}"
     raise UsageProblem(f"{kernel}/{version} has no run '{run_id}'; {known}", command)
 
@@ -233,10 +240,10 @@ def _refuse_damaged(store: Store, path: str) -> None:
 
 def _last(store: Store, context: Context, kernel: str) -> StoredRun:
     now = {v.name: source_sha256(v.path) for v in sources_of(context, kernel)}
-    for stored in made_here_first(store.runs(kernel)):
-        source = shown_source(stored.run, machine_hash())
-        if source != "recorded" or now.get(stored.run.version, stored.run.source_sha256) == stored.run.source_sha256:
-            return stored
+    for head in made_here_first(store.heads(kernel)):
+        source = shown_source(head, machine_hash())
+        if source != "recorded" or now.get(head.version, head.source_sha256) == head.source_sha256:
+            return store.opened(head)
     _refuse_damaged(store, f"{kernel}/")
     raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")
 

@@ -6,14 +6,28 @@ import contextlib
 import errno
 import hashlib
 import os
+import secrets
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.record import FileFact, Run, encode
-from ncu_assist.store.folders import DRAFTS, RUN_JSON, TEMPORARY_PREFIX, is_file_name, is_folder_name
+from ncu_assist.store.folders import (
+    DERIVED_FILES,
+    DRAFTS,
+    PACKED,
+    REMOVING_PREFIX,
+    RUN_JSON,
+    TEMPORARY_PREFIX,
+    is_file_name,
+    is_folder_name,
+)
+
+if TYPE_CHECKING:
+    from ncu_assist.store.reading import StoredRun
 
 CHUNK = 1 << 20
 HINTS = {
@@ -34,12 +48,38 @@ def write_run(reports: Path, run: Run, files: Mapping[str, bytes | Path]) -> Pat
     nothing is left behind then.
     """
     check_names({"kernel": run.kernel, "version": run.version, "run": run.run_id}, files)
-    if run.version == DRAFTS:
-        raise UsageProblem(f"a version cannot be called '{DRAFTS}': that folder is for drafts", "choose another name")
+    taken = {DRAFTS: "drafts", PACKED: "packed runs"}.get(run.version)
+    if taken:
+        raise UsageProblem(f"a version cannot be called '{run.version}': that folder is for {taken}", "another name")
     reference = f"{run.kernel}/{run.version}@{run.run_id}"
     place = ArchivePlace(reports, reports / run.kernel / run.version / run.run_id, RUN_JSON, "run", reference)
     write_whole(place, files, lambda facts: encode(replace(run, files=facts)))
     return place.folder
+
+
+def copy_run(reports: Path, stored: StoredRun, record: bytes) -> Path:
+    """Write a run of another archive below ``reports`` as it is there, its record to the byte. Raises as write_run."""
+    run = stored.run
+    folder = reports / run.kernel / run.version / run.run_id
+    place = ArchivePlace(reports, folder, RUN_JSON, "run", stored.reference)
+    write_whole(place, {name: stored.read(name) for name in run.files}, lambda _facts: record)
+    return folder
+
+
+def remove_run(folder: Path, with_page: bool = False) -> None:
+    """Remove the folder of a run; it goes by one rename, so that nobody sees half of it. Its page stays unless said."""
+    going = folder.with_name(f"{REMOVING_PREFIX}{folder.name}-{secrets.token_hex(4)}")
+    try:
+        folder.rename(going)
+    except FileNotFoundError:  # another process was first
+        return
+    for name in () if with_page else DERIVED_FILES:
+        if (going / name).is_file():
+            folder.mkdir(exist_ok=True)
+            (going / name).rename(folder / name)
+    shutil.rmtree(going)
+    with contextlib.suppress(OSError):  # only an empty folder goes
+        folder.parent.rmdir()
 
 
 @dataclass(frozen=True)
@@ -62,7 +102,7 @@ def write_whole(place: ArchivePlace, files: Mapping[str, bytes | Path], record: 
     Raises as ``write_run`` does.
     """
     parent = place.folder.parent
-    temporary = parent / f"{TEMPORARY_PREFIX}{place.folder.name}-{os.getpid()}"
+    temporary = parent / f"{TEMPORARY_PREFIX}{place.folder.name}-{secrets.token_hex(4)}"
     if place.folder.exists():
         raise _exists(place)
     with _nothing_left(temporary, place.reports):

@@ -266,7 +266,8 @@ def accept_draft(project: Project, kernel: str | None, id: str, reporter: Report
 def runs_of(project: Project, found: Suggested) -> list[StoredRun]:
     """Return the archived runs of the drafts that became versions."""
     wanted = {one.draft.proof.run for one in found.drafts if one.draft.proof and one.draft.proof.run}
-    return [run for run in Store(project.reports).runs() if run.reference in wanted] if wanted else []
+    store = Store(project.reports)
+    return [store.opened(head) for head in store.heads() if head.reference in wanted] if wanted else []
 
 
 REPAIRS = 2  # how often a compiler's words go back to the model

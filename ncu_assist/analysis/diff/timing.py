@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import TypeVar
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import Combined
@@ -12,12 +13,14 @@ from ncu_assist.frame.columns import Samples
 from ncu_assist.record import Run, Timing
 from ncu_assist.store import StoredRun
 from ncu_assist.store.archive import samples_problem
+from ncu_assist.store.index import RunHead
 from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired
 
 CLOCK = "sm_clock"
 HZ_PER_MHZ = 1e6
 ONLY_LATE = "only-late-samples"
 Pair = tuple[StoredRun, StoredRun]
+L = TypeVar("L", StoredRun, RunHead)
 Totals = Callable[[], tuple[Combined, Combined]]
 
 
@@ -41,14 +44,12 @@ class SampleReader:
         return found
 
 
-def is_timed(run: Run, workload: str | None) -> bool:
+def is_timed(run: Run | RunHead, workload: str | None) -> bool:
     """Tell whether a run has a time to compare: samples, or for a foreign program (None) launches under ncu."""
     return bool(run.launches) if workload is None else run.timing(workload) is not None
 
 
-def common_bench(
-    baseline: Sequence[StoredRun], candidate: Sequence[StoredRun], workload: str | None
-) -> tuple[StoredRun, StoredRun] | None:
+def common_bench(baseline: Sequence[L], candidate: Sequence[L], workload: str | None) -> tuple[L, L] | None:
     """Return the first two of these runs that were timed in one bench on ``workload``; None where no two were."""
     others = {t.bench_id: run for run in reversed(candidate) if workload and (t := run.run.timing(workload))}
     for one in baseline:

@@ -22,11 +22,13 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.drafts import DraftArchive
+from ncu_assist.store.index import RunHead
 from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
 from ncu_assist.versions import is_called, version_order
 
+MOST_SHOWN = 500  # runs of a kernel, the newest, that its page lists
 NEAR = 1.05  # times the best median: versions further off are not asked about
-Runs = tuple[StoredRun, ...]
+Heads = Sequence[RunHead]
 
 
 def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
@@ -35,7 +37,7 @@ def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
     Raises UsageProblem for a kernel without any run, or whose folder cannot be read.
     """
     store = readable(Store(project.reports), kernel)
-    runs = tuple(store.runs(kernel))
+    runs = tuple(store.heads(kernel))
     if not runs and not store.left_out:
         raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")
     history = history_of(project, store, kernel)
@@ -44,8 +46,9 @@ def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
         history=history,
         state=kernel_state(project, store, kernel, runs) if runs else None,
         tried=_comments(project, history),
-        runs=runs,
+        runs=tuple(map(store.opened, runs[:MOST_SHOWN])),
         damaged=store.left_out,
+        heads=runs,
         drafts=tuple(stored.draft for stored in drafts),
         damaged_drafts=tuple(damaged_drafts),
     )
@@ -104,7 +107,7 @@ def _comments(project: Project, history: History) -> dict[str, str]:
 def archive_state(project: Project) -> ArchiveState:
     """Return every kernel that has a run that can be read; what cannot be read is named, and stops nothing."""
     store = PageStore(project.reports)
-    runs, damaged = store.everything()
+    runs, damaged = store.whole()
     by_kernel = groupby(sorted(runs, key=_kernel), key=_kernel)  # stable: newest first within a kernel
     kernels = tuple(kernel_state(project, store, kernel, tuple(some)) for kernel, some in by_kernel)
     return ArchiveState(kernels, tuple(runs), tuple(damaged))
@@ -112,10 +115,11 @@ def archive_state(project: Project) -> ArchiveState:
 
 @dataclass(frozen=True)
 class _KernelRuns:
-    """A kernel's runs, newest first, and those that show its versions now."""
+    """A kernel's runs, newest first, and those that show its versions now, which are open."""
 
-    runs: Runs
-    current: Runs
+    store: Store
+    runs: Heads
+    current: Sequence[StoredRun]
     workload: str | None
     summary: str = ""
     problem: str = ""
@@ -127,11 +131,11 @@ class _KernelRuns:
         return [(one.run.version, one.run.version in self.peers, one.run) for one in self.current]
 
 
-def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> KernelState:
+def kernel_state(project: Project, store: Store, kernel: str, runs: Heads) -> KernelState:
     """Return what the archive knows of a kernel with these runs, at least one, newest first."""
-    known = _known(project, kernel, runs)
+    known = _known(project, store, kernel, runs)
     best = best_run(live_first(list(known.current)), known.workload) if known.workload else None
-    shown = best or runs[0]
+    shown = best or store.opened(runs[0])
     state = KernelState(
         kernel=kernel,
         summary=known.summary,
@@ -141,9 +145,9 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Runs) -> Ker
         verdict=None,
         shown=shown,
         source=shown.run.source,
-        versions=len({stored.run.version for stored in runs}),
+        versions=len({head.version for head in runs}),
         runs=len(runs),
-        changed=runs[0].run.created,
+        changed=runs[0].created,
         problem=known.problem,
         floor=Floors(project.reports).of(shown, known.workload),
         own_times=_own_times(known),
@@ -173,7 +177,7 @@ def _compared(state: KernelState, baseline: StoredRun | None, known: _KernelRuns
     if baseline.run.source_sha256 == state.best.run.source_sha256 and baseline.run.version == state.best.run.version:
         return replace(state, baseline=baseline)
     before, after = (_of_same_source(known.runs, one) for one in (baseline, state.best))
-    pair = common_bench(before, after, state.workload) or (baseline, state.best)
+    pair = known.store.both(common_bench(before, after, state.workload)) or (baseline, state.best)
     return replace(state, baseline=baseline, verdict=verdict_by_time(*pair, state.workload, SampleReader()))
 
 
@@ -199,36 +203,39 @@ def _baseline(store: Store, kernel: str, known: _KernelRuns) -> StoredRun | None
     """Return the run that ``@baseline`` means; None where that has none."""
     chosen = get_baseline(store, kernel)
     if chosen is not None and chosen.run_id is not None:
-        return next((r for r in known.runs if (r.run.version, r.run.run_id) == (chosen.version, chosen.run_id)), None)
+        found = next((head for head in known.runs if head.key == (chosen.version, chosen.run_id)), None)
+        return store.opened(found) if found else None
     name = chosen.version if chosen else "v0"
     return next((stored for stored in known.current if is_called(stored.run.version, name)), None)
 
 
-def _known(project: Project, kernel: str, runs: Runs) -> _KernelRuns:
+def _known(project: Project, store: Store, kernel: str, runs: Heads) -> _KernelRuns:
     problem = ""
     if kernel in kernel_names(project):
         try:
-            return _of_folder(load_kernel(project, kernel), runs)
+            return _of_folder(store, load_kernel(project, kernel), runs)
         except UsageProblem as error:
             problem = f"cannot be read: {error.message}"
-    versions = dict.fromkeys(stored.run.version for stored in runs)
-    current = tuple(live_first([r for r in runs if r.run.version == version])[0] for version in versions)
+    by_version: dict[str, list[RunHead]] = {}
+    for head in runs:
+        by_version.setdefault(head.version, []).append(head)
+    current = [store.opened(live_first(some)[0]) for some in by_version.values()]
     timed = [timing.workload for stored in current if stored.run.bench for timing in stored.run.bench.timings]
-    return _KernelRuns(runs, current, next(iter(timed), None), problem=problem)
+    return _KernelRuns(store, runs, current, next(iter(timed), None), problem=problem)
 
 
-def _of_folder(kernel: Kernel, runs: Runs) -> _KernelRuns:
-    by_version = {version: [r for r in runs if r.run.version == version.name] for version in kernel.versions}
+def _of_folder(store: Store, kernel: Kernel, runs: Heads) -> _KernelRuns:
+    by_version = {version: [head for head in runs if head.version == version.name] for version in kernel.versions}
     found = [newest_of_source(some, source_sha256(version.path)) for version, some in by_version.items() if some]
-    current = tuple(stored for stored in found if stored is not None)
+    current = [store.opened(head) for head in found if head is not None]
     peers = frozenset(version.name for version in kernel.versions if version.is_peer)
-    return _KernelRuns(runs, current, kernel.default_workload.name, kernel.summary, peers=peers)
+    return _KernelRuns(store, runs, current, kernel.default_workload.name, kernel.summary, peers=peers)
 
 
-def _of_same_source(runs: Runs, stored: StoredRun) -> Sequence[StoredRun]:
+def _of_same_source(runs: Heads, stored: StoredRun) -> Heads:
     wanted = stored.run.version, stored.run.source_sha256
-    return [one for one in runs if (one.run.version, one.run.source_sha256) == wanted]
+    return [head for head in runs if (head.version, head.source_sha256) == wanted]
 
 
-def _kernel(stored: StoredRun) -> str:
-    return stored.run.kernel
+def _kernel(head: RunHead) -> str:
+    return head.kernel

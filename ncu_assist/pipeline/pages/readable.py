@@ -6,11 +6,10 @@ The names of who measured, which a report gives away, are found here to be taken
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
-from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.blanking import SessionTexts, session_texts
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.pipeline.opened_reports import BareReport
@@ -20,11 +19,9 @@ from ncu_assist.render.redact.frames import redact_run
 from ncu_assist.render.redact.text import redact_file
 from ncu_assist.sources import header_comment
 from ncu_assist.store import Damage, Store, StoredRun, machine_hash
-from ncu_assist.store.findings import FINDINGS
-from ncu_assist.store.reading import METRICS, SAMPLES, SOURCE_FOLDER
+from ncu_assist.store.index import RunHead, own_source, shown_problem
 
 MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
-SHOWN = (METRICS, SAMPLES, FINDINGS)  # the files that a ladder and the index go by, beside the version's own source
 
 
 def said_of(stored: StoredRun | None, path: Path | None, folder: Path) -> SessionTexts:
@@ -74,17 +71,26 @@ def longest_first(names: Iterable[str]) -> tuple[str, ...]:
 class PageStore(Store):
     """An archive in which what is live, and so goes before recorded runs, does not depend on this machine."""
 
-    def runs(self, kernel: str | None = None, version: str | None = None) -> list[StoredRun]:
-        """Return the runs that can be read, newest first, as ``of_no_machine`` does."""
-        return [of_no_machine(one) for one in super().runs(kernel, version)]
+    def listed(self, kernel: str | None = None, version: str | None = None) -> tuple[list[RunHead], list[Damage]]:
+        """Return what can be read, newest first, as ``of_no_machine`` does, and what cannot."""
+        heads, damages = super().listed(kernel, version)
+        here = machine_hash()
+        return [one._replace(machine=here) if one.source == "live" else one for one in heads], damages
 
-    def everything(self) -> tuple[list[StoredRun], list[Damage]]:
-        """Return what can be read whole and what cannot, by the hashes of SHOWN too, each folder opened once."""
-        runs, damaged = super().everything()
-        wrong = {one.reference: problem for one in runs for problem in _problems(one)}
-        changed = [Damage(_path(one), wrong[one.reference]) for one in runs if one.reference in wrong]
-        whole = [of_no_machine(one) for one in runs if one.reference not in wrong]
-        return whole, sorted((*damaged, *changed), key=lambda damage: damage.path)
+    def opened(self, head: RunHead) -> StoredRun:
+        """Return the run of an entry as ``of_no_machine`` does."""
+        return of_no_machine(super().opened(head))
+
+    def whole(self, kernel: str | None = None) -> tuple[list[RunHead], list[Damage]]:
+        """Return what can be read whole and what cannot, by the hashes of what a ladder shows too."""
+        heads, damages = self.listed(kernel)
+        wrong = {one.path: problem for one in heads if (problem := self.problem_of(one))}
+        changed = [Damage(path, problem) for path, problem in wrong.items()]
+        return [one for one in heads if one.path not in wrong], sorted((*damages, *changed), key=lambda one: one.path)
+
+    def problem_of(self, head: RunHead) -> str:
+        """Return what is wrong with the files that a ladder goes by; empty for nothing."""
+        return shown_problem(self.opened(head)) if head.problem is None else head.problem
 
 
 @dataclass(frozen=True)
@@ -93,20 +99,18 @@ class ReadableStore(PageStore):
 
     left_out: tuple[Damage, ...] = ()
 
-    def runs(self, kernel: str | None = None, version: str | None = None) -> list[StoredRun]:
-        """Return the runs that are not left out, newest first."""
+    def listed(self, kernel: str | None = None, version: str | None = None) -> tuple[list[RunHead], list[Damage]]:
+        """Return the runs that are not left out, newest first, and those that are, all of the one kernel."""
         lost = {damage.path for damage in self.left_out}
-        return [one for one in super().runs(kernel, version) if _path(one) not in lost]
-
-    def damaged(self, kernel: str | None = None) -> list[Damage]:
-        """Return the runs that are left out, and why; all are of the one kernel."""
-        return list(self.left_out)
+        return [one for one in super().listed(kernel, version)[0] if one.path not in lost], list(self.left_out)
 
 
 def readable(store: Store, kernel: str) -> ReadableStore:
     """Return the archive with the runs of a kernel left out that are damaged: their files are held to their hashes."""
-    known = [damage for damage in store.damaged(kernel) if damage.concerns(f"{kernel}/")]
-    changed = (Damage(_path(one), problem) for one in store.runs(kernel) for problem in _problems(one))
+    heads, damages = store.listed(kernel)
+    known = [damage for damage in damages if damage.concerns(f"{kernel}/")]
+    seen = PageStore(store.reports)
+    changed = (Damage(one.path, problem) for one in heads if (problem := seen.problem_of(one)))
     return ReadableStore(store.reports, (*known, *changed))
 
 
@@ -120,32 +124,12 @@ def of_no_machine(stored: StoredRun) -> StoredRun:
     return replace(stored, run=replace(stored.run, machine=machine_hash()))
 
 
-def own_source(stored: StoredRun) -> str | None:
-    """Return the name of the file in the archive that is the version itself; None for a foreign program."""
-    start = f"{SOURCE_FOLDER}{stored.run.version}."
-    return next((name for name in stored.run.files if name.startswith(start)), None)
-
-
 def own_comment(stored: StoredRun) -> str:
     """Return the comment at the top of a version as it was archived; empty for a foreign program."""
-    name = own_source(stored)
+    name = own_source(stored.run)
     return top_comment(stored.read(name), PurePosixPath(name).suffix) if name else ""
 
 
 def top_comment(source: bytes, suffix: str) -> str:
     """Return the comment at the top of a source, as far as it stands near the top."""
     return header_comment(source[:MOST_OF_A_COMMENT], suffix)
-
-
-def _problems(stored: StoredRun) -> Iterator[str]:
-    """Yield what is wrong with the first file that is; nothing where all that a ladder reads can be read."""
-    try:
-        for name in (*SHOWN, own_source(stored)):
-            if name in stored.run.files:
-                stored.read(name)
-    except DamagedData as error:
-        yield error.message.removeprefix(f"{stored.reference}: ")
-
-
-def _path(stored: StoredRun) -> str:
-    return f"{stored.run.kernel}/{stored.run.version}/{stored.run.run_id}"

@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import difflib
 import os
+import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -79,7 +80,7 @@ def write_page(path: Path, text: str, force: bool = False) -> None:
     Raises UsageProblem as ``check_place`` does, EnvironmentProblem when the disk refuses; nothing is left behind then.
     """
     check_place(path, force)
-    temporary = path.with_name(f".{path.name[:100]}.{os.getpid()}.tmp")
+    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
         with temporary.open("xb") as target:
             target.write(text.encode("utf-8", "replace"))
@@ -247,6 +248,8 @@ class Pages:
         from ncu_assist.analysis.archive import WrittenPage
 
         self.reporter.status(f"{kind} {of}".rstrip())
+        if path.is_relative_to(self.project.reports):
+            path.parent.mkdir(parents=True, exist_ok=True)  # of a packed run
         check_place(path, self.force)  # before the work
         write_page(path, made(), self.force)
         self.done.append(WrittenPage(kind, of, path))
@@ -444,15 +447,15 @@ def _and_around(pages: Pages, runs: Sequence[StoredRun], ladders: Sequence[tuple
 def _everything(pages: Pages, request: PageRequest) -> Written:
     if request.wanted is not None or request.kernel is not None or request.output is not None:
         raise UsageProblem(ALL_ALONE, ALL_ALONE_HINT)
-    runs, damaged = pages.store.everything()
+    heads, damaged = pages.store.whole()
     pages.problems += [one.error for one in damaged]
     ladders: list[KernelLadder] = []
     for kernel in pages.store.kernels():
         pages.tried(lambda kernel=kernel: ladders.append(_ladder(pages.project, kernel)))  # type: ignore[misc]
     for ladder in ladders:
         pages.plan(ladder)
-    for stored in runs:
-        pages.tried(partial(pages.run, stored))
+    for head in heads:
+        pages.tried(lambda head=head: pages.run(pages.store.opened(head)))  # type: ignore[misc]
     for ladder in ladders:
         pages.tried(partial(pages.ladder, ladder))
     pages.index()

@@ -39,6 +39,7 @@ WHY_UNREAD = (
     "too: ncu-assist verify"
 )
 DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
+MOST_LISTED = 200  # runs in the footer; a hash covers the others
 MANY = 8  # kernels, from which a filter is of use
 
 
@@ -75,13 +76,13 @@ def _head(state: ArchiveState) -> Head:
         title="All kernels",
         subtitle="the archive of stored runs, and the best version of every kernel in it",
         crumbs=(),
-        provenance=provenance(state.runs),
+        provenance=provenance(state.runs[:MOST_LISTED], state.runs),
         warnings=warnings,
     )
 
 
 def _summary(state: ArchiveState) -> str:
-    gpus = sorted({one_line(stored.run.device.name) for stored in state.runs if stored.run.device})
+    gpus = sorted({one_line(gpu) for gpu in {stored.run.gpu for stored in state.runs} if gpu})
     measured = f", measured on {', '.join(gpus)}" if gpus else ""
     return f"{number_of(len(state.kernels), 'kernel')}, {number_of(len(state.runs), 'run')}{measured}."
 

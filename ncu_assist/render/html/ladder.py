@@ -133,15 +133,21 @@ def _on_runs(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]:
     settle = tuple(one_line(line, MOST_SAID) for line in to_settle(history).splitlines())
     if told:
         yield PageSection("notes", "Notes", {"notes": told, "settle": settle}, "ladder_notes.html.j2")
-    yield table_section("runs", "Runs", runs_table(ladder.runs, history.shown, links), RUNS)
+    yield table_section("runs", "Runs", runs_table(ladder.runs, history.shown, links), _runs_intro(ladder))
     yield table_section("damaged", UNREADABLE, damaged_table(ladder.damaged), DAMAGED)
+
+
+def _runs_intro(ladder: KernelLadder) -> str:
+    more = len(ladder.every) - len(ladder.runs)
+    asked = f"select * from runs where kernel = '{ladder.history.kernel}'"
+    return f'{RUNS} {number_of(more, "older one")} left out: ncu-assist query "{asked}"' if more else RUNS
 
 
 def _head(ladder: KernelLadder, links: RunLinks) -> Head:
     history = ladder.history
     newest, lost = history.newest, unread(ladder.damaged)
     where = one_line(origin(newest.source, newest)) if newest else "not measured as it is now"
-    named = f"{number_of(len(history.rows), 'version')}, {number_of(len(ladder.runs), 'run')}"
+    named = f"{number_of(len(history.rows), 'version')}, {number_of(len(ladder.every), 'run')}"
     summary = f"{one_line(ladder.state.summary)}; " if ladder.state and ladder.state.summary else ""
     left_out = (f"{lost} left out, listed below",) if lost else ()
     problem = (one_line(ladder.state.problem, MOST_SAID),) if ladder.state and ladder.state.problem else ()
@@ -157,7 +163,7 @@ def _head(ladder: KernelLadder, links: RunLinks) -> Head:
 
 
 def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
-    listed = provenance(ladder.runs[:MOST_LISTED], ladder.runs)
+    listed = provenance(ladder.runs[:MOST_LISTED], ladder.every)
     pages = {stored.reference: links.of(stored) for stored in ladder.runs[:MOST_LISTED]}
     return replace(listed, origins=tuple(replace(one, href=pages[one.reference]) for one in listed.origins))
 

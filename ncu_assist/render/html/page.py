@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
-from ncu_assist.analysis.records import ArchivedRun
+from ncu_assist.analysis.records import TracedRun
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.links import safe_href
@@ -159,7 +159,7 @@ class Head:
     warnings: tuple[str, ...] = ()
 
 
-def provenance(shown: Iterable[ArchivedRun], of: Iterable[ArchivedRun] | None = None) -> Provenance:
+def provenance(shown: Iterable[TracedRun], of: Iterable[TracedRun] | None = None) -> Provenance:
     """Return the provenance of a page that shows some runs, each listed once, in the order of their references.
 
     ``of`` are all runs that the page depends on, where those are more than can be listed.

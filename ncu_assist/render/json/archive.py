@@ -10,6 +10,7 @@ from typing import Any
 from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
 from ncu_assist.analysis.records import ArchivedRun, Damage
+from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.words.values import shown_path
 
@@ -84,6 +85,23 @@ def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
 def verify_json(damages: Sequence[Damage], runs: int, drafts: int = 0) -> dict[str, Any]:
     """Return what is damaged; ``runs`` and ``drafts`` are how many are not, and can be read."""
     return answer("verify", {"runs": runs, "drafts": drafts, "damaged": [asdict(damage) for damage in damages]})
+
+
+def packed_json(done: Packed) -> dict[str, Any]:
+    """Return what went into packs, and what stayed as it was."""
+    return answer("archive-pack", {**asdict(done), "left": [asdict(one) for one in done.left]})
+
+
+def pruned_json(found: tuple[PrunePlan, bool]) -> dict[str, Any]:
+    """Return which runs nothing needs, whether they were removed, and why the others are kept."""
+    plan, removed = found
+    going = [{"reference": one.reference, "created": one.created, "bytes": one.bytes} for one in plan.going]
+    return answer("archive-prune", {"removed": removed, "runs": going, "kept": dict(plan.kept)})
+
+
+def merged_json(done: Merged) -> dict[str, Any]:
+    """Return what was taken of another archive, and what was not."""
+    return answer("archive-merge", {**asdict(done), "damaged": [asdict(one) for one in done.damaged]})
 
 
 def new_json(files: Sequence[str], left: Sequence[str], command: str) -> dict[str, Any]:

@@ -965,6 +965,53 @@ class VerifyAnswer(AnswerKeys):
     damaged: list[Damage]
 
 
+class PackAnswer(AnswerKeys):
+    """What went into packs."""
+
+    runs: int
+    files: int
+    packs: int
+    merged: int
+    bytes_before: int
+    bytes_after: int
+    left: list[Damage]
+
+
+class PrunedRunKeys(TypedDict):
+    """A run that nothing needs."""
+
+    reference: str
+    created: str
+    bytes: int
+
+
+class PruneAnswer(AnswerKeys):
+    """Which runs nothing needs, and why the others are kept."""
+
+    removed: bool
+    runs: list[PrunedRunKeys]
+    kept: dict[str, str]
+
+
+class MergeAnswer(AnswerKeys):
+    """What was taken of another archive."""
+
+    runs: int
+    same: int
+    baselines: int
+    drafts: int
+    conflicts: list[str]
+    damaged: list[Damage]
+
+
+class QueryAnswer(AnswerKeys):
+    """The rows of a query."""
+
+    columns: list[str]
+    rows: list[list[str | float | bool | None]]
+    more: bool
+
+
 class NewAnswer(AnswerKeys):
     """What was written to begin with, and what is left to do."""
 

@@ -17,9 +17,11 @@ from ncu_assist.render.words.verdicts import origin
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
     from ncu_assist.analysis.records import ArchivedRun, Damage
+    from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan
     from ncu_assist.render.table import Align
 
 TO_SET = "where none is set it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"
@@ -63,6 +65,58 @@ def _no_baseline(shown: BaselineInForce) -> list[str]:
     set_ = "the one that was set is cleared" if shown.cleared else "none is set"
     lines = [f"{one_line(shown.kernel)} has no baseline: {set_}, and {one_line(shown.missing)}"]
     return [*lines, *([f"try: {one_line(shown.to_set)}"] if shown.to_set else [])]
+
+
+def packed_text(done: Packed, style: Style | None = None) -> str:
+    """Return what went into packs, and what stayed as it was."""
+    from rich.text import Text
+
+    said = "nothing to pack"
+    if done.packs:
+        sizes = f"{mebibytes(done.bytes_before)} in {mebibytes(done.bytes_after)}"
+        said = f"{number_of(done.runs, 'run')} of {number_of(done.files, 'file')} in {number_of(done.packs, 'pack')}"
+        said += f", {sizes}" + (f"; {number_of(done.merged, 'smaller pack')} went into them" if done.merged else "")
+    return to_text([Text(said), *(_left_line("stays as it is", one) for one in done.left)], style)
+
+
+def pruned_text(found: tuple[PrunePlan, bool], style: Style | None = None) -> str:
+    """Return the runs that nothing needs, or that were removed, and for what reasons how many others are kept."""
+    from rich.text import Text
+
+    plan, removed = found
+    made = table(("run", "left"), ("created", "left"), ("size", "right"))
+    for one in plan.going:
+        made.add_row(one_line(one.reference), one_line(one.created[:10]), mebibytes(one.bytes))
+    count, size = number_of(len(plan.going), "run"), mebibytes(sum(one.bytes for one in plan.going))
+    kept = Counter(plan.kept.values())
+    lines = [Text(f"kept: {number_of(many, 'run')}: {one_line(why)}", style="dim") for why, many in kept.most_common()]
+    if removed:
+        last = f"removed: {count}, {size}"
+    else:
+        last = f"{count}, {size}, would go; to remove them: --yes" if plan.going else "every run is needed"
+    return to_text([*([made] if plan.going else []), *lines, Text(last)], style)
+
+
+def merged_text(done: Merged, style: Style | None = None) -> str:
+    """Return what was taken of another archive, and what was not."""
+    from rich.text import Text
+
+    taken = [number_of(done.runs, "run"), *([number_of(done.drafts, "draft")] if done.drafts else [])]
+    taken += [number_of(done.baselines, "baseline")] if done.baselines else []
+    lines = [Text(f"taken: {', '.join(taken)}; {number_of(done.same, 'run')} in both")]
+    lines += [Text(f"conflict: {one_line(said, 500)}", style="yellow") for said in done.conflicts]
+    return to_text([*lines, *(_left_line("left out", one) for one in done.damaged)], style)
+
+
+def mebibytes(count: int) -> str:
+    """Return a size in MB, or kB where it is small."""
+    return f"{count / 1e6:,.1f} MB" if count >= 1e5 else f"{count / 1e3:.1f} kB"
+
+
+def _left_line(what: str, damage: Damage) -> Text:
+    from rich.text import Text
+
+    return Text(f"{what}: {one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", style="yellow")
 
 
 def _since_when(shown: BaselineInForce) -> str:

@@ -378,10 +378,10 @@ def evidence(
 
 def _counters(store: Store, before: StoredRun, workload: str) -> Combined | None:
     """Return the counters of the version before, of any run of its source that has them; None where none has."""
-    for stored in (before, *same_source(store, before)):
-        if any(launch.workload == workload for launch in stored.run.launches):
-            return combine_tables(stored.run, stored.by_launch(), workload)
-    return None
+    heads = (head for head in same_source(store, before) if any(one.workload == workload for one in head.launches))
+    here = before if any(launch.workload == workload for launch in before.run.launches) else None
+    found = here or next(map(store.opened, heads), None)
+    return combine_tables(found.run, found.by_launch(), workload) if found else None
 
 
 def kernel_of(project: Project, stored: StoredRun) -> Kernel:
@@ -513,7 +513,7 @@ def removed_before(
 
 
 def _removed_in(project: Project, store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterator[RemovedFault]:
-    newest = {name: live_first(store.runs(kernel, name))[0] for name in store.versions(kernel)}
+    newest = {name: store.opened(live_first(store.heads(kernel, name))[0]) for name in store.versions(kernel)}
     firsts = {name: _first_fault(stored) for name, stored in newest.items()}
     if rule not in {one for _, one in firsts.values()}:
         return
@@ -562,7 +562,8 @@ def _later(store: Store, parent: StoredRun, row: VersionRow, workload: str, clea
     stored = row.cells[0].stored if row.cells else None
     if stored is None or not (is_timed(stored.run, workload) and is_timed(parent.run, workload)):
         return None
-    pair = common_bench(same_source(store, parent), same_source(store, stored), workload) or (parent, stored)
+    together = common_bench(same_source(store, parent), same_source(store, stored), workload)
+    pair = store.both(together) or (parent, stored)
     verdict = verdict_by_time(*pair, workload, SampleReader())
     if "faster" in (verdict.words, verdict.likely or ""):
         return None

@@ -1,0 +1,64 @@
+"""What keeping an archive in order came to, or would: packed, pruned, merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ncu_assist.store import Damage
+
+
+@dataclass
+class Packed:
+    """``runs`` loose runs of ``files`` files went into ``packs`` packs, together with those of ``merged`` packs before.
+
+    ``left`` stayed as they were, and why. Bytes are of files before, and of the packs.
+    """
+
+    runs: int = 0
+    files: int = 0
+    packs: int = 0
+    merged: int = 0
+    bytes_before: int = 0
+    bytes_after: int = 0
+    left: list[Damage] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RunSize:
+    """A run that nothing needs, and the bytes of its files."""
+
+    kernel: str
+    version: str
+    run_id: str
+    created: str
+    bytes: int
+
+    @property
+    def path(self) -> str:
+        """Where it is, below ``reports/``."""
+        return f"{self.kernel}/{self.version}/{self.run_id}"
+
+    @property
+    def reference(self) -> str:
+        return f"{self.kernel}/{self.version}@{self.run_id}"
+
+
+@dataclass(frozen=True)
+class PrunePlan:
+    """The runs that go, and why each of the others is ``kept``, by reference."""
+
+    going: tuple[RunSize, ...]
+    kept: Mapping[str, str]
+
+
+@dataclass
+class Merged:
+    """What was taken of another archive; ``same`` are runs that were here, ``conflicts`` what differs and stayed."""
+
+    runs: int = 0
+    same: int = 0
+    baselines: int = 0
+    drafts: int = 0
+    conflicts: list[str] = field(default_factory=list)
+    damaged: list[Damage] = field(default_factory=list)
