@@ -1,9 +1,10 @@
-"""What keeping an archive in order came to, or would: packed, pruned, merged."""
+"""What keeping an archive in order came to, or would: packed, pruned, merged; and what a query of it says."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
 
 from ncu_assist.store import Damage
 
@@ -62,3 +63,12 @@ class Merged:
     drafts: int = 0
     conflicts: list[str] = field(default_factory=list)
     damaged: list[Damage] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class QueryResult:
+    """The rows of a query, a value a column; ``more``: there are more than were asked for."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    more: bool = False

@@ -55,14 +55,14 @@ class ArchiveFrames:
         """
         import pandas as pd
 
-        frame = _frame(map(_run, self.stored), (*RUNS, *TOOLS, "correct", "launches"))
+        frame = _frame(map(run_row, self.stored), (*RUNS, *TOOLS, "correct", "launches"))
         created = pd.to_datetime(frame["created"], utc=True, format="ISO8601")
         return frame.assign(created=created)
 
     @cached_property
     def timings(self) -> pd.DataFrame:
         """One row a run and workload that was timed; what has one ``bench_id`` was timed in turns."""
-        return _frame(_each(self.stored, _timings), (*NAMING, "workload", *FACTS, *TIMES, "bench_id"))
+        return _frame(_each(self.stored, timing_rows), (*NAMING, "workload", *FACTS, *TIMES, "bench_id"))
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -72,17 +72,20 @@ class ArchiveFrames:
         What is ``whole`` is of all launches of a workload, else of a ``launch`` of the kernel ``function``.
         Raises DamagedData for a file that was changed.
         """
-        return _frame(_each(self.stored, self._findings_of), (*NAMING, *JUDGED, *FINDING))
+        rows = _each(self.stored, lambda stored: finding_rows(stored, self.reports))
+        return _frame(rows, (*NAMING, *JUDGED, *FINDING))
 
-    def _findings_of(self, stored: StoredRun) -> Iterator[dict[str, Any]]:
-        found = stored.findings() or findings_of(
-            stored.run, stored.by_launch(), ceilings_of(stored.run.device, self.reports)
-        )
-        for judged in found.judged:
-            about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
-            for rank, finding in enumerate(judged.findings):
-                said = {name: getattr(finding, name) for name in FINDING}
-                yield {**about, "function": judged.kernel, "tool": found.tool, "rank": rank, **said}
+    def query(self, sql: str) -> pd.DataFrame:
+        """Return what a SELECT over runs, timings, metrics and findings says, see `query`; DuckDB answers it.
+
+        Raises UsageProblem for what is no SELECT or names what there is not, EnvironmentProblem without DuckDB.
+        """
+        import pandas as pd
+
+        from ncu_assist.pipeline.querying import query
+
+        found = query(Store(self.reports), sql)
+        return pd.DataFrame.from_records(found.rows, columns=list(found.columns))
 
 
 def archive_frames(store: Store) -> ArchiveFrames:
@@ -91,10 +94,11 @@ def archive_frames(store: Store) -> ArchiveFrames:
     return ArchiveFrames(stored, store.reports, damaged)
 
 
-def _run(stored: StoredRun) -> dict[str, Any]:
+def run_row(stored: StoredRun) -> dict[str, Any]:
+    """Return what was measured, when, on what and with what."""
     run, device = stored.run, stored.run.device
     return {
-        **_naming(stored),
+        **naming(stored),
         **{name: getattr(run, name) for name in ("run_id", "created", "source", "tool", "gpu")},
         **{name: getattr(device, name, None) for name in ("compute_capability", "driver")},
         **{name: getattr(run.toolchain, name) for name in TOOLS},
@@ -103,7 +107,8 @@ def _run(stored: StoredRun) -> dict[str, Any]:
     }
 
 
-def _timings(stored: StoredRun) -> Iterator[dict[str, Any]]:
+def timing_rows(stored: StoredRun) -> Iterator[dict[str, Any]]:
+    """Yield the times of a run, a row a workload, without its name."""
     for timing in stored.run.timings:
         facts = stored.run.workload(timing.workload)
         yield {
@@ -112,13 +117,24 @@ def _timings(stored: StoredRun) -> Iterator[dict[str, Any]]:
         }
 
 
+def finding_rows(stored: StoredRun, reports: Path) -> Iterator[dict[str, Any]]:
+    """Yield what the rules said of a run when it was archived; one that keeps no findings is judged now."""
+    found = stored.findings() or findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports))
+    for judged in found.judged:
+        about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
+        for rank, finding in enumerate(judged.findings):
+            said = {name: getattr(finding, name) for name in FINDING}
+            yield {**about, "function": judged.kernel, "tool": found.tool, "rank": rank, **said}
+
+
 def _each(
     stored: Iterable[StoredRun], rows: Callable[[StoredRun], Iterator[dict[str, Any]]]
 ) -> Iterator[dict[str, Any]]:
-    return ({**_naming(one), **row} for one in stored for row in rows(one))
+    return ({**naming(one), **row} for one in stored for row in rows(one))
 
 
-def _naming(stored: StoredRun) -> dict[str, str]:
+def naming(stored: StoredRun) -> dict[str, str]:
+    """Return what names a run in every table."""
     return dict(zip(NAMING, (stored.reference, stored.run.kernel, stored.run.version), strict=True))
 
 

@@ -25,7 +25,7 @@ from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, unknown
 from ncu_assist.store.drafts import DRAFT_JSON, DraftArchive
 from ncu_assist.store.folders import DERIVED_FILES, DRAFTS, RUN_JSON, foreign_files, is_folder_name, run_folders
-from ncu_assist.store.index import RunHead, written_ns
+from ncu_assist.store.index import RunHead, has_record, written_ns
 from ncu_assist.store.packs import LARGEST_FILE, MOST_RUNS, Pack, RunFiles, opened_packs, write_pack
 from ncu_assist.store.reading import open_packed, open_run, record_of
 from ncu_assist.store.references import resolve
@@ -94,7 +94,7 @@ def _batches(store: Store, kernel: str, done: Packed) -> Iterator[_Batch]:
     small = [pack for pack in packs if len(pack.runs) < MOST_RUNS // 2 and pack.stamp[1] < PACK_BYTES // 8]
     there = {key for pack in packs for key in pack.runs}
     folders = [one for one in run_folders(store.reports, kernel) if isinstance(one, Path)]
-    loose = [one for one in folders if one.parts[-2:] not in there or (one / RUN_JSON).exists()]
+    loose = [one for one in folders if one.parts[-2:] not in there or has_record(one)]
     if not loose and len(small) < LEAST:
         return
     batch = _Batch()

@@ -21,7 +21,7 @@ from ncu_assist.store.folders import (
     leftovers,
     run_folders,
 )
-from ncu_assist.store.index import RunHead, entries
+from ncu_assist.store.index import RunHead, entries, has_record
 from ncu_assist.store.packs import Key, Pack, opened_packs
 from ncu_assist.store.reading import CODE, FACTS, INSTANCES, METRICS, SAMPLES, StoredRun, open_packed, open_run
 from ncu_assist.store.writing import write_run
@@ -296,7 +296,7 @@ class Store:
         for one in run_folders(self.reports):
             if isinstance(one, Damage):
                 found.append(one)
-            elif one not in packed or (one / RUN_JSON).exists():
+            elif one not in packed or has_record(one):
                 found += [Damage(_path(one), said, is_newer) for said, is_newer in problems_of(one, deep)]
             else:
                 found += [Damage(_path(one), said) for said in foreign_files(one, {*DERIVED_FILES}, "run")]

@@ -211,7 +211,7 @@ def entries(reports: Path, kernel: str, folders: Sequence[Path], version: str | 
         heads, wrong = _of_pack(pack)
         packed.update((one.key, one) for one in heads if version in (None, one.version))
         lost += (one for one in wrong if one.concerns(f"{kernel}/{version}/" if version else f"{kernel}/"))
-    loose = [one for one in folders if not (one.parts[-2:] in packed and not (one / RUN_JSON).exists())]
+    loose = [one for one in folders if not (one.parts[-2:] in packed and not has_record(one))]
     if len(folders) <= INDEXED_FROM and not packs:
         heads, wrong = _opened(loose)
     else:
@@ -229,9 +229,14 @@ def _opened(folders: Iterable[Path]) -> Entries:
             stored = open_run(folder)
             heads.append(head_of(stored, written_ns(folder), place=stored))
         except DamagedData as error:
-            if (folder / RUN_JSON).exists() or folder.exists():  # else packed or pruned meanwhile
+            if os.path.lexists(folder):  # else packed or pruned meanwhile
                 damages.append(Damage("/".join(folder.parts[-3:]), error.message, isinstance(error, NewerData)))
     return heads, damages
+
+
+def has_record(folder: Path) -> bool:
+    """Tell whether the record of a run lies in a folder; not where one may not look."""
+    return os.path.exists(folder / RUN_JSON)  # noqa: PTH110  pathlib's raises where one may not
 
 
 def written_ns(folder: Path) -> int:

@@ -124,6 +124,10 @@ def pack_paths(reports: Path, kernel: str) -> tuple[list[Path], list[Damage]]:
     except (FileNotFoundError, NotADirectoryError):
         return [], []
     except OSError as error:
+        try:
+            folder.lstat()
+        except OSError:
+            return [], []  # the folder above, which is named by who looks there
         return [], [Damage(f"{kernel}/{PACKED}", unreadable(error))]
     return sorted(found), []
 

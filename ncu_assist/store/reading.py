@@ -76,7 +76,7 @@ class StoredRun:
                 return (self.folder / name).read_bytes()
         except OSError as error:
             problem = unreadable(error)
-        if not (self.folder / RUN_JSON).exists() and (now := self._pack_now()):  # packed since it was opened
+        if not os.path.exists(self.folder / RUN_JSON) and (now := self._pack_now()):  # noqa: PTH110  packed since
             return replace(self, pack=now)._packed(name)
         raise self._damaged(name, problem)
 

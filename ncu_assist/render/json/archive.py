@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
 from ncu_assist.analysis.records import ArchivedRun, Damage
-from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan
+from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan, QueryResult
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.words.values import shown_path
 
@@ -85,6 +86,18 @@ def _version(version: VersionOutcome, workload: str | None) -> dict[str, Any]:
 def verify_json(damages: Sequence[Damage], runs: int, drafts: int = 0) -> dict[str, Any]:
     """Return what is damaged; ``runs`` and ``drafts`` are how many are not, and can be read."""
     return answer("verify", {"runs": runs, "drafts": drafts, "damaged": [asdict(damage) for damage in damages]})
+
+
+def query_json(found: QueryResult) -> dict[str, Any]:
+    """Return the rows of a query; what JSON has no kind of, such as a date, is a text."""
+    rows = [[_plain(value) for value in row] for row in found.rows]
+    return answer("query", {"columns": list(found.columns), "rows": rows, "more": found.more})
+
+
+def _plain(value: Any) -> str | float | bool | None:
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    return value if value is None or isinstance(value, str | bool | int) else str(value)
 
 
 def packed_json(done: Packed) -> dict[str, Any]:

@@ -28,6 +28,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     "history": shapes.HistoryAnswer,
     "list": shapes.ListAnswer,
     "verify": shapes.VerifyAnswer,
+    "query": shapes.QueryAnswer,
     "archive-pack": shapes.PackAnswer,
     "archive-prune": shapes.PruneAnswer,
     "archive-merge": shapes.MergeAnswer,

@@ -6,6 +6,7 @@ import html
 import re
 from collections.abc import Iterable, Sequence
 
+from ncu_assist.analysis.upkeep import QueryResult
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Table
 
@@ -68,6 +69,16 @@ def printed(made: Table) -> list[str]:
 def folded(summary: str, lines: Iterable[str]) -> list[str]:
     """Return lines behind a summary that opens on a click."""
     return ["<details>", f"<summary>{in_html(summary)}</summary>", "", *lines, "", "</details>"]
+
+
+def query_markdown(found: QueryResult) -> str:
+    """Return the rows of a query as a table."""
+    numbers = [
+        all(isinstance(row[place], int | float | None) for row in found.rows) for place in range(len(found.columns))
+    ]
+    columns = [(name, "right" if is_number else "left") for name, is_number in zip(found.columns, numbers, strict=True)]
+    rows = [["-" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row] for row in found.rows]
+    return "\n".join(table(columns, rows))
 
 
 def _line(cells: Sequence[str]) -> str:

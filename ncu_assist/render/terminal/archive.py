@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 from collections import Counter
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 
     from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
     from ncu_assist.analysis.records import ArchivedRun, Damage
-    from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan
+    from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan, QueryResult
     from ncu_assist.render.table import Align
 
 TO_SET = "where none is set it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"
@@ -65,6 +67,32 @@ def _no_baseline(shown: BaselineInForce) -> list[str]:
     set_ = "the one that was set is cleared" if shown.cleared else "none is set"
     lines = [f"{one_line(shown.kernel)} has no baseline: {set_}, and {one_line(shown.missing)}"]
     return [*lines, *([f"try: {one_line(shown.to_set)}"] if shown.to_set else [])]
+
+
+def query_text(found: QueryResult, style: Style | None = None) -> str:
+    """Return the rows of a query, numbers to the right."""
+    numbers = [
+        all(isinstance(row[place], int | float | None) for row in found.rows) for place in range(len(found.columns))
+    ]
+    named = zip(found.columns, numbers, strict=True)
+    made = table(*((one_line(name), "right" if is_number else "left") for name, is_number in named))
+    for row in found.rows:
+        made.add_row(*(one_line(query_cell(value), 200) for value in row))
+    return to_text([made], style)
+
+
+def query_cell(value: object) -> str:
+    """Return a value of a query as text: a dash for what is absent."""
+    return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def query_csv(found: QueryResult) -> str:
+    """Return the rows of a query as CSV, whole; what is absent is empty."""
+    sink = StringIO()
+    writer = csv.writer(sink, lineterminator="\n")
+    writer.writerow(found.columns)
+    writer.writerows(["" if value is None else value for value in row] for row in found.rows)
+    return sink.getvalue()
 
 
 def packed_text(done: Packed, style: Style | None = None) -> str:

@@ -1,0 +1,282 @@
+"""SQL over an archive: runs, timings, metrics and findings as tables, answered by DuckDB.
+
+The tables are Parquet files of the cache, for each kernel one a pack and one for the loose runs, made when they are
+asked for. DuckDB may read these files and no other, and write none: a query may come from an agent.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import secrets
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ncu_assist import __version__
+from ncu_assist.analysis.upkeep import QueryResult
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
+from ncu_assist.pipeline.archive_frames import finding_rows, naming, run_row, timing_rows
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.index import RunHead, cache_folder
+from ncu_assist.store.packs import Pack
+from ncu_assist.store.reading import METRICS
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+MEMORY = "600MB"  # of DuckDB; what does not fit goes to a temporary folder
+CHUNK_RUNS = 100  # whose rows are held at once while a table is made
+FORMAT = 1  # goes up with what the tables say
+NAMES = (("reference", "text"), ("kernel", "text"), ("version", "text"))
+COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
+    "runs": (
+        *NAMES,
+        *((name, "text") for name in ("run_id", "created", "source", "tool", "gpu", "compute_capability", "driver")),
+        *((name, "text") for name in ("ncu", "nvcc", "cuda", "torch")),
+        ("correct", "flag"),
+        ("launches", "integer"),
+    ),
+    "timings": (
+        *NAMES,
+        *(("workload", "text"), ("dtype", "text"), ("algorithmic_bytes", "integer"), ("flops", "integer")),
+        *((name, "number") for name in ("median_ns", "q1_ns", "q3_ns", "min_ns")),
+        *(("samples", "integer"), ("dropped", "integer")),
+        *((name, "number") for name in ("sm_clock_mhz", "empty_ns", "copy_ns", "link_ns")),
+        ("bench_id", "text"),
+    ),
+    "metrics": (
+        *NAMES,
+        *(("workload", "text"), ("launch", "integer"), ("function", "text"), ("metric", "text")),
+        *(("value", "number"), ("text", "text"), ("unit", "text")),
+    ),
+    "findings": (
+        *NAMES,
+        *(("workload", "text"), ("launch", "integer"), ("function", "text"), ("whole", "flag")),
+        *(("duration_ns", "number"), ("tool", "text"), ("rank", "integer"), ("rule", "text"), ("severity", "text")),
+        *(("saved_ns", "number"), ("estimated_speedup", "number"), ("assumed", "flag")),
+    ),
+}
+TRY = "ncu-assist query 'select * from runs limit 3'"
+
+
+def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
+    """Return what a SELECT says of the archive, ``limit`` rows at most.
+
+    Raises UsageProblem for what is no single SELECT, or names a table, column or file that there is not,
+    EnvironmentProblem where DuckDB is not installed.
+    """
+    duckdb = _duckdb()
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+        tables = {name: parts(store, name, Path(folder)) for name in COLUMNS if name in sql.lower()}
+        try:
+            return _answered(duckdb, tables, sql, limit, Path(folder))
+        except duckdb.Error as error:
+            damaged = [path for some in tables.values() for path in some if _removed_if_damaged(path)]
+            if damaged:
+                return query(store, sql, limit)
+            raise UsageProblem(f"the query cannot be answered: {error}", TRY) from error
+
+
+def _duckdb() -> Any:
+    try:
+        import duckdb
+    except ImportError as error:
+        hint = "pip install 'ncu-assist[query]'"
+        raise EnvironmentProblem("query needs DuckDB, which is not installed", hint) from error
+    return duckdb
+
+
+def _answered(duckdb: Any, tables: dict[str, list[Path]], sql: str, limit: int | None, spill: Path) -> QueryResult:
+    config = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    with contextlib.closing(duckdb.connect(":memory:", config=config)) as connection:
+        statements = connection.extract_statements(sql)
+        if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
+            raise UsageProblem("a query is one SELECT, which changes nothing", TRY)
+        for name, paths in tables.items():
+            columns = ", ".join(f"{column} {_SQL[kind]}" for column, kind in COLUMNS[name])
+            if paths:
+                connection.execute(f"create view {name} as select * from read_parquet({_listed(paths)})")
+            else:
+                connection.execute(f"create table {name} ({columns})")
+        allowed = [path for paths in tables.values() for path in paths]
+        for setting in (
+            f"memory_limit = '{MEMORY}'",
+            f"temp_directory = {_quoted(str(spill))}",
+            f"allowed_paths = {_listed(allowed)}",
+            "python_enable_replacements = false",
+            "enable_external_access = false",
+            "lock_configuration = true",
+        ):
+            connection.execute(f"set {setting}")
+        answer = connection.execute(statements[0])
+        rows = answer.fetchall() if limit is None else answer.fetchmany(limit + 1)
+        named = tuple(str(one[0]) for one in answer.description)
+    return QueryResult(named, tuple(rows[:limit]), limit is not None and len(rows) > limit)
+
+
+_SQL = {"text": "varchar", "number": "double", "integer": "bigint", "flag": "boolean"}
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _listed(paths: Sequence[Path]) -> str:
+    return f"[{', '.join(_quoted(str(path)) for path in paths)}]"
+
+
+def parts(store: Store, table: str, beside: Path) -> list[Path]:
+    """Return the Parquet files that hold a table of the archive; those that the cache lacks are made.
+
+    Where the cache may not be written they lie in ``beside``. A run whose files were changed is in none.
+    """
+    groups: dict[tuple[str, Pack | None], list[RunHead]] = {}
+    for head in store.heads():
+        pack = head.place if isinstance(head.place, Pack) else None
+        groups.setdefault((head.kernel, pack), []).append(head)
+    found: list[Path] = []
+    folders: dict[Path, set[str]] = {}
+    for (kernel, _), heads in groups.items():
+        digests = "\n".join(sorted(head.digest for head in heads))
+        name = hashlib.sha256(f"{FORMAT} {__version__}\n{digests}".encode()).hexdigest()[:32]
+        folder = cache_folder(store.reports) / table / kernel
+        path = folder / f"{name}.parquet"
+        if not path.is_file():
+            path = _made(store, table, heads, path, beside)
+        found.append(path)
+        folders.setdefault(folder, set()).add(path.name)
+    for folder, names in folders.items():  # what was made of runs that are packed otherwise now
+        with contextlib.suppress(OSError):
+            for path in folder.iterdir():
+                if path.suffix == ".parquet" and path.name not in names:
+                    path.unlink()
+    return found
+
+
+def _made(store: Store, table: str, heads: Sequence[RunHead], path: Path, beside: Path) -> Path:
+    import pyarrow.parquet as pq
+
+    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.touch()
+    except OSError:
+        temporary = path = beside / f"{table}-{heads[0].kernel}-{path.name}"
+    try:
+        with pq.ParquetWriter(temporary, _schema(table), compression="zstd", write_page_checksum=True) as writer:
+            for chunk in _chunks(store, table, heads):
+                writer.write_table(chunk)
+        if temporary != path:
+            temporary.replace(path)
+    finally:
+        if temporary != path:
+            temporary.unlink(missing_ok=True)
+    return path
+
+
+def _chunks(store: Store, table: str, heads: Sequence[RunHead]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    for low in range(0, len(heads), CHUNK_RUNS):
+        runs = _readable(store, heads[low : low + CHUNK_RUNS])
+        if table == "metrics":
+            yield _metrics(list(runs))
+        else:
+            yield pa.Table.from_pylist(list(_rows(table, runs, store.reports)), schema=_schema(table))
+
+
+def _readable(store: Store, heads: Iterable[RunHead]) -> Iterator[StoredRun]:
+    for head in heads:
+        if not head.problem:
+            with contextlib.suppress(DamagedData):
+                yield store.opened(head)
+
+
+def _rows(table: str, runs: Iterable[StoredRun], reports: Path) -> Iterator[dict[str, Any]]:
+    for stored in runs:
+        with contextlib.suppress(DamagedData):
+            if table == "runs":
+                yield run_row(stored)
+                continue
+            rows = timing_rows(stored) if table == "timings" else finding_rows(stored, reports)
+            yield from [{**naming(stored), **row} for row in rows]
+
+
+def _metrics(runs: Sequence[StoredRun]) -> pa.Table:
+    """Return the metrics of runs, sorted by metric: a query for one reads few pages."""
+    import numpy as np
+    import pyarrow as pa
+
+    coded: dict[str, dict[str | None, int]] = {name: {} for name, kind in COLUMNS["metrics"] if kind == "text"}
+    columns: dict[str, list[Any]] = {name: [] for name, _ in COLUMNS["metrics"]}
+
+    def codes(column: str, texts: Sequence[str | None]) -> Any:
+        known = coded[column]
+        return np.array([known.setdefault(text, len(known)) for text in texts], dtype=np.int32)
+
+    for stored in runs:
+        if METRICS not in stored.run.files:
+            continue
+        try:
+            kept = stored.kept_metrics()
+        except DamagedData:
+            continue
+        count = len(kept.launch)
+        launches = {one.index: one for one in stored.run.launches}
+        numbers, places = np.unique(kept.launch, return_inverse=True)
+        named = [launches.get(int(number)) for number in numbers]
+        for column, text in naming(stored).items():
+            columns[column].append(np.repeat(codes(column, [text]), count))
+        columns["workload"].append(codes("workload", [one.workload if one else None for one in named])[places])
+        columns["function"].append(codes("function", [one.kernel if one else None for one in named])[places])
+        columns["launch"].append(kept.launch)
+        columns["metric"].append(codes("metric", kept.names)[kept.metric])
+        columns["value"].append(kept.value)
+        texts = np.repeat(codes("text", [None]), count)
+        for row, text in kept.texts.items():
+            texts[row] = codes("text", [text])[0]
+        columns["text"].append(texts)
+        columns["unit"].append(codes("unit", kept.units)[kept.unit])
+    schema = _schema("metrics")
+    if not columns["value"]:
+        return schema.empty_table()
+    whole = {name: np.concatenate(some) for name, some in columns.items()}
+    order = np.argsort(whole["metric"], kind="stable")
+    arrays = []
+    for name, values in whole.items():
+        ordered = values[order]
+        if name in coded:
+            absent = coded[name].get(None, -1)
+            texts = pa.array([text or "" for text in coded[name]], type=pa.string())
+            array = pa.DictionaryArray.from_arrays(pa.array(ordered, mask=ordered == absent), texts)
+        else:
+            array = pa.array(ordered, from_pandas=True)
+        arrays.append(array.cast(schema.field(name).type))
+    return pa.table(arrays, schema=schema)
+
+
+@functools.cache
+def _schema(table: str) -> pa.Schema:
+    import pyarrow as pa
+
+    kinds = {"number": pa.float64(), "integer": pa.int64(), "flag": pa.bool_()}
+    kinds["text"] = pa.dictionary(pa.int32(), pa.string()) if table == "metrics" else pa.string()
+    return pa.schema([(name, kinds[kind]) for name, kind in COLUMNS[table]])
+
+
+def _removed_if_damaged(path: Path) -> bool:
+    """Remove a file of the cache that cannot be read whole, or is gone, and tell whether it was one."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+            for group in range(file.num_row_groups):
+                file.read_row_group(group)
+    except (OSError, pa.ArrowException):
+        path.unlink(missing_ok=True)
+        return True
+    return False
