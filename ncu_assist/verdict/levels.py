@@ -18,23 +18,27 @@ from ncu_assist.verdict.deciding import correlation_length, student_quantile
 if TYPE_CHECKING:
     import numpy as np
 
-# How far the median of one device copy strays between benches of other days, processes and GPUs of the same model:
-# 8 sizes that the recorded archive has from two benches each. On one GPU benches of one code stray by 0.1 to 0.3 %, but
-# by 0.1 µs at least: of a kernel of 4 µs that is 3 % (benchmarks/trend_rates.py, the half that was chosen on).
-RUN_TO_RUN, RUN_TO_RUN_FREEDOM, RUN_TO_RUN_NS = 0.0034, 8, 113.0
+# What runs of one code differ by before a history says so, beside their samples. The relative part and what it is worth
+# are fitted to the recorded kernels, whose variances differ twentyfold (Smyth 2004, limma: benchmarks/trend_rates.py).
+# The rest is the same time for all kernels, as it is a process's: where the events around a call come to lie. The
+# median of an empty kernel, 2.7 µs, has a standard deviation of 108 ns over eight processes on one GPU.
+RUN_TO_RUN, RUN_TO_RUN_FREEDOM, RUN_TO_RUN_NS = 0.0012, 3, 108.0
 OF_A_MEDIAN = sqrt(pi / 2)  # standard error of a median over that of a mean
 QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard deviations
 FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
-# Standard errors that a change has to be away from none: the least of 2.5, 3, 3.5 and 4 at which one half of the
-# recorded benches raises less than one false alarm in 2,000 runs, half of what is promised, as all are of one GPU.
-# Judged on the other half (benchmarks/trend_rates.py --choose).
-ALARM_SIGMAS = 3.5
+# Standard errors that a change has to be away from none, if the noise were known. Between two levels, looked at after
+# each run, 3.72 have one false alarm in 1,000 runs (Siegmund and Venkatraman 1995). With slopes, and noise that is
+# learned, made-up normal noise has at most one at 3.7 (benchmarks/trend_rates.py --normal). No recorded time chose it.
+ALARM_SIGMAS = 3.7
 CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
 FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be
+OFTEN = 0.9  # what a tenth of the differences reach is no step but noise, which may have a few levels far apart
 NEIGHBOURS = 2  # on either side
 DIFFERENCES_FREEDOM = 2 / 3  # what a difference of neighbours is worth, in degrees of freedom of a deviation
 GAUSS = 1.4826  # from the median of deviations to a standard deviation
+FOUND = 1.2816  # standard errors that a step must be beyond the limit for nine in ten to be found
+WITHIN = 5  # runs
 MOST_RUNS = 400  # the newest that are looked at: the work grows with their square
 
 
@@ -70,12 +74,13 @@ class Level:
 class Levels:
     """The levels of a history, the oldest first; ``run_to_run`` is the standard deviation between runs of one code.
 
-    ``sigmas`` is how many standard errors a change had to be large, with ``freedom`` degrees of freedom; ``wide`` how
-    many a 99 % interval reaches.
+    ``of_samples`` is the standard error of a usual run from its samples alone. ``sigmas`` is how many standard errors a
+    change had to be large, with ``freedom`` degrees of freedom; ``wide`` how many a 99 % interval reaches.
     """
 
     levels: tuple[Level, ...]
     run_to_run: float
+    of_samples: float
     freedom: float
     sigmas: float
     wide: float
@@ -83,6 +88,23 @@ class Levels:
     def step_between(self, before: Level, after: Level) -> tuple[float, float, float]:
         """Return the relative change from the end of one level to the start of the next, and its 99 % interval."""
         return _relative(after.start - before.end, self.wide * self._error(before, after))
+
+    @property
+    def least_step(self) -> float:
+        """The relative step after the last run that nine in ten times is found within five runs (``WITHIN``).
+
+        Until it is known for a step, it counts as one of the differences that the noise is learned from.
+        """
+        variance = self.run_to_run**2 + self.of_samples**2
+        freedom = self.freedom + DIFFERENCES_FREEDOM * WITHIN
+        differences = (freedom - RUN_TO_RUN_FREEDOM) / DIFFERENCES_FREEDOM + 1
+        error = sqrt(variance / WITHIN + self.levels[-1].end_error ** 2)
+        alarm, found = student(ALARM_SIGMAS, freedom), student(FOUND, self.freedom)
+        step = 0.0
+        for _ in range(20):  # the share that a step adds to the noise is well below the step
+            learned = variance + step**2 / 2 / differences * (1 - RUN_TO_RUN_FREEDOM / freedom)
+            step = error * (alarm * sqrt(learned / variance) + found)
+        return exp(step) - 1
 
     def is_step(self, before: Level, after: Level) -> bool:
         """Tell whether a time changed at once between two levels; where a slope begins it need not have."""
@@ -137,15 +159,16 @@ def levels_of(times_ns: Sequence[float], errors: Sequence[float]) -> Levels:
     sigmas = student(ALARM_SIGMAS, freedom)
     drawn_in = _drawn_in(logs, np.sqrt(variances))
     found = _partition(drawn_in, 1 / variances, sigmas**2)
-    return Levels(found, spread, freedom, sigmas, student_quantile(freedom))
+    return Levels(found, spread, float(np.min(own)), freedom, sigmas, student_quantile(freedom))
 
 
 def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tuple[float, float]:
     """Return the standard deviation between runs beside that of their samples, and its degrees of freedom.
 
     ``logs`` are those of times in ns.
-    From differences of neighbours, which a step moves once and a slope all alike: those that lie far out are drawn in,
-    and their median is taken off. The first guess counts as many runs as it was made of.
+    From differences of neighbours, which a step moves once and a slope all alike: their median is taken off, and those
+    that are far out and few are drawn in. What the samples of a usual run explain is taken off, too. The first guess
+    counts as its degrees of freedom.
     """
     import numpy as np
 
@@ -155,10 +178,12 @@ def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tupl
         return sqrt(prior), float(weight)
     steps = np.diff(logs)
     centred = steps - np.median(steps)
-    reach = FAR_SIGMAS * max(GAUSS * float(np.median(np.abs(centred))), sqrt(prior))
-    squares = np.clip(centred, -reach, reach) ** 2 / 2 - (errors[1:] ** 2 + errors[:-1] ** 2) / 2
+    sizes = np.abs(centred)
+    often = float(np.quantile(sizes, OFTEN, method="lower"))
+    reach = max(FAR_SIGMAS * max(GAUSS * float(np.median(sizes)), sqrt(prior)), often)
+    found = float((np.clip(centred, -reach, reach) ** 2).mean() / 2 - np.median(errors) ** 2)
     freedom = DIFFERENCES_FREEDOM * (len(steps) - 1)
-    variance = (weight * prior + freedom * max(float(squares.mean()), 0.0)) / (weight + freedom)
+    variance = (weight * prior + freedom * max(found, 0.0)) / (weight + freedom)
     return sqrt(variance), weight + freedom
 
 

@@ -38,13 +38,13 @@ def test_a_step_is_named_with_what_changed_there(here: Path, run: Run) -> None:
 
 
 def test_a_creep_below_every_limit_is_found(here: Path, run: Run) -> None:
-    history(here, {"v1_torch": creep(20, 9, 0.003)})
+    history(here, {"v1_torch": creep(24, 9, 0.003)})
     found = run("trend", "--json").json["series"][0]
     change = found["changes"][-1]
     assert change["kind"] == "creep"
     assert change["per_run"] == pytest.approx(0.003, abs=0.001)
     assert change["low"] < 1.003 ** (change["runs"] - 1) - 1 < change["high"]
-    assert len(found["runs"]) == 20
+    assert len(found["runs"]) == 24
     assert found["runs"][0]["commit"] == {"id": "01" * 20, "dirty": False}
 
 
@@ -61,6 +61,9 @@ def test_what_does_not_change_is_said_to(here: Path, run: Run) -> None:
     assert "no change" in text
     assert "too few runs" in text
     assert "▼" not in text
+    steady, new = run("trend", "--json").json["series"]
+    assert f"a step of {100 * steady['least_step']:.1f} % is found within 5 runs" in " ".join(text.split())
+    assert new["least_step"] is None
 
 
 def test_commits_have_the_fastest_version_each(here: Path, run: Run) -> None:

@@ -66,6 +66,20 @@ def test_a_short_kernel_strays_by_a_tenth_of_a_microsecond() -> None:
         assert len(levels_of(shape * microseconds * 1e3, [ERROR] * len(shape)).levels) == levels
 
 
+def test_a_run_in_four_at_another_level_is_noise() -> None:
+    """A process may time a short kernel a tenth longer for as long as it lives; three such in a row are no change."""
+    rng = np.random.default_rng(5)
+    shape = np.where(np.arange(60) % 4 == 3, 1.1, 1.0) * np.exp(rng.normal(0, 0.001, 60))
+    shape[40:43] = 1.1
+    assert len(levels_of(shape * 1e5, [ERROR] * 60).levels) == 1
+
+
+def test_the_step_that_is_found_grows_with_the_noise_and_falls_with_the_runs() -> None:
+    few, many = (found(*[1.0] * runs).least_step for runs in (8, 40))
+    assert 0 < many < few
+    assert found(*[1.0] * 40, noise=0.02).least_step > 4 * many
+
+
 def test_neither_steps_nor_slopes_count_as_noise() -> None:
     times = np.log(1e5 * np.array([1.0] * 20 + [1.1] * 20) * 1.002 ** np.arange(40))
     spread, _ = run_to_run(times + np.random.default_rng(1).normal(0, 0.003, 40), np.zeros(40))

@@ -429,6 +429,8 @@ MEANINGS = {
     "TrendSeriesKeys.version": "Version of the kernel; null where the series is of commits",
     "TrendSeriesKeys.best": "Reference of the fastest run",
     "run_to_run": "Standard deviation between runs of one code, beside that of their samples, relative [ratio]",
+    "TrendSeriesKeys.least_step": "Step after the last run that is found within five runs, about nine times in ten; "
+    "null for too few runs [ratio]",
     "TrendSeriesKeys.change": "From the first run to the last without the noise, 0.01 is 1 % slower; null for "
     "fewer runs than a change takes [ratio]",
     "TrendSeriesKeys.changes": "Where the time changed, the oldest first",

@@ -704,6 +704,7 @@ class TrendSeriesKeys(TypedDict):
     gpu: str | None
     best: str
     run_to_run: float
+    least_step: float | None
     change: float | None
     changes: list[TrendChangeKeys]
     runs: list[TrendRunKeys]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -11,7 +11,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Badge, Cell, Column, Table, number
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import origin
-from ncu_assist.verdict.levels import FEWEST
+from ncu_assist.verdict.levels import FEWEST, WITHIN
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TOO_SHORT = f"a change is told from {2 * FEWEST} runs on: {FEWEST} before it and {FEWEST} after it"
 HOW = (
     "a step or a creep is told where its 99 % interval leaves out none, beyond what runs of one code differ by; "
-    "of kernels of 20 µs and more less than one run in 1,000 is a false alarm on one GPU; over several nobody knows"
+    "less than one run in 1,000 is a false alarm on one GPU; over several nobody knows"
 )
 DIGITS = 4  # of a time: a trend is about tenths of a per cent
 
@@ -155,12 +155,20 @@ def to_try(trend: Trend, change: TrendChange) -> str:
     return f"ncu-assist diff {' '.join(sides)} --workload {trend.workload}"
 
 
+def _range(parts: Sequence[float], digits: int) -> str:
+    """Return the least and the largest: ``0.2 to 0.4 %``."""
+    return f"{' to '.join(dict.fromkeys(f'{100 * part:.{digits}f}' for part in (min(parts), max(parts))))} %"
+
+
 def notes(trend: Trend) -> Iterator[str]:
     """Yield what the tables do not say."""
     known = [series for series in trend.series if series.is_long_enough]
     if known:
-        spread = ", ".join(dict.fromkeys(f"{100 * series.levels.run_to_run:.2f} %" for series in known))
+        spread = _range([series.levels.run_to_run for series in known], 2)
         yield f"runs of one code differ by {spread} (standard deviation); {HOW}"
+        least = _range([series.levels.least_step for series in known], 1)
+        later = "a smaller one later or never" if len(known) == 1 else "by version; a smaller one later or never"
+        yield f"from here on a step of {least} is found within {WITHIN} runs about nine times in ten, {later}"
     if len(known) < len(trend.series):
         yield TOO_SHORT
     if trend.by == "commit" and any(point.run.commit is None for point in trend.points):
