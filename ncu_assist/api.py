@@ -119,11 +119,12 @@ class RunSummary:
 
     @cached_property
     def metrics(self) -> LaunchMetrics:
-        """The metrics that were counted: a row a launch, a column a key of `ncu-assist metrics`, in base units.
+        """The metrics that were counted: a row a launch, its ``kernel``, then a column a key of `ncu-assist metrics`.
 
+        Values are in base units; ``.mean(numeric_only=True)`` and ``.groupby("kernel")`` are pandas' own.
         ``["sm__cycles_elapsed.avg"]``, a list of names, or a pattern such as ``["l1tex__*"]`` finds what ncu counted
-        beside them; every one, tidy, is in ``table("metrics")``, and ``table("launches", "dram_bytes")`` has some
-        beside the kernel's name. Raises UsageProblem for a name of none, with what may have been meant.
+        beside them; every one, tidy, is in ``table("metrics")``. Raises UsageProblem for a name of none, with what may
+        have been meant.
         """
         from ncu_assist.frame.launch_metrics import launch_metrics
         from ncu_assist.ncu.catalogue.rows import ROWS
@@ -132,7 +133,9 @@ class RunSummary:
             frame = self.table("launches", *names).set_index("launch")
             return frame[[*frame.columns][[*frame.columns].index("duration_ns") + 1 :]]
 
-        return launch_metrics(by_launch(list(ROWS)).dropna(axis=1, how="all"), by_launch)
+        values = by_launch(list(ROWS)).dropna(axis=1, how="all")
+        values.insert(0, "kernel", self.table().set_index("launch")["kernel"])
+        return launch_metrics(values, by_launch)
 
     @cached_property
     def lines(self) -> pd.DataFrame:

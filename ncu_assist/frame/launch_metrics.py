@@ -1,4 +1,4 @@
-"""The metrics of launches as a frame: its columns are keys of the catalogue, and ncu's names are found beside them."""
+"""The metrics of launches as a frame: its kernel, then keys of the catalogue, and ncu's names are found beside them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pandas as pd
 from ncu_assist.errors import UsageProblem
 
 NEAR = 0.8
+KERNEL = "kernel"
 
 
 class LaunchMetrics(pd.DataFrame):
-    """A row a launch, a column a key of `ncu-assist metrics` that was counted; ``[…]`` also takes what is no column.
+    """A row a launch: its kernel, then a column a key of `ncu-assist metrics`; ``[…]`` also takes what is no column.
 
     ncu's own names, several of either in a list, and patterns with ``*``. What is made of it is a plain frame.
     """
@@ -37,13 +38,16 @@ class LaunchMetrics(pd.DataFrame):
 
     def _found(self, names: list[str]) -> pd.DataFrame:
         try:
-            return self._others(names)
+            found = self._others([name for name in names if name != KERNEL])
         except UsageProblem as error:
             for name in names:
                 near = difflib.get_close_matches(name, self.columns, n=1, cutoff=NEAR)
                 if near and name not in self.columns and "__" not in name:  # which ncu's names have
                     raise UsageProblem(f"no metric is called '{name}'; did you mean '{near[0]}'?") from error
             raise
+        if KERNEL in names:
+            found.insert(0, KERNEL, super().__getitem__(KERNEL))
+        return found
 
 
 def launch_metrics(values: pd.DataFrame, others: Callable[[list[str]], pd.DataFrame]) -> LaunchMetrics:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from ncu_assist.analysis.diff.comparability import common_workloads, compared_workloads
 from ncu_assist.analysis.gate import Gate, NotMeasured, Unmeasured, parse_limit
@@ -26,15 +27,17 @@ from ncu_assist.pipeline.gate_sides import (
 from ncu_assist.pipeline.gate_window import gate_against_window, is_window
 from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.project import Project
+from ncu_assist.quantity import duration
 from ncu_assist.record import Run
-from ncu_assist.store import Store
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import misnamed_of
+from ncu_assist.store.choosing import Context, misnamed_of
+from ncu_assist.store.references import resolve
 from ncu_assist.versions import short_name
 
 # Where none is given. Two versions that are alike keep it: of 100 benches of one code against itself 72 leave it open
 # whether 0.5 % is kept (benchmarks/same_code.py); slower by 2 % is found in 100 of 100 (benchmarks/power.py).
-USUAL_LIMIT = "time:2%"
+USUAL_PART, USUAL_LIMIT = 0.02, "time:2%"
 __all__ = ["GateRequest", "gate"]
 
 
@@ -107,6 +110,8 @@ def _notes(project: Project, sides: GateSides, request: GateRequest) -> Iterator
     if baseline.reference == candidate.reference:
         yield "the candidate is the baseline itself"
     yield from _no_baseline_set(project, baseline.run.kernel, request)
+    if _is_without_baseline(project, baseline.run.kernel, request):
+        yield from _faster_since(project, candidate)
     yield from other_references(project, sides.named)
     if not is_about_runs(request):
         yield from without_folder(project, sides.named)
@@ -124,6 +129,26 @@ def _no_baseline_set(project: Project, kernel: str, request: GateRequest) -> Ite
     if _is_without_baseline(project, kernel, request):
         to_set = f"ncu-assist baseline set {shlex.quote(kernel)}/VERSION"
         yield f"no baseline is set, so this compares with v0, and with no version since; to set one: {to_set}"
+
+
+def _faster_since(project: Project, candidate: StoredRun) -> Iterator[str]:
+    """Yield which other version is the fastest, where it is faster than the candidate by more than the usual limit."""
+    run = candidate.run
+    try:
+        best = resolve(f"{run.kernel}/@best", Store(project.reports), Context(project, project.root, None))
+    except UsageProblem:  # none is checked and timed
+        return
+    if isinstance(best, Path) or best.run.version == run.version or best.run.gpu != run.gpu:
+        return
+    for timing in best.run.timings:
+        own = run.timing(timing.workload)
+        if own and own.median_ns > (1 + USUAL_PART) * timing.median_ns:
+            name, slower = short_name(best.run.version), own.median_ns / timing.median_ns
+            yield (
+                f"{name} is faster: {duration(timing.median_ns)} on {timing.workload}, where "
+                f"{short_name(run.version)} takes {duration(own.median_ns)}, {slower:.2f} times as long"
+            )
+            return
 
 
 def _is_without_baseline(project: Project, kernel: str, request: GateRequest) -> bool:

@@ -81,10 +81,18 @@ def test_metrics_by_key_and_by_ncu_s_names(tmp_path: Path) -> None:
     cycles = metrics["sm__cycles_elapsed.avg"]
     assert cycles.tolist() == [tidy[launch, "sm__cycles_elapsed.avg"] for launch in metrics.index]
     assert list(metrics[["dram_bytes", "sm__cycles_elapsed.avg"]]) == ["dram_bytes", "sm__cycles_elapsed.avg"]
+    names = found.table().set_index("launch")["kernel"]
+    assert metrics["kernel"].equals(names)
+    assert metrics[["kernel", "sm__cycles_elapsed.avg"]]["kernel"].equals(names)
+    assert metrics.groupby("kernel")["duration"].sum().sum() == metrics["duration"].sum()
     assert all(name.startswith("l1tex__") for name in metrics["l1tex__t_sector*"])
     assert type(metrics[metrics["dram_bytes"] > 1e8].T).__name__ == "DataFrame"
     assert found[3].metrics.index.tolist() == [3]
-    for wrong, said in (("dram_bytez", "did you mean 'dram_bytes'"), ("sm__cycles_elapsed", "needs a rollup")):
+    for wrong, said in (
+        ("dram_bytez", "did you mean 'dram_bytes'"),
+        ("kernal", "did you mean 'kernel'"),
+        ("sm__cycles_elapsed", "needs a rollup"),
+    ):
         with pytest.raises(UsageProblem, match=said):
             metrics[wrong]
 

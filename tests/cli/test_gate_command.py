@@ -16,6 +16,7 @@ from gated import CONFLICTS, LARGE, LATER, NO_BASELINE_SET, SMALL, Archive
 from kernel_folder import PYTHON_VERSION, write_kernel
 from patience import CEILING_S
 
+from ncu_assist.record import Check
 from ncu_assist.sources import source_sha256
 
 PROGRAM = Path(sys.executable).with_name("ncu-assist")
@@ -457,6 +458,25 @@ def test_without_a_baseline_it_says_that_v0_stands_in_and_how_to_set_one(
     assert "no baseline is set" not in run("gate", "add_one", "--against", "v0").out
     assert run("baseline", "set", "add_one/v0").code == 0
     assert "no baseline is set" not in run("gate", "add_one").out
+
+
+def test_without_a_baseline_what_is_slower_than_yesterday_passes_and_names_the_fastest(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A limit is against v0, which it keeps; whoever wants more sets a baseline, and then it is red."""
+    made = Archive(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for version, ns in (("v0_torch", 5e5), ("v1_own", 1e5), ("v2_slow", 1.8e5)):
+        made.save(version, {SMALL: ns}, checks=(Check(SMALL, True, "", (0,), None, None),))
+    answer = run("gate", "add_one", "--json")
+    (said,) = (note for note in answer.json["notes"] if "is faster" in note)
+    assert answer.code == 0
+    assert said.startswith("v1 is faster: ")
+    assert said.endswith(" times as long")
+    assert " on small, where v2 takes " in said
+    assert not any("is faster" in note for note in run("gate", "add_one/v1", "--json").json["notes"])
+    assert run("baseline", "set", "add_one/v1").code == 0
+    assert run("gate", "add_one").code == 3
 
 
 def test_a_time_that_is_kept_has_its_interval(run: Run, recorded: Path) -> None:
