@@ -38,7 +38,7 @@ def test_creep_is_found_and_the_same_code_is_not(tmp_path: Path) -> None:
 def test_what_the_noise_between_runs_does_not_settle_is_unclear(tmp_path: Path) -> None:
     result = judged(history(tmp_path, {"v1_torch": steps(12, 11, 0.02)}), "v1", **WINDOW)
     assert result.outcome == "unclear"
-    assert result.checks[0].next == "ncu-assist bench add_one v1 --workload small"
+    assert result.checks[0].next == "ncu-assist bench add_one v1 --workload small --again"
 
 
 def test_another_run_of_the_same_commit_makes_it_surer(tmp_path: Path) -> None:
