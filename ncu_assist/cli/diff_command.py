@@ -39,6 +39,14 @@ STDOUT = Path("-")
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
 @click.option(
+    "--metric",
+    "metrics",
+    multiple=True,
+    metavar="KEY",
+    shell_complete=completing.metrics,
+    help="A metric beside those always looked at, by key or ncu's name; may be given several times.",
+)
+@click.option(
     "--force",
     is_flag=True,
     help="Compare in spite of what forbids it; the answer says so. Replace a file that is no page of ncu-assist.",
@@ -66,6 +74,7 @@ def command(
     filters: tuple[str, ...],
     kernel: str | None,
     every: bool,
+    metrics: tuple[str, ...],
     force: bool,
     explain: bool,
     chosen_format: Format | None,
@@ -86,7 +95,7 @@ def command(
     selection = selection_of(launch, filters)
     form = chosen_format or ("text" if as_json else form_of(output))
     options.check_format(as_json, form)
-    asked = DiffOptions(workload, None, force, every)
+    asked = DiffOptions(workload, None, force, every, metrics)
     if form == "html":
         output = None if output == STDOUT else output
         _check_place(output, force)

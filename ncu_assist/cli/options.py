@@ -23,7 +23,12 @@ one_workload = click.option(
     shell_complete=completing.workloads,
     help="Workload; the kernel's default one unless given.",
 )
-rounds = click.option("--rounds", type=click.IntRange(1, 100_000), metavar="N", help="Bench rounds a version.")
+rounds = click.option(
+    "--rounds",
+    type=click.IntRange(1, 100_000),
+    metavar="N",
+    help="Bench rounds a version; unless given, what the project says, else 100.",
+)
 again = click.option("--again", is_flag=True, help="Measure also what has not changed since it was measured here.")
 flush = click.option(
     "--flush",

@@ -309,3 +309,18 @@ def test_the_kernel_that_bare_versions_were_taken_of_is_named(run: Run, recorded
     for words in ((), ("--format", "markdown")):
         named = next(line for line in run("diff", "v4", "v5", *words).out.splitlines() if "NVIDIA H200" in line)
         assert named.replace("\\", "").startswith(f"{kernel} · ")
+
+
+def test_a_metric_beside_those_always_looked_at(run: Run, recorded: Path) -> None:
+    own, ncu = "bytes_in_flight", "sm__cycles_elapsed.max"
+    answer = run("diff", "v6", "v7", "--metric", own, "--metric", ncu, "--json")
+    changes = [one["metric"] for one in answer.json["launches"][0]["changes"]]
+    assert changes[-2:] == [own, ncu]
+    assert len(changes) == 2 + len(run("diff", "v6", "v7", "--json").json["launches"][0]["changes"])
+    assert run("diff", "v6", "v7", "--metric", "duration").out.count("\nDuration ") == 1
+
+
+def test_a_metric_that_neither_side_has(run: Run, recorded: Path) -> None:
+    answer = run("diff", "v6", "v7", "--metric", "bytes_in_fligt")
+    assert answer.code == 2
+    assert "neither side has a metric called 'bytes_in_fligt'; did you mean 'bytes_in_flight'?" in answer.err

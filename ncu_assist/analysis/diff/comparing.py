@@ -20,7 +20,7 @@ from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.analysis.diff.records import Change, Diff, DiffSide, LaunchDiff
 from ncu_assist.analysis.diff.timing import CLOCK, HZ_PER_MHZ, SampleReader, best_verdict
 from ncu_assist.analysis.diff.why import Why, why
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, by_launch, combine_launches, combine_repeats, combine_tables
 from ncu_assist.frame.columns import Values
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -164,7 +164,8 @@ class DiffOptions:
 
     Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
     ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
-    ``force`` compares what cannot be compared; ``every`` takes all metrics, not only those always looked at.
+    ``force`` compares what cannot be compared; ``every`` takes all metrics, not only those always looked at, and
+    ``metrics`` these beside them, by our key or ncu's name.
     ``learned`` is how far metrics stray on this model of GPU, beside what the package knows.
     """
 
@@ -172,6 +173,7 @@ class DiffOptions:
     timed: Pair | None = None
     force: bool = False
     every: bool = False
+    metrics: tuple[str, ...] = ()
     learned: LearnedNoise | None = None
 
 
@@ -187,8 +189,8 @@ class FullDiff:
 def diff_runs(baseline: StoredRun, candidate: StoredRun, options: DiffOptions | None = None) -> Diff:
     """Return what differs between two runs on one workload.
 
-    Raises UsageProblem for runs of different kernels and for a workload that a side lacks or that neither knows of,
-    DamagedData for a run whose files were changed.
+    Raises UsageProblem for runs of different kernels, for a workload that a side lacks or that neither knows of, and
+    for a metric that neither has; DamagedData for a run whose files were changed.
     """
     asked = options or DiffOptions()
     _check_kernels(baseline.run, candidate.run, asked.force)
@@ -210,7 +212,8 @@ class _Comparison:
         self.sides, self.asked = sides, asked
         self.runs = sides[0].run, sides[1].run
         self.names = compared_workloads(*self.runs, asked.workload)
-        self.tables: tuple[Tables, Tables] = _read(sides[0], asked.every), _read(sides[1], asked.every)
+        has_all = asked.every or bool(asked.metrics)
+        self.tables: tuple[Tables, Tables] = _read(sides[0], has_all), _read(sides[1], has_all)
         self.whole = self._combined(0), self._combined(1)
         self.differing, forbidden = differences(self._facts(0), self._facts(1))
         self.scope = scope(*self.whole)
@@ -233,7 +236,7 @@ class _Comparison:
         """Put the answer together."""
         pairs = launch_diffs(self.scope.paired.pairs, self.tables, self.forbidden, self.noise)
         verdict = self.forbidden or self._verdict(pairs)
-        told = self._changes(verdict, every)
+        told = self._chosen(verdict, every)
         sides = self._side(0), self._side(1)
         return Diff(
             baseline=sides[0],
@@ -263,6 +266,19 @@ class _Comparison:
         times = self.asked.timed or self.sides
         of_kernel = pairs[0].verdict if self.scope.is_one_kernel and pairs[0].pair.repeats else None
         return best_verdict(times, self.names, SampleReader(), lambda: self.totals, of_kernel)
+
+    def _chosen(self, verdict: Verdict, every: bool) -> tuple[Change, ...]:
+        """Return the changes that were asked for: all, or those always looked at and the metrics that were named."""
+        if every or not self.asked.metrics:
+            return self._changes(verdict, every)
+        told, found = self._changes(verdict, every=False), self._changes(verdict, every=True)
+        by_name = {change.metric: change for change in found}
+        for name in self.asked.metrics:
+            if name not in by_name:
+                said = f"neither side has a metric called '{name}'; {did_you_mean(name, by_name)}"
+                raise UsageProblem(said, "ncu-assist metrics")
+        known = {change.metric for change in told}
+        return (*told, *(by_name[name] for name in dict.fromkeys(self.asked.metrics) if name not in known))
 
     def _changes(self, verdict: Verdict, every: bool) -> tuple[Change, ...]:
         """Return the changes; none where neither side has counters, or they are of other kernels."""

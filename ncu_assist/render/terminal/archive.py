@@ -190,6 +190,8 @@ def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> s
         parts += [Text(one_line(kernel.kernel), style="bold")]
         parts += [Text(f"  {one_line(line, LONGEST_LINE)}") for line in kernel.summary.splitlines()]  # a line a mistake
         parts += [Text(f"  workloads: {_workloads(kernel)}", style="dim")] if kernel.workloads else []
+        peers = [one_line(version.version) for version in kernel.versions if version.is_peer]
+        parts += [Text(f"  libraries to beat: {', '.join(peers)}", style="dim")] if peers else []
         parts += _versions(kernel, (style or detected()).width)
         parts += [Text(f"  {line}", style="dim") for line in [library_sentence(kernel.against_library)] if line]
         parts += [Text("")]
