@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from pathlib import PurePath
 
 from ncu_assist.ceilings.chips import LANES
@@ -174,7 +175,7 @@ def _row(one: SassInstruction, name: str, counted: Sequence[Counted], href: Href
     file = "" if one.file == main else f"{one_line(PurePath(one.file).name, FILE_LETTERS)}:"
     at = f"{file}{one.line}" if one.file else ""
     return SassRow(
-        code=cut_line(" ".join(one.sass.split())) if one.sass else "(no code in the report)",
+        code=_code(one),
         id=name,
         offset=f"{one.offset:04x}",
         cells=tuple(cell(one) for _, cell in counted),
@@ -182,6 +183,59 @@ def _row(one: SassInstruction, name: str, counted: Sequence[Counted], href: Href
         access=one_line(one.access, FILE_LETTERS),
         line=Link(at, href(one.file, one.line)) if at else None,
     )
+
+
+MOST_PAIRED = 40  # instructions of a side
+
+
+@dataclass(frozen=True)
+class SassPairCell:
+    """An instruction of one side, ``offset`` in its function."""
+
+    offset: str
+    heat: Heat
+    code: str
+
+
+@dataclass(frozen=True)
+class SassPairRow:
+    """Instructions that stand beside each other: of one opcode, or what came in the place of what."""
+
+    before: SassPairCell | None
+    after: SassPairCell | None
+    same: bool
+
+
+def sass_pair(
+    before: Sequence[SassInstruction], after: Sequence[SassInstruction], heat: Callable[[Cost, bool], Heat]
+) -> tuple[SassPairRow, ...]:
+    """Return the instructions of a line on both sides, aligned by their opcodes; of many those with most samples."""
+    sides = [_costliest(one) for one in (before, after)]
+    cells = [[_pair_cell(one, heat(one.cost, bool(side))) for one in own] for side, own in enumerate(sides)]
+    opcodes, others = ([_opcode(one.sass) for one in own] for own in sides)
+    rows: list[SassPairRow] = []
+    for tag, i, last, j, end in SequenceMatcher(None, opcodes, others, autojunk=False).get_opcodes():
+        own = zip_longest(cells[0][i:last], cells[1][j:end])
+        rows += [SassPairRow(left, right, tag == "equal") for left, right in own]
+    return tuple(rows)
+
+
+def _costliest(own: Sequence[SassInstruction]) -> list[SassInstruction]:
+    kept = sorted(own, key=lambda one: (-one.cost.samples, -one.cost.instructions))[:MOST_PAIRED]
+    return sorted(kept, key=lambda one: (one.kernel, one.offset))
+
+
+def _pair_cell(one: SassInstruction, heat: Heat) -> SassPairCell:
+    return SassPairCell(f"{one.offset:04x}", heat, _code(one))
+
+
+def _opcode(sass: str) -> str:
+    """Return the opcode of an instruction, without what predicates it."""
+    return next((word for word in sass.split() if not word.startswith("@")), "")
+
+
+def _code(one: SassInstruction) -> str:
+    return cut_line(" ".join(one.sass.split())) if one.sass else "(no code in the report)"
 
 
 def _stalls(cost: Cost) -> Iterator[str]:

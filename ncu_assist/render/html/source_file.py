@@ -215,12 +215,12 @@ class _FileRows:
         )
 
     def _sass(self, line: LineCode) -> Link | None:
-        """Return a link to the first of the costliest instructions that the page shows; None without any."""
-        shown = [one for one in line.instructions if id(one) in self._ids]
-        if line.cost.is_nothing or not shown:
+        """Return a link to the costliest of its instructions that the page shows, a mere text where it shows none."""
+        if line.cost.is_nothing or not line.instructions:
             return None
-        first = max(shown, key=lambda one: one.cost.samples)
-        return Link(str(len(line.instructions)), f"#{self._ids[id(first)]}")
+        shown = [one for one in line.instructions if id(one) in self._ids]
+        first = max(shown, key=lambda one: one.cost.samples, default=None)
+        return Link(str(len(line.instructions)), f"#{self._ids[id(first)]}" if first else "")
 
     def _text(self, number: int) -> str:
         if self._one.text is None:

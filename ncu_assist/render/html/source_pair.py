@@ -19,9 +19,11 @@ from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.html.colours import coloured
+from ncu_assist.render.html.sass_view import SassPairRow, sass_pair
 from ncu_assist.render.html.source_file import NO_TEXT, slugs
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, Heat, cut_line, shown_regions, size_of
 from ncu_assist.render.html.source_view import collect_lines
+from ncu_assist.render.table import Link
 
 Kind = Literal["same", "changed", "removed", "added", "replaced"]
 SIGNS: dict[Kind, str] = {"same": "", "changed": "~", "removed": "-", "added": "+", "replaced": "-+"}
@@ -164,6 +166,26 @@ class PairScale:
         return ", ".join(told)
 
 
+MOST_SASS = 6  # lines whose SASS is shown
+
+
+@dataclass(frozen=True)
+class PairSass:
+    """The instructions of a line whose time changed, side by side, with how it changed: by ``size``."""
+
+    line: Link
+    code: str
+    change: str
+    tone: str
+    counts: tuple[int, int]
+    rows: tuple[SassPairRow, ...]
+    size: float
+
+    @property
+    def left_out(self) -> int:
+        return sum(self.counts) - sum((row.before is not None) + (row.after is not None) for row in self.rows)
+
+
 ROW_BYTES = 260  # of markup around two lines, about
 FILE_LETTERS = 80
 SHOWN_WHOLE = 250  # rows up to which files are shown whole
@@ -211,6 +233,7 @@ class PairFile:
     times: tuple[str, str]
     note: str
     size: int
+    sass: tuple[PairSass, ...] = ()
 
 
 def pair_file(
@@ -223,7 +246,7 @@ def pair_file(
     hot = sorted((i for i, row in enumerate(rows) if work.is_hot(row)), key=lambda i: -work.weight_of(rows[i]))
     size = functools.cache(lambda i: ROW_BYTES + size_of(work.texts(rows[i])))
     regions = shown_regions(len(rows), hot, size, budget, SHOWN_WHOLE if before and after else 0)
-    names = [one_line(PurePath(file.name).name, FILE_LETTERS) if file else "" for file in (before, after)]
+    names = work.name(0), work.name(1)
     told = {i for region in regions for i in region}
     lost = sum(i not in told for i in hot)
     return PairFile(
@@ -234,6 +257,7 @@ def pair_file(
         work.times(),
         f"{lost} lines that changed or cost something are left out: too long." if lost else "",
         sum(map(size, told)),
+        tuple(work.sass(rows[i] for i in sorted(told))),
     )
 
 
@@ -242,7 +266,8 @@ class _FilePair:
 
     def __init__(self, before: FileCode | None, after: FileCode | None, slug: str, scale: PairScale) -> None:
         self._files, self._slug, self._scale = (before, after), slug, scale
-        self.costs = [{line.number: line.cost for line in file.lines} if file else {} for file in self._files]
+        self._lines = [{line.number: line for line in file.lines} if file else {} for file in self._files]
+        self.costs = [{number: line.cost for number, line in own.items()} for own in self._lines]
 
     def aligned(self, partners: Mapping[int, int]) -> list[Aligned]:
         """Return the rows; of a file that one side does not have nothing was removed or added."""
@@ -292,11 +317,40 @@ class _FilePair:
     def _row(self, row: Aligned, codes: tuple[dict[int, Markup], dict[int, Markup]]) -> PairRow:
         costs = self._both(row)
         change, tone = ("", "") if row.moved else self._scale.change(*costs)  # one that moved has its cost elsewhere
-        place = f"pair-{self._slug}-{row.after}" if row.after else f"pair-before-{self._slug}-{row.before}"
+        place = self._place(row)
         sides = zip((False, True), self._files, (row.before, row.after), strict=True)
         keys = tuple((is_candidate, file.name, line) for is_candidate, file, line in sides if file and line)
         cells = self._cell(row, 0, codes[0]), self._cell(row, 1, codes[1])
         return PairRow(*cells, row.kind, change, tone, self._scale.excess_change(*costs), place, keys)
+
+    def sass(self, rows: Iterable[Aligned]) -> Iterator[PairSass]:
+        """Yield the SASS of each of these rows whose time changed, of one that moved where it stands now."""
+        for row in rows:
+            if row.moved and not row.after:
+                continue
+            numbers = (row.before or row.moved or 0, row.after or 0)
+            lines = [own.get(number) for own, number in zip(self._lines, numbers, strict=True)]
+            costs = [line.cost if line else None for line in lines]
+            change, tone = self._scale.change(*costs)
+            both = [line.instructions if line else () for line in lines]
+            if change and any(both):
+                last = bool(row.after)
+                yield PairSass(
+                    Link(f"{self.name(last)}:{numbers[last]}", f"#{self._place(row)}"),
+                    self._text(last, numbers[last]).strip(),
+                    f"{change} {self._scale.unit}",
+                    tone,
+                    (len(both[0]), len(both[1])),
+                    sass_pair(both[0], both[1], self._scale.heat),
+                    abs(self._scale.value(costs[1], True) - self._scale.value(costs[0], False)),
+                )
+
+    def name(self, side: int) -> str:
+        file = self._files[side]
+        return one_line(PurePath(file.name).name, FILE_LETTERS) if file else ""
+
+    def _place(self, row: Aligned) -> str:
+        return f"pair-{self._slug}-{row.after}" if row.after else f"pair-before-{self._slug}-{row.before}"
 
     def _cell(self, row: Aligned, side: int, codes: Mapping[int, Markup]) -> PairCell | None:
         number = (row.before, row.after)[side]
@@ -344,6 +398,11 @@ class SourcePair:
     notes: tuple[str, ...] = ()
     missing: tuple[str, str] | None = None
     _places: dict[tuple[bool, str, int], str] = field(default_factory=dict, repr=False)
+
+    @property
+    def sass(self) -> list[PairSass]:
+        """The lines whose time changed most, with their instructions."""
+        return sorted((one for file in self.files for one in file.sass), key=lambda one: -one.size)[:MOST_SASS]
 
     @property
     def signs(self) -> list[tuple[str, str]]:

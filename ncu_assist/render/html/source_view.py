@@ -23,7 +23,7 @@ from ncu_assist.render.html.source_file import (
 )
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, HeatColumn, heat_columns, percent, stall_term
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
-from ncu_assist.render.words.commands import collect_again
+from ncu_assist.render.words.commands import collect_again, to_sass
 
 HOTTEST = 5
 LEAST_SAMPLES = 0.01  # of all samples
@@ -161,6 +161,8 @@ def source_view(shown: RunView, findings: FindingLines | None = None, budget: So
     lost = len(costs.listing) - len(functions)
     cut = f"{lost} functions with fewer samples are left out: their SASS is too long." if lost else ""
     notes = [*_source_notes(shown, costs, absent), *([cut] if cut else [])]
+    if any(row.sass and not row.sass.href for one in files for row in one.rows):
+        notes.append(f"A number of instructions without a link: there is no room for them here. All: {to_sass(shown)}")
     view = replace(bare, functions=functions, stalls=_stall_terms(costs), notes=tuple(notes))
     hottest = hot_lines(costs, columns, view.href) if files else None
     return replace(view, hottest=hottest, findings=finding_links(found, view.href))

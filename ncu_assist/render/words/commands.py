@@ -53,6 +53,11 @@ def to_export(shown: RunView) -> str:
     return f"ncu-assist export {_quoted(shown)} -o metrics.csv"
 
 
+def to_sass(shown: RunView) -> str:
+    """Return the command that writes every instruction with what it cost."""
+    return f"ncu-assist export {_quoted(shown)} --table sass -o sass.csv"
+
+
 def to_page(shown: RunView) -> str:
     """Return the command that writes a page of it, to which ``--launch N`` may be added."""
     return f"ncu-assist report {_quoted(shown)}{' -o page.html' if shown.run.run_id else ''}"

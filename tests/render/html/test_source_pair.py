@@ -10,6 +10,7 @@ from browser_checks import check_page, opened
 from render.html.made_code import NAME, ROWS, TEXT, Row, close, code, html, shown
 from render.html.test_sampler import HOSTILE
 
+from ncu_assist.render.html.sass_view import MOST_PAIRED
 from ncu_assist.render.html.source_pair import SourcePair, source_pair
 
 if TYPE_CHECKING:
@@ -68,7 +69,37 @@ def test_the_change_of_time_and_of_excess(tmp_path: Path) -> None:
 
 def test_a_change_within_noise_is_not_marked(tmp_path: Path) -> None:
     rows = (Row(2, 59.5, file=AFTER), Row(3, 30.5, file=AFTER), Row(4, 10.0, file=AFTER))
-    assert {row.change for row in pair(tmp_path, rows).files[0].rows} == {""}
+    made = pair(tmp_path, rows)
+    assert {row.change for row in made.files[0].rows} == {""}
+    assert made.sass == []
+
+
+def test_instructions_of_lines_whose_time_changed_stand_beside_each_other(tmp_path: Path) -> None:
+    """The line that changed most comes first; instructions are aligned by their opcodes, in the order of addresses."""
+    before = (Row(2, 50.0, "LDG.E R4, [R2.64]"), Row(2, 20.0, "@P0 FADD R1, R4, R5"), Row(3, 30.0, "FMUL R1, R1, R2"))
+    after = (
+        *(Row(2, 1.0, "LDG.E.128 R8, [R2.64]", AFTER), Row(2, 8.0, "@!P1 FADD R2, R8, R9", AFTER)),
+        *(Row(3, 21.0, "FMUL R3, R2, R2", AFTER), Row(4, 70.0, "STG.E [R6.64], R3", AFTER)),
+    )
+    made = pair(tmp_path, after, before=before)
+    assert [(one.line.text, one.change, one.counts) for one in made.sass] == [
+        *(("b.cu:4", "▲ +70.0 µs", (0, 1)), ("b.cu:2", "▼ -61.0 µs", (2, 2)), ("b.cu:3", "▼ -9.0 µs", (1, 1))),
+    ]
+    ids = {row.id for row in made.files[0].rows}
+    assert all(one.line.href.removeprefix("#") in ids and not one.left_out for one in made.sass)
+    added, changed, kept = ([(row.before, row.after, row.same) for row in one.rows] for one in made.sass)
+    assert [(left, right and right.code, same) for left, right, same in added] == [(None, "STG.E [R6.64], R3", False)]
+    assert [(left and left.heat.text, right and right.heat.text, same) for left, right, same in changed] == [
+        *(("50.0", "1.0", False), ("20.0", "8.0", True)),
+    ]
+    assert [same for *_, same in kept] == [True]
+
+
+def test_of_many_instructions_those_with_most_samples_are_shown(tmp_path: Path) -> None:
+    rows = tuple(Row(2, float(number), f"FADD R{number}, R1, R2", AFTER) for number in range(1, MOST_PAIRED + 11))
+    (one,) = [sass for sass in pair(tmp_path, rows).sass if sass.line.text == "b.cu:2"]
+    assert one.left_out == 10
+    assert next(row.after.code.split()[1] for row in one.rows if row.after) == "R11,"
 
 
 def test_both_sides_share_one_scale_of_colours(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from render.html.test_sampler import HOSTILE
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.source.tables import barriers, with_instruction
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.source_view import SourceView, source_view
+from ncu_assist.render.html.source_view import SourceBudget, SourceView, source_view
 from ncu_assist.render.table import Link
 from ncu_assist.rules.model.blame import Function
 from ncu_assist.rules.model.places import Place
@@ -203,6 +203,18 @@ def test_a_line_of_several_kernels_leads_to_the_hotter_one(tmp_path: Path) -> No
     made = view(tmp_path, rows)
     assert [one.name for one in made.functions] == ["other", "k"]
     assert made.files[0].rows[1].sass == Link("2", "#s0-10")
+
+
+def test_lines_whose_instructions_have_no_room_say_how_many_and_where_all_are(tmp_path: Path) -> None:
+    whole = view(tmp_path / "whole")
+    assert not any("without a link" in note for note in whole.notes)
+    texts = {NAME: TEXT}
+    made = source_view(shown(tmp_path / "cut", close(code(ROWS, texts), texts)), FOUND, SourceBudget(sass=250))
+    told = [row.sass for row in made.files[0].rows if row.sass]
+    assert [one.text for one in told] == ["1", "1", "1"]
+    assert [bool(one.href) for one in told] == [True, False, False]
+    (note,) = [note for note in made.notes if "without a link" in note]
+    assert note.endswith("--table sass -o sass.csv")
 
 
 def test_files_of_one_name_have_places_of_their_own(tmp_path: Path) -> None:
