@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
@@ -117,6 +117,28 @@ class KernelOutcome:
         """0, or the exit code of what failed or could not be measured here, the highest of several."""
         unmeasured = [EnvironmentProblem.exit_code for v in self.versions if v.unmeasured]
         return max([*unmeasured, *(v.failure_code for v in self.versions if v.failure)], default=0)
+
+
+AttemptState = Literal["measuring", "timed", "profiling", "done", "failed", "superseded"]
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """One saved edit of a version that is watched, and what came of it so far.
+
+    ``seconds`` are from the moment it was noticed to the verdict. ``diffs`` hold it against the runs ``beside`` it, of
+    one bench: of its parent, or what was asked for, and of the fastest version. ``run`` has counters once it is
+    ``done``; ``timed`` is where it ends without them. ``superseded``: a later edit came before the verdict.
+    """
+
+    number: int
+    version: str
+    state: AttemptState = "measuring"
+    seconds: float | None = None
+    diffs: tuple[Diff, ...] = ()
+    failure: str = ""
+    run: StoredRun | None = None
+    beside: tuple[StoredRun, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,12 @@
-"""The child process: ``python -m ncu_assist.harness REQUEST.json``; progress on stdout, results in files."""
+"""The child process: ``python -m ncu_assist.harness REQUEST.json``; progress on stdout, results in files.
+
+With ``--warm PIPE DEVICE`` it imports what it needs, opens the device, and waits for the request's path at the pipe.
+"""
 
 from __future__ import annotations
 
+import os
+import select
 import sys
 from pathlib import Path
 
@@ -9,6 +14,8 @@ from ncu_assist.errors import StageFailed
 from ncu_assist.harness import accelerator, events
 from ncu_assist.harness.events import CONTEXT_LOST, Event, exit_code_of
 from ncu_assist.harness.request import HarnessRequest, read_request
+
+PARENT_LOOK_S = 1.0
 
 
 def main(path: Path) -> int:
@@ -49,5 +56,25 @@ def _stages(work: object) -> None:
         session.run_profile(work)
 
 
+def warm(pipe: Path, device: str) -> int:
+    """Do the request that comes through a pipe, everything imported; end without one when the parent is gone."""
+
+    def wait() -> int:
+        handle, parent = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), os.getppid()
+        accelerator.open_device(device)
+        from ncu_assist.harness import bench, session  # noqa: F401
+
+        events.emit(Event("ready"))
+        said = b""
+        while not said.endswith(b"\n"):
+            if select.select([handle], [], [], PARENT_LOOK_S)[0]:
+                said += os.read(handle, select.PIPE_BUF)
+            elif os.getppid() != parent:
+                return 0
+        return main(Path(os.fsdecode(said[:-1])))
+
+    return exit_code_of(wait)
+
+
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(warm(Path(sys.argv[2]), sys.argv[3]) if sys.argv[1] == "--warm" else main(Path(sys.argv[1])))

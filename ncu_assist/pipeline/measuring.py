@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
@@ -25,6 +26,8 @@ from ncu_assist.pipeline.reporter import Pace, Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
+
+SECOND = timedelta(seconds=1)
 
 
 @dataclass(frozen=True)
@@ -65,8 +68,12 @@ class MeasureJob:
         return " ".join(["ncu-assist", what, self.kernel.name, *names, "--workload", workload, *section_set])
 
 
-def measure(job: MeasureJob, reporter: Reporter) -> KernelOutcome:
+def measure(
+    job: MeasureJob, reporter: Reporter, on_timed: Callable[[KernelOutcome], None] | None = None
+) -> KernelOutcome:
     """Measure as the job says and return the saved runs, and for each version that has none, why.
+
+    ``on_timed`` gets what is known before counters are taken: runs of their own, with the times.
 
     A version whose packages are not installed is skipped. Raises EnvironmentProblem for what would meet every version,
     also if that is to be skipped. Ctrl-C saves what is finished and is passed on.
@@ -79,6 +86,9 @@ def measure(job: MeasureJob, reporter: Reporter) -> KernelOutcome:
     profiled = ProfilingResult({}, {})
     try:
         measured = _check_and_bench(job, request, reporter)
+        if on_timed is not None:
+            on_timed(_save(replace(job, options=None), moment, builds, measured, profiled))
+            moment = max(datetime.now(UTC), moment + SECOND)  # a run's id is of its second
         if job.options is not None:
             profiled = _profile(job, request, measured, reporter)
     except (KeyboardInterrupt, NcuAssistError) as error:

@@ -406,6 +406,12 @@ MEANINGS = {
     "window": "The runs that times were held against where those are several, the newest first; the baseline of a time "
     "is then their lowest level",
     "GatesAnswer.since": "The commit, as it was named",
+    "WatchAnswer.attempt": "Number of the edit since the watch began, from 1",
+    "WatchAnswer.state": "What becomes of the edit; `superseded`: a later one came before its verdict",
+    "WatchAnswer.seconds": "From the moment that the edit was noticed to its verdict; null before",
+    "WatchAnswer.failure": "Why it has no verdict; null where nothing failed",
+    "WatchAnswer.median_ns": "Median time of a call, on the workload that is watched; null before it was timed",
+    "WatchAnswer.verdicts": "The verdicts against the parent, or what was asked for, and the fastest version",
     "OutcomesAnswer.since": "The commit, as it was named; null for what changed since it was measured",
     "gpu": "The model of GPU; null where it is not known",
     "first": "Versions that have changed and that nothing is there to hold against yet",

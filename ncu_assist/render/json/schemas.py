@@ -19,6 +19,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     **dict.fromkeys(("show", "import"), shapes.ShowAnswer),
     **dict.fromkeys(("profile", "check", "bench"), shapes.OutcomeAnswer),
     "diff": shapes.DiffAnswer,
+    "watch": shapes.WatchAnswer,
     "profiles": shapes.OutcomesAnswer,
     "gate": shapes.GateAnswer,
     "gates": shapes.GatesAnswer,

@@ -19,6 +19,7 @@ from ncu_assist.analysis.faults_gone import By
 from ncu_assist.analysis.faults_gone import Source as EstimateSource
 from ncu_assist.analysis.gate.limits import Kind as LimitKind
 from ncu_assist.analysis.gate.records import GateWord
+from ncu_assist.analysis.ladder import AttemptState
 from ncu_assist.analysis.launches import LaunchFloor
 from ncu_assist.analysis.ledger import FateReason
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
@@ -366,6 +367,18 @@ class OutcomeAnswer(AnswerKeys):
     against_library: list[OwnAgainstLibrary]
     verdicts: list[OutcomeVerdictKeys]
     exit_code: int
+
+
+class WatchAnswer(AnswerKeys):
+    """One saved edit of a version that is watched, as it stands: one line of ``watch --json``."""
+
+    attempt: int
+    version: str
+    state: AttemptState
+    seconds: float | None
+    failure: str | None
+    median_ns: float | None
+    verdicts: list[OutcomeVerdictKeys]
 
 
 class OutcomesAnswer(AnswerKeys):

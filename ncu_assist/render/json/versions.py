@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.diff import Diff
-from ncu_assist.analysis.ladder import KernelOutcome, LadderCell, VersionOutcome
+from ncu_assist.analysis.ladder import Attempt, KernelOutcome, LadderCell, VersionOutcome
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 
 
@@ -30,6 +30,23 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
 def outcomes_json(outcomes: Sequence[KernelOutcome], since: str | None) -> dict[str, Any]:
     """Return the kernels of which versions changed since a commit; ``since`` None: since they were measured."""
     return answer("profiles", {"since": since, "kernels": [outcome_json(one, "profile") for one in outcomes]})
+
+
+def attempt_json(attempt: Attempt) -> dict[str, Any]:
+    """Return one edit of a version that is watched, as it stands: one object a line."""
+    timings = attempt.run.run.timings if attempt.run else ()
+    return answer(
+        "watch",
+        {
+            "attempt": attempt.number,
+            "version": attempt.version,
+            "state": attempt.state,
+            "seconds": attempt.seconds,
+            "failure": attempt.failure or None,
+            "median_ns": timings[0].median_ns if timings else None,
+            "verdicts": [_verdict(diff) for diff in attempt.diffs],
+        },
+    )
 
 
 def _verdict(diff: Diff) -> dict[str, Any]:

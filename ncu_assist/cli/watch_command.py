@@ -1,0 +1,229 @@
+"""``ncu-assist watch``: from a saved file to its verdict and diagnosis, again and again."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import select
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import click
+
+from ncu_assist.cli import completing, options
+from ncu_assist.cli.console import say, write, write_pages
+from ncu_assist.errors import UsageProblem
+
+if TYPE_CHECKING:
+    from rich.live import Live
+
+    from ncu_assist.analysis.ladder import Attempt
+    from ncu_assist.pipeline.watching import FolderWatch
+
+KEYS = "p profile now · k keep as the next version · o page · q quit"
+WAITING = "waiting for a file to be saved"
+
+
+class View(Protocol):
+    """Where edits are shown; it is a Reporter, too."""
+
+    def note(self, text: str) -> None: ...
+
+    def status(self, text: str) -> None: ...
+
+    def show(self, attempt: Attempt) -> None: ...
+
+
+class Lines:
+    """What stays: a line or two a step, as JSON or as text, for pipes and editors."""
+
+    def __init__(self, as_json: bool) -> None:
+        self._as_json = as_json
+
+    def note(self, text: str) -> None:
+        say(text)
+
+    def status(self, text: str) -> None:
+        """A live line is for terminals."""
+
+    def show(self, attempt: Attempt) -> None:
+        from ncu_assist.render.json.versions import attempt_json
+        from ncu_assist.render.terminal.watching import attempt_lines
+
+        if self._as_json:
+            click.echo(json.dumps(attempt_json(attempt), allow_nan=False))
+        else:
+            write("\n".join(attempt_lines(attempt)))
+        sys.stdout.flush()
+
+
+class Screen:
+    """The last edits, redrawn in place, what happens now, and the keys."""
+
+    def __init__(self, live: Live, kernel: str) -> None:
+        self._live, self._kernel = live, kernel
+        self._attempts: dict[int, Attempt] = {}
+        self._status = WAITING
+
+    def note(self, text: str) -> None:
+        from rich.text import Text
+
+        from ncu_assist.render.escape import plain
+
+        self._live.console.print(Text(plain(text)))
+
+    def status(self, text: str) -> None:
+        from ncu_assist.render.terminal.watching import watch_view
+
+        self._status = text
+        self._live.update(watch_view(self._kernel, list(self._attempts.values()), text, KEYS), refresh=True)
+
+    def show(self, attempt: Attempt) -> None:
+        self._attempts[attempt.number] = attempt
+        self.status(attempt.state if attempt.state in ("measuring", "profiling") else WAITING)
+
+
+@click.command("watch")
+@click.argument("kernel", shell_complete=completing.kernels)
+@click.option("--against", metavar="VERSION", help="Compare with this one in place of the parent, e.g. v7.")
+@options.one_workload
+@options.rounds
+@click.option("--set", "section_set", metavar="NAME", default="full", show_default=True, help="ncu section set.")
+@click.option("--no-profile", is_flag=True, help="Verdicts only; p takes the counters of the last edit.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for editors.")
+def command(
+    kernel: str,
+    against: str | None,
+    workload: str | None,
+    rounds: int | None,
+    section_set: str,
+    no_profile: bool,
+    as_json: bool,
+) -> int:
+    """Say after each save of a version of KERNEL whether it is faster: build, check, time; then profile it.
+
+    It is timed in one bench with its parent and the fastest version. Each edit is measured in a process of its own, so
+    that no edit's fault touches another's numbers. A later save ends what runs. The runs of the last edit, and of each
+    that is kept, are archived. On a terminal keys profile, keep, show the page and quit; elsewhere each step is a line.
+    """
+    from ncu_assist.pipeline.watching import FolderWatch, WatchRequest
+
+    request = WatchRequest(kernel, against, workload, rounds, section_set, not no_profile)
+    is_screen = not as_json and sys.stdout.isatty() and sys.stdin.isatty()
+    project = options.current_project()
+    with (
+        _view(is_screen, kernel, as_json) as view,
+        FolderWatch(project, request, view) as watch,
+        _keys(is_screen) as keys,
+    ):
+        view.status(WAITING)
+        if not is_screen:
+            say(f"watching {watch.folder}; Ctrl-C ends it")
+        while True:
+            key = keys.next()
+            if key == "q":
+                return 0
+            if key is not None:
+                _act(key, watch, view, keys)
+            elif watch.is_changed():
+                _measure(watch, view, keys)
+
+
+def _measure(watch: FolderWatch, view: View, keys: Keys) -> None:
+    try:
+        version = watch.take()
+    except UsageProblem as problem:  # half of an edit, or a mistake in kernel.toml
+        view.note(problem.message)
+        return
+    if version is not None:
+        watch.measure(version, lambda: watch.is_changed() or keys.is_quit(), view.show)
+
+
+def _act(key: str, watch: FolderWatch, view: View, keys: Keys) -> None:
+    last = watch.attempts[-1] if watch.attempts else None
+    if last is None or last.run is None or key not in "pko":
+        view.status(f"{KEYS}: there is no edit yet" if key in "pko" else WAITING)
+        return
+    if key == "p":
+        watch.again(lambda: watch.is_changed() or keys.is_quit(), view.show)
+    elif key == "k":
+        path = watch.keep(last)
+        view.note(f"kept as {path.name}; {last.version} holds the edit as well: git restore it to have it as it was")
+    else:
+        _page(watch, view)
+
+
+def _page(watch: FolderWatch, view: View) -> None:
+    from ncu_assist.render.links import RUN_PAGE
+
+    stored = watch.archive()
+    if stored is None:
+        view.note("the file was changed since; its page comes with the next verdict")
+        return
+    write_pages(watch.project, [stored])
+    page = stored.folder / RUN_PAGE
+    if os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY") or sys.platform == "darwin":
+        click.launch(str(page))
+    view.note(os.path.relpath(page, Path.cwd()))
+
+
+class Keys:
+    """What is pressed on a terminal; without one nothing ever is."""
+
+    def __init__(self, handle: int | None) -> None:
+        self._handle = handle
+        self._waiting = ""
+
+    def is_quit(self) -> bool:
+        """Tell whether q was pressed; other keys wait until what runs has ended."""
+        self._waiting += self._read(0)
+        return "q" in self._waiting
+
+    def next(self) -> str | None:
+        """Return the key that is pressed within a moment, None for none."""
+        from ncu_assist.pipeline.watching import POLL_S
+
+        self._waiting += self._read(0 if self._waiting else POLL_S)
+        key, self._waiting = self._waiting[:1], self._waiting[1:]
+        return key or None
+
+    def _read(self, seconds: float) -> str:
+        if self._handle is None:
+            time.sleep(seconds)
+        elif select.select([self._handle], [], [], seconds)[0]:
+            return os.read(self._handle, 1).decode("ascii", "replace").lower() or "q"  # nothing more comes: hung up
+        return ""
+
+
+@contextlib.contextmanager
+def _keys(is_screen: bool) -> Iterator[Keys]:
+    """Hear each key as it is pressed, and leave the terminal as it was."""
+    if not is_screen:
+        yield Keys(None)
+        return
+    import termios
+    import tty
+
+    handle = sys.stdin.fileno()
+    before = termios.tcgetattr(handle)
+    try:
+        tty.setcbreak(handle)
+        yield Keys(handle)
+    finally:
+        termios.tcsetattr(handle, termios.TCSADRAIN, before)
+
+
+@contextlib.contextmanager
+def _view(is_screen: bool, kernel: str, as_json: bool) -> Iterator[View]:
+    if not is_screen:
+        yield Lines(as_json)
+        return
+    from rich.console import Console
+    from rich.live import Live
+
+    with Live(console=Console(), auto_refresh=False) as live:
+        yield Screen(live, kernel)

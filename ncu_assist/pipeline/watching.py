@@ -1,0 +1,334 @@
+"""From a saved file to its verdict, and then to its diagnosis, again and again.
+
+Each edit is measured in a copy of the kernel folder, so that what is typed meanwhile is in no measurement, and in a
+process of its own that was warmed before. Runs stay in the copy's archive; those of the last edit, and of one that is
+kept, go into the project's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.ladder import Attempt, KernelOutcome
+from ncu_assist.backends import build_versions
+from ncu_assist.commits import commit_of
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError, UsageProblem
+from ncu_assist.executors.base import Executor
+from ncu_assist.executors.local import Local
+from ncu_assist.executors.warm import Warm
+from ncu_assist.harness.client import child_environment
+from ncu_assist.ncu.command import ProfileOptions, find_ncu
+from ncu_assist.pipeline.measuring import MeasureJob, measure
+from ncu_assist.pipeline.planning import MeasureRequest, plan
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.process import Completed, RunOptions
+from ncu_assist.project import Project
+from ncu_assist.sources import HEADER_COMMENT, source_files, source_sha256
+from ncu_assist.spec import Kernel, Version, why_skipped
+from ncu_assist.spec_file import FILE, read_kernel
+from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.matching import best_run, live_first
+
+# A folder has a dozen files: to look at them twenty times a second takes 1 % of a core, works over network disks and in
+# containers, where the system tells of no change, and needs no package.
+POLL_S = 0.05
+NOT_WATCHED = {"__pycache__", ".git"}
+WARM_LIMIT_S = 60.0  # a process that is warming up would disturb what ncu counts
+Signature = dict[str, tuple[int, int]]  # of files, by their paths: time of the last change, size
+
+
+@dataclass(frozen=True)
+class WatchRequest:
+    """What to watch. ``against`` is compared with in place of the parent; ``profiles``: counters after each verdict."""
+
+    kernel: str
+    against: str | None = None
+    workload: str | None = None
+    rounds: int | None = None
+    section_set: str = "full"
+    profiles: bool = True
+
+
+@dataclass(frozen=True)
+class _Ended:
+    """An executor that ends its program once ``is_over`` says so, as Ctrl-C would: what is finished is kept."""
+
+    within: Executor
+    is_over: Callable[[], bool]
+    name: str = "watched"
+
+    def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
+        is_stuck = options.get("is_stuck")
+
+        def look() -> bool:
+            if self.is_over():
+                raise KeyboardInterrupt
+            return is_stuck() if is_stuck else False
+
+        options["is_stuck"] = look
+        return self.within.run(argv, **options)
+
+
+class FolderWatch:
+    """A kernel folder that is watched; a context, at whose end everything warm is given back."""
+
+    def __init__(self, project: Project, request: WatchRequest, reporter: Reporter) -> None:
+        """Raises UsageProblem for names that there are not."""
+        self.project, self.request, self.reporter = project, request, reporter
+        asked = MeasureRequest(request.kernel, workload=request.workload, rounds=request.rounds)
+        self._job = plan(project, asked, ("check", "bench"), reporter=reporter)
+        if request.profiles:
+            try:
+                find_ncu()
+            except EnvironmentProblem as problem:
+                reporter.note(f"verdicts only: {problem.message}")
+                self.request = replace(request, profiles=False)
+        if request.against:
+            self._job.kernel.version(request.against)
+        self.folder = self._job.kernel.folder
+        self.attempts: list[Attempt] = []
+        self._seen = _signature(self.folder)
+        self._texts = _texts(self.folder)
+        self._root = Path(tempfile.mkdtemp(prefix="ncu-assist-watch-"))
+        self.copy = Project(self._root, project.settings)
+        self._sources: dict[int, bytes] = {}  # of the attempts, by number
+        base = self._job.executor
+        has_pipes = hasattr(os, "mkfifo")
+        self._warm = Warm(self._job.settings.device, base) if type(base) is Local and has_pipes else None
+
+    def __enter__(self) -> FolderWatch:
+        """Build what edits will be compared with, and begin to warm a process for the first one."""
+        self._copy()
+        self.warm()
+        self.reporter.status("building what edits are compared with")
+        kernel = read_kernel(self.copy.kernels / self.folder.name)
+        own = [one for one in kernel.versions if not one.is_peer and not why_skipped(one)]
+        if own:
+            build_versions(kernel, tuple(dict.fromkeys((own[-1], *self._partners(kernel, own[-1])))), self.copy.work)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.archive()
+        if self._warm is not None:
+            self._warm.close()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    def warm(self) -> None:
+        """Begin to warm the process for the next edit."""
+        if self._warm is not None:
+            self._warm.start(child_environment(), self._root)
+
+    def is_changed(self) -> bool:
+        """Tell whether a file of the folder was saved since the last edit was taken."""
+        return _signature(self.folder) != self._seen
+
+    def take(self) -> Version | None:
+        """Return the version that was saved last, once its file is whole; None where no code of a version changed.
+
+        Of a header it is the version edited last, or else the newest, that includes it; of kernel.toml and reference.py
+        the same. Raises UsageProblem for a folder that cannot be read as it is now.
+        """
+        seen = _signature(self.folder)
+        while True:  # an editor may write in several steps
+            time.sleep(POLL_S)
+            now = _signature(self.folder)
+            if now == seen:
+                break
+            seen = now
+        self._seen, before = seen, self._texts
+        self._texts = _texts(self.folder)
+        changed = {name for name, text in self._texts.items() if before.get(name) != text}
+        kernel = read_kernel(self.folder)
+        self._copy()
+        shared = bool(changed & {FILE, kernel.reference.name})
+        found = [one for one in kernel.versions if shared or changed & {file.name for file in source_files(one.path)}]
+        last = self.attempts[-1].version if self.attempts else ""
+        return max(found, key=lambda one: (one.path.name in changed, one.name == last, one.number), default=None)
+
+    def again(self, is_over: Callable[[], bool], on_step: Callable[[Attempt], None]) -> Attempt:
+        """Measure the version of the last edit as it is, with counters. Raises as ``measure`` does."""
+        version = read_kernel(self.copy.kernels / self.folder.name).version(self.attempts[-1].version)
+        return self.measure(version, is_over, on_step, profiles=True)
+
+    def measure(
+        self,
+        version: Version,
+        is_over: Callable[[], bool],
+        on_step: Callable[[Attempt], None],
+        profiles: bool | None = None,
+    ) -> Attempt:
+        """Build, check and time a version beside what it is compared with, then profile it; ``on_step`` sees each step.
+
+        ``is_over`` says that the person wants something else: what runs is ended then. An error that every version
+        would meet is the attempt's failure.
+        """
+        attempt = Attempt(len(self.attempts) + 1, version.name)
+        self._sources[attempt.number] = (self.copy.kernels / self.folder.name / version.path.name).read_bytes()
+        self.attempts.append(attempt)
+        started, over = time.monotonic(), threading.Event()
+
+        def is_ended() -> bool:
+            if is_over():
+                over.set()
+            return over.is_set()
+
+        def step(**known: Any) -> None:
+            self.attempts[-1] = replace(self.attempts[-1], **known)
+            on_step(self.attempts[-1])
+
+        def timed(outcome: KernelOutcome) -> None:
+            known = self._judged(version.name, outcome)
+            step(**known, seconds=time.monotonic() - started, state="failed" if known["failure"] else "timed")
+            self.warm()
+            if job.options is not None and not known["failure"]:
+                if self._warm is not None:
+                    self._warm.wait(WARM_LIMIT_S)
+                step(state="profiling")
+
+        step()
+        try:
+            job = self._job_of(version, is_ended, self.request.profiles if profiles is None else profiles)
+            row = next(one for one in measure(job, self.reporter, timed).versions if one.version == version.name)
+            ended = "failed" if row.failure else "done" if job.options is not None else "timed"
+            step(failure=row.failure, run=row.run or self.attempts[-1].run, state=ended)
+        except KeyboardInterrupt:
+            if not over.is_set():
+                raise
+            step(state="superseded" if self.attempts[-1].seconds is None else "timed")
+        except NcuAssistError as error:
+            step(failure=error.message, state="failed")
+        self.warm()
+        return self.attempts[-1]
+
+    def archive(self, attempt: Attempt | None = None) -> StoredRun | None:
+        """Take an attempt, the last one unless given, with the runs timed beside it into the project's archive.
+
+        None where there is none, and for one whose source is not what the folder holds now.
+        """
+        attempt = attempt or next((one for one in reversed(self.attempts) if one.run is not None), None)
+        if attempt is None or attempt.run is None:
+            return None
+        with contextlib.suppress(UsageProblem):
+            now = read_kernel(self.folder).version(attempt.version)
+            if source_sha256(now.path) == attempt.run.run.source_sha256:
+                return [self._taken_over(stored) for stored in (*attempt.beside, attempt.run)][-1]
+        return None
+
+    def keep(self, attempt: Attempt) -> Path:
+        """Write an attempt as the folder's next version, a child of the one that was edited; return its file."""
+        source = self._sources[attempt.number]
+        kernel = read_kernel(self.folder)
+        edited = kernel.version(attempt.version)
+        number = 1 + max(one.number for one in kernel.versions)
+        path = self.folder / f"v{number}_{edited.name.partition('_')[2]}{edited.path.suffix}"
+        sign = b"//" if path.suffix == ".cu" else b"#"
+        said = HEADER_COMMENT[path.suffix].match(source)
+        lines = [line for line in (said[0] if said else b"").splitlines() if b"parent:" not in line]
+        code = source[said.end() if said else 0 :]
+        path.write_bytes(b"\n".join([*lines, sign + f" parent: {edited.short}".encode(), code]))
+        self._seen, self._texts = _signature(self.folder), _texts(self.folder)
+        return path
+
+    def _job_of(self, version: Version, is_over: Callable[[], bool], profiles: bool) -> MeasureJob:
+        kernel = read_kernel(self.copy.kernels / self.request.kernel)
+        workloads = kernel.select_workloads(self.request.workload)
+        own = kernel.version(version.name)
+        options = ProfileOptions(self.request.section_set) if profiles else None
+        executor: Executor = self._warm or self._job.executor
+        return replace(
+            self._job,
+            project=self.copy,
+            kernel=kernel,
+            versions=(own,),
+            workloads=tuple(one for one in workloads if own.serves(one)) or workloads,
+            options=options,
+            executor=_Ended(executor, is_over),
+            beside=self._partners(kernel, own),
+        )
+
+    def _partners(self, kernel: Kernel, own: Version) -> tuple[Version, ...]:
+        """Return what a version is compared with: --against, else the nearest that it builds on, and the fastest."""
+        workload = next(iter(kernel.select_workloads(self.request.workload)))
+        names = [self.request.against] if self.request.against else list(kernel.lineage.ancestors(own.name))
+        served = [one for one in map(kernel.version, names) if one.serves(workload) and one.name != own.name]
+        others = [one for one in kernel.versions if one != own and not one.is_peer and one.serves(workload)]
+        store = Store(self.project.reports)
+        runs = [
+            stored
+            for one in others
+            for stored in live_first(store.runs(kernel.name, one.name))[:1]
+            if stored.run.source_sha256 == source_sha256(one.path)
+        ]
+        best = best_run(live_first(runs), workload.name)
+        found = [*served[:1], *([kernel.version(best.run.version)] if best else [])]
+        return tuple(dict.fromkeys(found))
+
+    def _judged(self, version: str, outcome: KernelOutcome) -> dict[str, Any]:
+        """Return the fields of an attempt that its times decide."""
+        rows = {row.version: row for row in outcome.versions}
+        own = rows.pop(version)
+        broken = "; ".join(f"{row.version}: {row.failure}" for row in rows.values() if row.failure)
+        if broken:
+            self.reporter.note(f"not compared with {broken}")
+        beside = tuple(row.run for row in rows.values() if row.run)
+        pairs = ((other, name) for other in beside for name in outcome.workloads if other.run.timing(name))
+        run = own.run
+        diffs = tuple(diff_runs(one, run, DiffOptions(name)) for one, name in pairs if run and run.run.timing(name))
+        return {"failure": own.failure, "run": run, "beside": beside, "diffs": () if own.failure else diffs}
+
+    def _taken_over(self, stored: StoredRun) -> StoredRun:
+        store, run = Store(self.project.reports), stored.run
+        known = [one for one in store.runs(run.kernel, run.version) if one.run.run_id == run.run_id]
+        if known:
+            return known[0]
+        files = {name: stored.read(name) for name in run.files}
+        return store.save(replace(run, files={}, digest="", commit=commit_of(self.folder)), files)
+
+    def _copy(self) -> None:
+        """Copy the folder, and what its versions include from beside it, below the copy's root."""
+        target = self.copy.kernels / self.folder.name
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(self.folder, target, ignore=shutil.ignore_patterns(*NOT_WATCHED))
+        root = self.project.root.resolve()
+        for version in read_kernel(self.folder).versions:
+            for file in source_files(version.path):
+                whole = file.resolve()
+                if self.folder.resolve() not in whole.parents and root in whole.parents:
+                    beside = self._root / whole.relative_to(root)
+                    beside.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(whole, beside)
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for path in sorted(folder.rglob("*")):
+        if not NOT_WATCHED & set(path.relative_to(folder).parts) and path.is_file():
+            yield path
+
+
+def _signature(folder: Path) -> Signature:
+    found: Signature = {}
+    for path in _files(folder):
+        with contextlib.suppress(OSError):  # it went between two looks
+            facts = path.stat()
+            found[str(path)] = facts.st_mtime_ns, facts.st_size
+    return found
+
+
+def _texts(folder: Path) -> dict[str, bytes]:
+    """Return what counts of each file: of a version all but the comment at its top."""
+    found = {}
+    for path in _files(folder):
+        with contextlib.suppress(OSError):
+            header = HEADER_COMMENT.get(path.suffix)
+            found[path.name] = header.sub(b"", path.read_bytes(), count=1) if header else path.read_bytes()
+    return found

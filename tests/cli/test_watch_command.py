@@ -1,0 +1,115 @@
+"""``ncu-assist watch``: a line a step for editors and pipes, a view with keys on a terminal."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from commandline import Run, measure_here
+from kernel_folder import write_kernel
+from pipeline.measured import RIGHT, VERSIONS, WORKLOADS, WRONG
+from requirements import require
+from rich.console import Console
+from rich.live import Live
+from schemas import held
+
+from ncu_assist.analysis.ladder import Attempt
+from ncu_assist.cli.watch_command import KEYS, Keys, Screen
+from ncu_assist.store import Store
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    require("torch")
+    made = write_kernel(tmp_path, VERSIONS, WORKLOADS)
+    measure_here(monkeypatch, tmp_path)
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    return made
+
+
+def acted(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object] | str) -> None:
+    """Do or press one after the other, each once the watch is idle, then q."""
+    waiting: Iterator[Callable[[], object] | str] = iter([*acts, "q"])
+
+    def next_key(keys: Keys) -> str | None:
+        act = next(waiting)
+        if isinstance(act, str):
+            return act
+        act()
+        return None
+
+    monkeypatch.setattr(Keys, "next", next_key)
+
+
+@pytest.mark.slow
+def test_a_line_a_step_for_editors(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edited = folder / "v1_shared.py"
+    acted(monkeypatch, lambda: edited.write_text(WRONG), lambda: edited.write_text(RIGHT + "# b\n"))
+    answer = run("watch", "add_one", "--json")
+    assert answer.code == 0
+    steps = [held(json.loads(line)) for line in answer.out.splitlines()]
+    assert [(one["attempt"], one["state"]) for one in steps] == [
+        (1, "measuring"), (1, "failed"), (1, "failed"), (2, "measuring"), (2, "timed"), (2, "profiling"), (2, "done")
+    ]  # fmt: skip
+    assert "elements are wrong" in steps[1]["failure"]
+    assert [(one["baseline"], one["candidate"]) for one in steps[4]["verdicts"]] == [("v0_naive", "v1_shared")]
+    assert steps[4]["seconds"] > 0
+    assert {one.run.version for one in Store(folder.parent.parent / "reports").runs()} == {"v0_naive", "v1_shared"}
+
+
+@pytest.mark.slow
+def test_lines_and_keys(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edited = folder / "v1_shared.py"
+    acted(monkeypatch, "p", lambda: edited.write_text(RIGHT + "# a\n"), "p", "o", "k")
+    answer = run("watch", "add_one", "--no-profile", "--against", "v0")
+    assert answer.code == 0
+    assert "#1 v1: measuring" in answer.out
+    assert "#1 v1: timed, " in answer.out
+    assert " s after it was saved" in answer.out
+    assert "v1" in answer.out.split("after it was saved\n")[1].splitlines()[0]
+    assert "#2 v1: done" in answer.out  # p: with counters
+    assert "kept as v2_shared.py" in answer.err
+    assert (folder / "v2_shared.py").read_text().startswith("# parent: v1\n")
+    (page,) = folder.parent.parent.glob("reports/add_one/v1_shared/*/report.html")
+    assert str(page.relative_to(Path.cwd())) in answer.err
+
+
+def test_wrong_names(run: Run, folder: Path) -> None:
+    assert "did you mean 'add_one'?" in run("watch", "ad_one").err
+    unknown = run("watch", "add_one", "--against", "v9")
+    assert (unknown.code, unknown.out) == (2, "")
+
+
+def test_keys_are_heard_one_by_one_and_only_q_ends_what_runs() -> None:
+    reading, writing = os.pipe()
+    keys = Keys(reading)
+    assert not keys.is_quit()
+    os.write(writing, b"oK")
+    assert not keys.is_quit()
+    assert [keys.next(), keys.next(), keys.next()] == ["o", "k", None]
+    os.write(writing, b"q")
+    assert keys.is_quit()
+    assert keys.next() == "q"
+    os.close(writing)
+    assert keys.next() == "q"  # the terminal is gone
+    os.close(reading)
+
+
+def test_the_view_has_the_last_ten() -> None:
+    text = io.StringIO()
+    with Live(console=Console(file=text, force_terminal=True, width=100), auto_refresh=False) as live:
+        screen = Screen(live, "add_one")
+        for number in range(1, 13):
+            screen.show(Attempt(number, "v4_step", "failed", 1.5, failure=f"check w0: number {number}"))
+        screen.note("a line that stays")
+    shown = text.getvalue()
+    last = shown[shown.rindex("watching add_one") :]
+    assert "number 12" in last
+    assert "number 3" in last
+    assert "number 2" not in last.replace("number 12", "")
+    assert KEYS in last
+    assert "a line that stays" in shown

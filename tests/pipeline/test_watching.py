@@ -1,0 +1,172 @@
+"""Saved files and what comes of them: real measurements on the CPU, the fake ncu for the counters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from cli.commandline import measure_here
+from kernel_folder import write_kernel
+from measured import RIGHT, VERSIONS, WORKLOADS, WRONG, Notes
+from requirements import require
+
+from ncu_assist.analysis.ladder import Attempt
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.pipeline.watching import FolderWatch, WatchRequest
+from ncu_assist.project import find_project
+from ncu_assist.spec import Version
+from ncu_assist.store import Store
+
+pytestmark = pytest.mark.slow
+SLOWER = RIGHT + "    for _ in range(300):\n        torch.add(x, 1.0, out=y)\n"
+
+
+def never() -> bool:
+    return False
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    require("torch")
+    made = write_kernel(
+        tmp_path, {**VERSIONS, "v0_naive.py": f"# Baseline: torch.\n{RIGHT}", "v2_own.py": RIGHT}, WORKLOADS
+    )
+    measure_here(monkeypatch, tmp_path)
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    return made
+
+
+@pytest.fixture
+def watch(folder: Path) -> Iterator[FolderWatch]:
+    with FolderWatch(find_project(Path.cwd()), WatchRequest("add_one"), Notes()) as made:
+        yield made
+
+
+def saved(watch: FolderWatch, name: str, text: str) -> Version:
+    (watch.folder / name).write_text(text)
+    assert watch.is_changed()
+    version = watch.take()
+    assert version is not None
+    assert not watch.is_changed()
+    return version
+
+
+def test_an_edit_gets_its_verdict_and_then_its_counters(watch: FolderWatch) -> None:
+    steps: list[Attempt] = []
+    version = saved(watch, "v1_shared.py", SLOWER)
+    done = watch.measure(version, never, steps.append)
+    assert [one.state for one in steps] == ["measuring", "timed", "profiling", "done"]
+    assert [(one.baseline.version, one.candidate.version) for one in done.diffs] == [("v0_naive", "v1_shared")]
+    assert done.diffs[0].verdict.verdict == "slower"
+    assert steps[1].run is not None
+    assert steps[1].run.run.profile is None
+    assert done.run is not None
+    assert done.run.run.launches
+    assert Store(watch.project.reports).runs() == []  # edits on the way are in no archive
+    stored = watch.archive()
+    assert stored is not None
+    assert stored.run.launches
+    assert {one.run.version for one in Store(watch.project.reports).runs()} == {"v0_naive", "v1_shared"}
+    assert Store(watch.project.reports).verify() == []
+
+
+def test_the_fastest_version_is_compared_with_too(watch: FolderWatch) -> None:
+    watch.measure(saved(watch, "v1_shared.py", RIGHT + "# a\n"), never, lambda step: None)
+    watch.archive()
+    done = watch.measure(saved(watch, "v2_own.py", SLOWER), never, lambda step: None)
+    assert [one.baseline.version for one in done.diffs] == ["v1_shared"]  # the parent and the fastest
+    (watch.folder / "v3_more.py").write_text(RIGHT)
+    third = watch.take()
+    assert third is not None
+    assert {one.baseline.version for one in watch.measure(third, never, lambda step: None).diffs} == {
+        "v2_own",
+        "v1_shared",
+    }
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (WRONG, "elements are wrong"),
+        ("def add_one(x, y:\n", "build"),
+        (RIGHT + "\nraise RuntimeError('gone')\n", "gone"),
+    ],
+)
+def test_a_faulty_edit_fails_and_the_next_one_does_not(watch: FolderWatch, text: str, why: str) -> None:
+    failed = watch.measure(saved(watch, "v1_shared.py", text), never, lambda step: None)
+    assert failed.state == "failed"
+    assert why in failed.failure
+    assert failed.diffs == ()
+    mended = watch.measure(saved(watch, "v1_shared.py", SLOWER), never, lambda step: None)
+    assert (mended.state, mended.failure) == ("done", "")
+    assert mended.diffs[0].verdict.verdict == "slower"
+
+
+def test_what_is_typed_meanwhile_is_in_no_measurement(watch: FolderWatch) -> None:
+    version = saved(watch, "v1_shared.py", SLOWER)
+
+    def type_on(step: Attempt) -> None:
+        if step.state == "measuring":
+            (watch.folder / "v1_shared.py").write_text("nonsense(")
+
+    done = watch.measure(version, never, type_on)
+    assert (done.state, done.failure) == ("done", "")
+    assert done.run is not None
+    assert done.run.source_texts()["v1_shared.py"] == SLOWER
+    assert watch.archive() is None  # it is not what the folder holds
+    assert watch.is_changed()
+
+
+def test_a_later_save_ends_what_runs(watch: FolderWatch) -> None:
+    version = saved(watch, "v1_shared.py", SLOWER)
+    over: list[bool] = []
+
+    def step(attempt: Attempt) -> None:
+        if attempt.state == "profiling":
+            over.append(True)
+
+    ended = watch.measure(version, lambda: bool(over), step)
+    assert ended.state in ("timed", "done")  # done where the fake was faster than the look
+    assert ended.seconds is not None
+    assert ended.diffs
+
+
+def test_what_is_no_edit(watch: FolderWatch) -> None:
+    path = watch.folder / "v1_shared.py"
+    path.write_text("# measured: 3 us\n" + path.read_text())
+    assert watch.is_changed()
+    assert watch.take() is None
+    (watch.folder / "README.md").write_text("worklog\n")
+    assert watch.take() is None
+
+
+def test_of_what_all_versions_share_it_is_the_one_edited_last(watch: FolderWatch) -> None:
+    watch.measure(saved(watch, "v1_shared.py", SLOWER), never, lambda step: None)
+    reference = watch.folder / "reference.py"
+    reference.write_text(reference.read_text() + "\nONE = 1\n")
+    version = watch.take()
+    assert version is not None
+    assert version.name == "v1_shared"
+
+
+def test_keep(watch: FolderWatch) -> None:
+    done = watch.measure(saved(watch, "v1_shared.py", "# An idea.\n" + SLOWER), never, lambda step: None)
+    path = watch.keep(done)
+    assert path.name == "v3_shared.py"
+    assert path.read_text() == "# An idea.\n# parent: v1\n" + SLOWER
+    assert not watch.is_changed()
+
+
+def test_without_ncu_there_are_verdicts(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes = Notes()
+
+    def missing() -> Path:
+        raise EnvironmentProblem("ncu is not installed")
+
+    monkeypatch.setattr("ncu_assist.pipeline.watching.find_ncu", missing)
+    with FolderWatch(find_project(Path.cwd()), WatchRequest("add_one", against="v0"), notes) as watch:
+        done = watch.measure(saved(watch, "v2_own.py", SLOWER), never, lambda step: None)
+    assert "verdicts only" in notes.notes[0]
+    assert done.state == "timed"
+    assert [one.baseline.version for one in done.diffs] == ["v0_naive"]
