@@ -128,6 +128,10 @@ class FolderWatch:
         if self._warm is not None:
             self._warm.start(child_environment(), self._root)
 
+    def is_warm(self, timeout_s: float) -> bool:
+        """Wait until the process for the next edit is warm, and tell whether it is."""
+        return self._warm is not None and self._warm.wait(timeout_s)
+
     def is_changed(self) -> bool:
         """Tell whether a file of the folder was saved since the last edit was taken."""
         return _signature(self.folder) != self._seen
@@ -191,8 +195,7 @@ class FolderWatch:
             step(**known, seconds=time.monotonic() - started, state="failed" if known["failure"] else "timed")
             self.warm()
             if job.options is not None and not known["failure"]:
-                if self._warm is not None:
-                    self._warm.wait(WARM_LIMIT_S)
+                self.is_warm(WARM_LIMIT_S)
                 step(state="profiling")
 
         step()
