@@ -205,6 +205,17 @@ def test_a_fork_without_secrets_has_its_verdict_all_the_same(project: Project) -
 
 
 @pytest.mark.slow
+def test_a_fork_that_is_slower_is_red_without_a_comment(project: Project) -> None:
+    project.edit()
+    project.record(1.05)
+    done = project.act(fork=True, token="")
+    assert done.codes["Verdict"] == 3, done.said
+    assert [name for name, own in done.codes.items() if own] == ["Verdict"]
+    assert done.comments == ""
+    assert "time +5.0 %" in done.summary
+
+
+@pytest.mark.slow
 def test_without_a_gpu_there_is_nothing_to_measure_with(project: Project) -> None:
     project.edit()
     done = project.act(measure="true")

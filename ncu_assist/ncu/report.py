@@ -152,6 +152,7 @@ def _zip(path: Path) -> FileKind:
 
 NAMES_SHOWN = 3
 SIZES = tuple(f"{of}_{axis}" for of in ("grid", "block") for axis in "xyz")
+MOST_SHOWN = 48  # characters of a name in a notebook
 SHOWN_FIRST = ("launch", "kernel", *SIZES, "gpu__time_duration.sum")  # in a notebook
 OPINION_BYTES = 200_000_000  # NVIDIA's reader takes about 5 s for 111 MB: nobody waits longer to be refused
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
@@ -195,8 +196,10 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Return the launches with what ncu says of each first, for a notebook."""
-        shown = self.launches[[name for name in SHOWN_FIRST if name in self.launches]].to_html(max_rows=20)
-        return f"<p>{html.escape(repr(self))}</p>{shown}"
+        first = self.launches[[name for name in SHOWN_FIRST if name in self.launches]]
+        names = [name if len(name) <= MOST_SHOWN else f"{name[: MOST_SHOWN - 1]}…" for name in first["kernel"]]
+        shown = first.assign(kernel=names).to_html(max_rows=20, index=False, border=0, justify="left")
+        return f'<p>{html.escape(repr(self))}</p><div style="overflow-x: auto">{shown}</div>'
 
     @property
     def lossy(self) -> bool:

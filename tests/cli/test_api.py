@@ -97,6 +97,15 @@ def test_metrics_by_key_and_by_ncu_s_names(tmp_path: Path) -> None:
             metrics[wrong]
 
 
+def test_a_report_is_a_table_that_fits_a_notebook() -> None:
+    """A library's kernel may have a name of a hundred characters: it is cut, and what is still wide scrolls."""
+    box = ncu_assist.read_report(DATA / "library_full_h200_2025.3.1.ncu-rep.zst")._repr_html_()
+    assert '<div style="overflow-x: auto">' in box
+    cells = [cell.split("</td>")[0] for cell in box.split("<td>")[1:]]
+    assert any(cell.endswith("…") for cell in cells)
+    assert max(map(len, cells)) == 48
+
+
 def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
     both = ncu_assist.diff("lightning_decode/v6", "lightning_decode/v7")
     assert repr(both).startswith("<v7 is 2.99x faster than v6")
