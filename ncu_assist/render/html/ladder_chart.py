@@ -249,6 +249,7 @@ def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: list[Line])
 
 SMALL_WIDTH, SMALL_TOP, SMALL_BOTTOM, SMALL_LEFT, SMALL_RIGHT = 284, 12, 150, 62, 278  # as in ladder_times.html.j2
 MOST_CHARTS = 24  # drawings: the table below has all workloads
+DOT, WIDE_AS = 4.5, 2.6  # the radius of a dot, and how many of it one needs: of many versions dots are smaller
 SMALL_LETTERS = 12  # of a version below its dot
 
 
@@ -264,11 +265,12 @@ class SmallChart:
     title: str
     description: str
     axis: Axis
-    dots: tuple[tuple[float, float, str], ...]  # x, y, tone
+    dots: tuple[tuple[float, float, str, str], ...]  # x, y, tone, version and time by hover
     names: tuple[tuple[float, str], ...]  # x, text
     path: str
     floor: float | None
     library: float | None = None
+    radius: float = DOT
 
 
 def small_charts(history: History) -> tuple[SmallChart, ...]:
@@ -291,8 +293,8 @@ def _small_chart(history: History, place: int) -> SmallChart | None:
     axis = log_axis(drawn, SMALL_BOTTOM, SMALL_TOP, duration)
     step = (SMALL_RIGHT - SMALL_LEFT - 24) / max(len(cells) - 1, 1)
     dots = tuple(
-        (round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), tone_of(cell))
-        for number, _, cell in timed
+        (round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), tone_of(cell), said)
+        for (number, _, cell), said in zip(timed, _small_description(timed, {}), strict=True)
     )
     return SmallChart(
         id=f"workload-{place}",
@@ -301,9 +303,10 @@ def _small_chart(history: History, place: int) -> SmallChart | None:
         axis=axis,
         dots=dots,
         names=_small_names([row for row, _ in cells], step),
-        path=path_of([(x, y) for x, y, _ in dots]),
+        path=path_of([(x, y) for x, y, *_ in dots]),
         floor=axis.at(copies[-1]) if copies else None,
         library=axis.at(min(peers)) if peers else None,
+        radius=round(min(DOT, step / WIDE_AS), 2),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
 from ncu_assist.render.html.ladder import ladder_html, ladder_sections
+from ncu_assist.render.html.ladder_chart import small_charts
 from ncu_assist.render.html.ladder_tables import version_comments
 from ncu_assist.render.links import RunLinks
 from ncu_assist.render.words.terms import against
@@ -271,3 +273,12 @@ def test_legends_explain_the_marks_that_are_drawn(kernel: str, tmp_path: Path) -
         assert sorted(told) == sorted({mark for tone, mark in MARKS.items() if f"dot-{tone}" in drawn})
         assert ("nothing to compare with" in said) == ("dot-plain" in drawn)
         assert ("dotted: the fastest library" in said) == (section == "workloads" and 'class="peer"' in drawn)
+
+
+@pytest.mark.parametrize("times_over", [1, 3])
+def test_dots_of_one_chart_stand_apart_and_say_what_they_are(recorded: Project, times_over: int) -> None:
+    history = kernel_ladder(recorded, "lightning_decode").history
+    for small in small_charts(replace(history, rows=history.rows * times_over)):
+        gaps = [after - before for (before, *_), (after, *_) in pairwise(small.dots)]
+        assert min(gaps) >= 2.5 * small.radius  # a triangle is that wide
+        assert all(said.startswith("v") and ": " in said for *_, said in small.dots)
