@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import platform
 import uuid
 from collections.abc import Iterable
@@ -86,11 +87,20 @@ def made_here_first(runs: list[L]) -> list[L]:
 def best_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
     """Return the run with the lowest median on ``workload`` among those whose check of it passed.
 
+    Of those within its quartiles, which are as fast, it is the one that is fastest over all workloads that they share.
     Times of different GPUs are not compared: only runs on the GPU of the first run count.
     """
     timed = [r for r in runs if r.run.timing(workload) is not None and passed(r.run, workload)]
     same_gpu = [r for r in timed if r.run.gpu == timed[0].run.gpu]
-    return min(same_gpu, key=lambda r: _median_ns(r.run, workload), default=None)
+    first = min(same_gpu, key=lambda r: _median_ns(r.run, workload), default=None)
+    limit = first.run.timing(workload) if first else None
+    if first is None or limit is None:
+        return None
+    as_fast = [r for r in same_gpu if _median_ns(r.run, workload) <= limit.q3_ns]
+    shared = set.intersection(
+        *({one.workload for one in r.run.timings if passed(r.run, one.workload)} for r in as_fast)
+    )
+    return min(as_fast, key=lambda r: (sum(math.log(_median_ns(r.run, name)) for name in shared), r is not first))
 
 
 def passed(run: Run, workload: str) -> bool:
