@@ -15,6 +15,7 @@ from markupsafe import Markup
 from ncu_assist.analysis.diff.lines import LineCost, Place, SideLines, aligned, base_name
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import Cost, FileCode, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
@@ -167,6 +168,7 @@ class PairScale:
 
 
 MOST_SASS = 6  # lines whose SASS is shown
+CODE_LETTERS = 160  # of such a line
 
 
 @dataclass(frozen=True)
@@ -335,9 +337,11 @@ class _FilePair:
             both = [line.instructions if line else () for line in lines]
             if change and any(both):
                 last = bool(row.after)
+                file = self._files[last]
+                texts = file.text or () if file else ()
                 yield PairSass(
                     Link(f"{self.name(last)}:{numbers[last]}", f"#{self._place(row)}"),
-                    self._text(last, numbers[last]).strip(),
+                    one_line(with_instruction(texts, numbers[last]).strip(), CODE_LETTERS),
                     f"{change} {self._scale.unit}",
                     tone,
                     (len(both[0]), len(both[1])),

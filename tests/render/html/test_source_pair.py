@@ -95,6 +95,13 @@ def test_instructions_of_lines_whose_time_changed_stand_beside_each_other(tmp_pa
     assert [same for *_, same in kept] == [True]
 
 
+def test_the_sass_of_a_line_of_inline_assembly_has_its_instruction_in_the_title(tmp_path: Path) -> None:
+    text = 'x\nasm volatile("mma.sync.m16 %0, %1;"\n  : "=f"(a)\n  : "r"(b));\n'
+    (one,) = [sass for sass in pair(tmp_path, (Row(4, 90.0, "HMMA", AFTER),), text).sass if sass.line.text == "b.cu:4"]
+    assert one.code.startswith("asm ")
+    assert "mma.sync.m16" in one.code
+
+
 def test_of_many_instructions_those_with_most_samples_are_shown(tmp_path: Path) -> None:
     rows = tuple(Row(2, float(number), f"FADD R{number}, R1, R2", AFTER) for number in range(1, MOST_PAIRED + 11))
     (one,) = [sass for sass in pair(tmp_path, rows).sass if sass.line.text == "b.cu:2"]
