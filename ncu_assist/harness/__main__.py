@@ -77,4 +77,9 @@ def warm(pipe: Path, device: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(warm(Path(sys.argv[2]), sys.argv[3]) if sys.argv[1] == "--warm" else main(Path(sys.argv[1])))
+    if sys.argv[1] == "--warm":
+        code = warm(Path(sys.argv[2]), sys.argv[3])
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(code)  # all is written; somebody waits, and torch takes its time to leave in order
+    sys.exit(main(Path(sys.argv[1])))

@@ -86,7 +86,7 @@ def measure(
     profiled = ProfilingResult({}, {})
     try:
         measured = _check_and_bench(job, request, reporter)
-        if on_timed is not None:
+        if on_timed is not None and job.options is not None:
             on_timed(_save(replace(job, options=None), moment, builds, measured, profiled))
             moment = max(datetime.now(UTC), moment + SECOND)  # a run's id is of its second
         if job.options is not None:
@@ -97,6 +97,8 @@ def measure(
         if isinstance(error, EnvironmentProblem) and not measured.checks:
             _tell_built(job, builds, reporter)
     outcome = _save(job, moment, builds, measured, profiled)
+    if on_timed is not None and job.options is None and stopped is None:
+        on_timed(outcome)
     _tell_notes(outcome, reporter)
     broken = [name for name, build in builds.items() if build.artifact is None]
     if broken and isinstance(stopped, EnvironmentProblem):
