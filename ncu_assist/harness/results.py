@@ -19,14 +19,6 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class VersionCheck:
-    """A check and the version it is of."""
-
-    version: str
-    check: Check
-
-
-@dataclass(frozen=True)
 class VersionFailure:
     """A version that did not do what was asked. ``everywhere``: it is left out of everything that follows."""
 
@@ -58,7 +50,7 @@ class MeasurementFacts:
 
 def append_check(out: Path, version: str, check: Check) -> None:
     """Add a check to those in ``out``."""
-    _append(out / CHECKS, VersionCheck(version, check))
+    _append(out / CHECKS, (version, check))
 
 
 def append_failure(out: Path, failure: VersionFailure) -> None:
@@ -69,8 +61,8 @@ def append_failure(out: Path, failure: VersionFailure) -> None:
 def read_checks(out: Path) -> dict[str, tuple[Check, ...]]:
     """Return the checks in ``out`` by version, in the order in which they were made."""
     checks: dict[str, tuple[Check, ...]] = {}
-    for row in _rows(out / CHECKS, VersionCheck):
-        checks[row.version] = (*checks.get(row.version, ()), row.check)
+    for version, check in _rows(out / CHECKS, tuple[str, Check]):
+        checks[version] = (*checks.get(version, ()), check)
     return checks
 
 

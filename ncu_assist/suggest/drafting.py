@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.spec import Kernel
@@ -42,46 +42,21 @@ MARKS = (  # the longer ones first: UTF-32's begins with UTF-16's
 )
 
 
-class ReplySource(Protocol):
-    """Who answers: a model, or a reply that was saved from one."""
-
-    @property
-    def name(self) -> str:
-        """The model, empty where it is not known."""
-        ...
-
-    @property
-    def can_be_answered(self) -> bool:
-        """Whether it can be answered."""
-        ...
-
-    def answer(self, messages: Messages) -> ModelAnswer:
-        """Return the answer; raises ModelProblem where there is none."""
-        ...
-
-
 @dataclass(frozen=True)
-class SavedReply:
-    """A reply from a file. There is nobody to answer."""
+class ReplySource:
+    """Who answers: a model, or the reply in a file, behind which there is nobody to ask again.
 
-    text: str
-    name: str = ""
-    can_be_answered: bool = False
-
-    def answer(self, messages: Messages) -> ModelAnswer:
-        return ModelAnswer(self.text, ModelCost(), "fences")
-
-
-@dataclass(frozen=True)
-class LanguageModel:
-    """A model at an endpoint; ``ask`` is bound to it."""
+    ``name`` is the model, empty where it is not known. ``answer`` raises ModelProblem where there is no answer.
+    """
 
     name: str
-    ask: Callable[[Messages], ModelAnswer] = field(repr=False)
+    answer: Callable[[Messages], ModelAnswer] = field(repr=False)
     can_be_answered: bool = True
 
-    def answer(self, messages: Messages) -> ModelAnswer:
-        return self.ask(messages)
+
+def source_of_saved(text: str, name: str = "") -> ReplySource:
+    """Return the source of a reply that was saved; ``name`` is the model that it came from."""
+    return ReplySource(name, lambda _: ModelAnswer(text, ModelCost(), "fences"), can_be_answered=False)
 
 
 @dataclass
@@ -166,14 +141,6 @@ class DraftTask:
     def source(self) -> str:
         """The parent's own file as it was measured."""
         return next(iter(self.parent.source_texts().values()))
-
-
-@dataclass(frozen=True)
-class ProvedDraft:
-    """A draft with its fate. ``repair`` is what its author may be told, the compiler's words; empty for nothing."""
-
-    stored: StoredDraft
-    repair: str = ""
 
 
 @dataclass

@@ -24,13 +24,11 @@ from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import (
     Conversation,
     DraftTask,
-    LanguageModel,
-    ProvedDraft,
     ReplySource,
-    SavedReply,
     Words,
     draft,
     saved_reply,
+    source_of_saved,
 )
 from ncu_assist.suggest.evidence.gathering import BEST, evidence, kernel_of, sources_of
 from ncu_assist.suggest.evidence.task import Cleaner, cleaner, this_machine
@@ -100,12 +98,12 @@ class ReplyOptions:
     def author(self, reporter: Reporter, tools: ToolBox | None = None) -> ReplySource:
         """Return who answers. Raises UsageProblem for a file without a reply."""
         if self.reply is not None:
-            return SavedReply(saved_reply(self.reply), self.model)
+            return source_of_saved(saved_reply(self.reply), self.model)
 
         def answer(messages: Messages) -> ModelAnswer:
             return ask(self.endpoint, messages, self.on_text, REPLY_SCHEMA, reporter.note, tools)
 
-        return LanguageModel(self.model, answer)
+        return ReplySource(self.model, answer)
 
 
 @dataclass(frozen=True)
@@ -160,8 +158,8 @@ def suggest(project: Project, request: SuggestRequest, answering: ReplyOptions, 
         prover.check()  # before a model is paid for a draft that cannot be proved here
     with _tools(project, request, answering) as tools:
         author, first = answering.author(reporter, tools), None
-        if isinstance(author, SavedReply):
-            first = _answered(project, request, author.text, answering.prompt, reporter)
+        if not author.can_be_answered:
+            first = _answered(project, request, author.answer(()).text, answering.prompt, reporter)
         found = SuggestSession(project, request, author, reporter, prover, answering.form, first).run()
     return replace(found, builds=tuple(prover.told)) if isinstance(prover, DraftCompiler) else found
 
@@ -235,7 +233,7 @@ def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Re
     prover.open()
     try:
         task = _task_of(project, request, stored)
-        proved = prover.prove(task, stored).stored
+        proved = prover.prove(task, stored)[0]
     finally:
         prover.close()
     if proved.draft.fate != "kept" or not keep:
@@ -288,8 +286,8 @@ class Prover(Protocol):
         """End what was started and not used."""
         ...
 
-    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
-        """Return a draft with what measuring it gave."""
+    def prove(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, str]:
+        """Return a draft with what measuring it gave, and the compiler's words for its author, empty for none."""
         ...
 
     def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
@@ -414,13 +412,13 @@ class SuggestSession:
         for repairs in range(REPAIRS + 1):
             if self.prover is None or stored.draft.fate != "drafted":
                 break
-            proved = self.prover.prove(task, stored)
-            self.drafts[self.drafts.index(stored)] = stored = proved.stored
-            if not proved.repair or not self.author.can_be_answered or repairs == REPAIRS:
+            proved, repair = self.prover.prove(task, stored)
+            self.drafts[self.drafts.index(stored)] = stored = proved
+            if not repair or not self.author.can_be_answered or repairs == REPAIRS:
                 break
             self.reporter.note("the draft does not build; its author gets the compiler's words")
             try:
-                stored = self._ask(task, conversation, proved.repair, stored.draft.round, stored.draft.candidate)
+                stored = self._ask(task, conversation, repair, stored.draft.round, stored.draft.candidate)
             except ModelProblem as error:
                 self.reporter.note(f"asking for a repair came to nothing: {error.message}")
                 break

@@ -15,9 +15,9 @@ from ncu_assist.errors import ModelProblem
 from ncu_assist.project import Project
 from ncu_assist.store.draft_records import MetricPrediction, ModelCost, Proof, Score
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
-from ncu_assist.suggest.drafting import DraftTask, LanguageModel, SavedReply
+from ncu_assist.suggest.drafting import DraftTask, ReplySource, source_of_saved
 from ncu_assist.suggest.model import Message, ModelAnswer
-from ncu_assist.suggest.session import ProvedDraft, SuggestRequest, SuggestSession, draft_task
+from ncu_assist.suggest.session import SuggestRequest, SuggestSession, draft_task
 
 SOURCE = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, {}, out=y)\n"
 
@@ -69,16 +69,16 @@ class RuleResults:
 
     def close(self) -> None: ...
 
-    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
+    def prove(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, str]:
         verdict = self.verdicts.pop(0)
         self.steps.append(f"prove {stored.draft.candidate}")
         if isinstance(verdict, str):
             failed = replace(stored.draft, fate="rejected", reason="it does not build")
-            return ProvedDraft(DraftArchive(self.project.reports).update(stored, failed), verdict)
+            return DraftArchive(self.project.reports).update(stored, failed), verdict
         proof = Proof((), "bwrap", "small", "faster", verdict)
         fate = "kept" if verdict > 1 else "rejected"
         draft = replace(stored.draft, fate=fate, reason="" if verdict > 1 else "slower", proof=proof)
-        return ProvedDraft(DraftArchive(self.project.reports).update(stored, draft))
+        return DraftArchive(self.project.reports).update(stored, draft), ""
 
     def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         self.kept.append(stored.draft.id)
@@ -95,7 +95,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def suggestion(project: Project, queue: Queue, *verdicts: float | str, **request: Any) -> SuggestSession:
     prover = RuleResults(project, list(verdicts)) if verdicts else None
     return SuggestSession(
-        project, SuggestRequest("add_one/v1", **request), LanguageModel("mock-1", queue), Notes(), prover
+        project, SuggestRequest("add_one/v1", **request), ReplySource("mock-1", queue), Notes(), prover
     )
 
 
@@ -139,7 +139,7 @@ def test_a_second_one_is_rejected_and_nothing_of_it_is_applied(project: Project)
 
 def test_a_saved_reply_is_not_answered(project: Project) -> None:
     made = SuggestSession(
-        project, SuggestRequest("add_one/v1"), SavedReply("only prose"), Notes(), RuleResults(project, [2.0])
+        project, SuggestRequest("add_one/v1"), source_of_saved("only prose"), Notes(), RuleResults(project, [2.0])
     )
     (stored,) = made.run().drafts
     assert (stored.draft.fate, stored.draft.origin, stored.draft.cost.calls) == ("rejected", "file", 0)
@@ -191,7 +191,7 @@ def test_rounds_go_on_from_what_was_kept_and_tell_what_failed(project: Project) 
     assert len(queue.answers) == 1  # nothing was kept in round 2, so that there is nothing to go on from
     again = suggestion(project, Queue([reply(4)]))
     again.run()
-    assert "adds 2" in again.author.ask.heard[0]  # type: ignore[attr-defined]
+    assert "adds 2" in again.author.answer.heard[0]  # type: ignore[attr-defined]
 
 
 def test_rounds_end_where_what_was_kept_has_nothing_left_to_win(
@@ -214,7 +214,7 @@ def test_a_prompt_tells_what_a_draft_predicted_that_did_not_come(project: Projec
     DraftArchive(project.reports).update(stored, unproven)
     again = suggestion(project, Queue([reply(4)]))
     again.run()
-    heard = again.author.ask.heard[0]  # type: ignore[attr-defined]
+    heard = again.author.answer.heard[0]  # type: ignore[attr-defined]
     assert "unproven: right and faster, but" in heard
     assert "disproved: dram_bytes down to 0.5 of it, and it went from 100 to 140\n" in heard
     assert "came as predicted: dram_bytes down to 0.5 of it, and it went from 100 to 50\n" in heard
@@ -229,7 +229,7 @@ def test_a_prompt_tells_what_was_proved_of_the_draft_that_its_parent_was(project
     DraftArchive(project.reports).update(stored, kept)
     again = suggestion(project, Queue([reply(4)]))
     again.run()
-    heard = again.author.ask.heard[0]  # type: ignore[attr-defined]
+    heard = again.author.answer.heard[0]  # type: ignore[attr-defined]
     assert "came as predicted: dram_bytes down, and it went from 100 to 50\n" in heard
 
 

@@ -145,17 +145,12 @@ Path = tuple[str, ...]
 INNERMOST = 8  # names from the inside out that are compared where the whole paths differ; deeper ones decide nothing
 
 
-@dataclass(frozen=True)
-class SharedRange:
-    """A range that both runs have, and the positions of the launches in it, ascending."""
+def shared_ranges(
+    baseline: Sequence[Launch], candidate: Sequence[Launch]
+) -> list[tuple[Path, tuple[int, ...], tuple[int, ...]]]:
+    """Return the ranges that both sides have, each with the positions of its launches on either side, ascending.
 
-    path: Path
-    baseline: tuple[int, ...]
-    candidate: tuple[int, ...]
-
-
-def shared_ranges(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> list[SharedRange]:
-    """Return the ranges that both sides have, each launch in one at most.
+    A launch is in one at most.
 
     Ranges are the same if their paths are; else if they are of one workload in runs of two versions; else if their
     innermost names are, the more of them the better, as in programs that one range with another name is around.
@@ -165,7 +160,7 @@ def shared_ranges(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> li
     for key in (_whole, _call, *(_ending(length) for length in range(INNERMOST, 0, -1))):
         keyed = _paths_by_key(sides[0], key), _paths_by_key(sides[1], key)
         for name in [name for name in keyed[0] if name in keyed[1]]:
-            found.append(SharedRange(_call(name), *(_taken(s, k[name]) for s, k in zip(sides, keyed, strict=True))))
+            found.append((_call(name), _taken(sides[0], keyed[0][name]), _taken(sides[1], keyed[1][name])))
     return found
 
 
@@ -280,11 +275,11 @@ def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Pa
     left, right = _placed(baseline), _placed(candidate)
     shared = shared_ranges(baseline, candidate)
     found: list[_Match] = []
-    for one in shared:
-        found += _in_range([left[i] for i in one.baseline], [right[i] for i in one.candidate], one.path)
+    for path, of_baseline, of_candidate in shared:
+        found += _in_range([left[i] for i in of_baseline], [right[i] for i in of_candidate], path)
     found += _by_keys(*_rest(left, right, found))
     # names and place say nothing about launches that are in a range of both sides, but in different ones
-    ranged = {i for one in shared for i in one.baseline}, {i for one in shared for i in one.candidate}
+    ranged = {i for _, one, _ in shared for i in one}, {i for _, _, one in shared for i in one}
     free = (
         [one for one in left if one.position not in ranged[0]],
         [one for one in right if one.position not in ranged[1]],

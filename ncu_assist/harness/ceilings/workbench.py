@@ -45,21 +45,14 @@ class ProbeWork:
     fault: Callable[[], str] | None = None
 
 
-@dataclass(frozen=True)
-class MatrixProduct:
-    """A kernel of tensor.cu: its number there, and the depth of one product, which is what a sum counts."""
-
-    number: int
-    depth: int
-
-
 PIPES = ("fma", "fp64", "fp16", "imad", "alu", "xu", "lsu")  # numbered so in pipes.cu
 PIPE_STEPS = 128  # instructions that a warp makes there in one round
+# Kernels of tensor.cu: the number there, and the depth of one product, which is what a sum counts.
 PRODUCTS = {
-    "mma_bf16": MatrixProduct(0, 16),
-    "mma_fp16": MatrixProduct(1, 16),
-    "mma_tf32": MatrixProduct(2, 8),
-    "mma_int8": MatrixProduct(3, 32),
+    "mma_bf16": (0, 16),
+    "mma_fp16": (1, 16),
+    "mma_tf32": (2, 8),
+    "mma_int8": (3, 32),
 }
 MMA_WARPS, MMA_TILES, MMA_ROWS, MMA_COLUMNS = 16, 8, 16, 8  # a multiprocessor; products a warp and round; their shape
 WGMMA_GROUPS, WGMMA_STEPS, WGMMA_ROWS, WGMMA_COLUMNS, WGMMA_DEPTH = 2, 2, 64, 256, 16
@@ -134,10 +127,10 @@ class ProbeKernels:
             return ProbeWork(
                 call, 2.0 * shape * count * probe.rounds, fault=self._fault(threads, 16 * 2 * probe.rounds)
             )
-        product = PRODUCTS[probe.name]
-        call = self._call("tensor", "mma", product.number, probe.rounds, _p(self._sums.data_ptr()), self._sms)
-        shape, count = MMA_ROWS * MMA_COLUMNS * product.depth, self._sms * MMA_WARPS * MMA_TILES
-        fault = self._fault(self._sms * MMA_WARPS * 32, product.depth * probe.rounds)
+        number, depth = PRODUCTS[probe.name]
+        call = self._call("tensor", "mma", number, probe.rounds, _p(self._sums.data_ptr()), self._sms)
+        shape, count = MMA_ROWS * MMA_COLUMNS * depth, self._sms * MMA_WARPS * MMA_TILES
+        fault = self._fault(self._sms * MMA_WARPS * 32, depth * probe.rounds)
         return ProbeWork(call, 2.0 * shape * count * probe.rounds, fault=fault)
 
     def _matmul(self) -> ProbeWork:

@@ -54,7 +54,7 @@ def _answer(path: Path, device: str) -> int:
     try:
         prepared = answering.prepare(exam_request)
         events.emit(Event("ready"))
-        answering.run_stages(prepared)
+        answering.run_stages(*prepared)
     except ContextLost:
         return CONTEXT_LOST
     except OSError as error:

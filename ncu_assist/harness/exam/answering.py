@@ -14,7 +14,7 @@ import sys
 import time
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
@@ -361,35 +361,25 @@ def _profile(session: ExamSession, problem: Problem, version: str) -> None:
         session.answers.write_answer(ExamAnswer(version, question.number, buffers.touched(inputs), False))
 
 
-@dataclass(frozen=True)
-class PreparedExam:
-    """Everything that was made before any version was loaded."""
-
-    session: ExamSession
-    hold: Hold
-    stopwatch: Stopwatch
-
-
-def prepare(exam_request: ExamRequest) -> PreparedExam:
+def prepare(exam_request: ExamRequest) -> tuple[ExamSession, Hold, Stopwatch]:
     """Make what measures and remember what it is made of, then wait for the questions and the versions."""
     session = ExamSession(exam_request)
-    prepared = PreparedExam(session, Hold(exam_request.request.helpers), stopwatch_of(session))
+    hold, stopwatch = Hold(exam_request.request.helpers), stopwatch_of(session)
     results.write_facts(session.out, session.facts())
     assert session.questions
     session.await_versions()
-    return prepared
+    return session, hold, stopwatch
 
 
-def run_stages(prepared: PreparedExam) -> None:
+def run_stages(session: ExamSession, hold: Hold, stopwatch: Stopwatch) -> None:
     """Load the versions, do the stages that are asked for, and write the facts once more."""
-    session = prepared.session
     stages = session.request.settings.stages
     session.load()
     session.note_replaced()
     if "check" in stages:
-        run_check(session, prepared.hold)
+        run_check(session, hold)
     if "bench" in stages:
-        run_bench(session, prepared.stopwatch)
+        run_bench(session, stopwatch)
     if "profile" in stages:
         run_profile(session)
     session.note_replaced()

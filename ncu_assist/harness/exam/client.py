@@ -288,19 +288,13 @@ def take(folder: Path, limits: Mapping[str, int], into: Path) -> tuple[str, ...]
     return tuple(faults)
 
 
-@dataclass(frozen=True)
-class CollectedResults:
-    """What was taken over. ``measured`` has no checks: those are for the trusted side to say."""
-
-    measured: Measured
-    answers: tuple[ExamAnswer, ...]
-    suspicions: tuple[Suspicion, ...]
-
-
 def collect_results(
     plan: ExamPlan, exam_request: ExamRequest, summary: EventSummary, failure: VersionFailure | None
-) -> CollectedResults:
-    """Copy the results of a request to the trusted side and return them; ``failure`` is added to those told."""
+) -> tuple[Measured, tuple[ExamAnswer, ...], tuple[Suspicion, ...]]:
+    """Copy the results of a request to the trusted side; ``failure`` is added to those told.
+
+    Return what was measured, without checks, which the trusted side makes, the answers, and what is suspicious.
+    """
     collected = plan.folders.collected(Path(exam_request.request.out).name)
     rounds = exam_request.request.settings.rounds
     readers: dict[str, Callable[[Path], object]] = {
@@ -317,7 +311,7 @@ def collect_results(
         results.append_failure(collected, failure)
     said = [Suspicion(plan.draft, "results", f"what the draft's process left is damaged: {fault}") for fault in faults]
     suspicions = (*said, *_seen(plan.draft, collected, summary))
-    return CollectedResults(_measured(plan, exam_request, collected), _answers(collected / ANSWERS), suspicions)
+    return _measured(plan, exam_request, collected), _answers(collected / ANSWERS), suspicions
 
 
 def _measured(plan: ExamPlan, exam_request: ExamRequest, collected: Path) -> Measured:
@@ -513,12 +507,12 @@ class Exam:
 
         ``summary`` has followed its events, ``failure`` is how it ended where it did not end well.
         """
-        collected = collect_results(self.plan, exam_request, summary, failure)
+        measured, answers, seen = collect_results(self.plan, exam_request, summary, failure)
         purposes = tuple(PURPOSES[stage] for stage in exam_request.request.settings.stages)
         name, out = Path(exam_request.request.out).name, exam_request.request.out
-        grades = self._examiner.grades(GradingTask(name, purposes, exam_request.examined, collected.answers, out))
-        suspicions = tuple(dict.fromkeys((*collected.suspicions, *grades.suspicions)))
-        return Examined(replace(collected.measured, checks=grades.checks, device=grades.device), suspicions)
+        grades = self._examiner.grades(GradingTask(name, purposes, exam_request.examined, answers, out))
+        suspicions = tuple(dict.fromkeys((*seen, *grades.suspicions)))
+        return Examined(replace(measured, checks=grades.checks, device=grades.device), suspicions)
 
 
 def command(exam_request: ExamRequest) -> list[str]:

@@ -234,12 +234,7 @@ def _compare(problem: Problem, results: Tensors, expected: Tensors) -> tuple[str
     return inspect(Buffers([], (), outputs), problem, expected, 0)
 
 
-@dataclass(frozen=True)
-class GradedQuestion:
-    """A question and what its answer is worth."""
-
-    question: ExamQuestion
-    grade: AnswerGrade
+Graded = tuple[ExamQuestion, AnswerGrade]  # a question and what its answer is worth
 
 
 class Grader:
@@ -267,13 +262,13 @@ class Grader:
         keys = ((version, number) for version in self._task.examined for number in asked)
         return [self._answers[key] for key in keys if key in self._answers]
 
-    def _graded(self, version: str, grader: AnswerGrader) -> dict[str, list[GradedQuestion]]:
+    def _graded(self, version: str, grader: AnswerGrader) -> dict[str, list[Graded]]:
         """Return the grades of one version by workload, in the order in which the questions were asked."""
-        graded: dict[str, list[GradedQuestion]] = {}
+        graded: dict[str, list[Graded]] = {}
         for question in self._questions.questions:
             if question.purpose in self._task.purposes:
                 grade = self._grade_answer(version, question, grader)
-                graded.setdefault(question.workload, []).append(GradedQuestion(question, grade))
+                graded.setdefault(question.workload, []).append((question, grade))
         return graded
 
     def _grade_answer(self, version: str, question: ExamQuestion, grader: AnswerGrader) -> AnswerGrade:
@@ -283,35 +278,35 @@ class Grader:
         earlier = [q for q in self._questions.questions if q.workload == question.workload and q != question]
         return grader.grade(answer, question, earlier).placed(WHERE[question.purpose][0])
 
-    def _suspicions(self, version: str, graded: dict[str, list[GradedQuestion]]) -> Sequence[Suspicion]:
-        found = {m.grade.id: m.grade.reason for rows in graded.values() for m in rows if m.grade.id}
+    def _suspicions(self, version: str, graded: dict[str, list[Graded]]) -> Sequence[Suspicion]:
+        found = {grade.id: grade.reason for rows in graded.values() for _, grade in rows if grade.id}
         return [Suspicion(version, id, words) for id, words in (found or self._patterns(graded)).items()]
 
-    def _patterns(self, graded: dict[str, list[GradedQuestion]]) -> dict[str, str]:
+    def _patterns(self, graded: dict[str, list[Graded]]) -> dict[str, str]:
         """Return what right answers beside wrong ones say: only this seed, only this shape, only outside of a bench."""
         default = graded.get(self._default, [])
-        first, rest = default[:1], default[1:]
-        for row in default:
-            id = WHERE[row.question.purpose][1]
-            if row.grade.wrong and id and all(not m.grade.reason for m in default if m.question.purpose == "check"):
-                return {id: row.grade.reason}
-        wrong = next((m.grade.reason for m in rest if m.grade.wrong), "")
-        if first and not first[0].grade.reason and wrong:
+        is_checked = not any(grade.reason for question, grade in default if question.purpose == "check")
+        for question, grade in default:
+            id = WHERE[question.purpose][1]
+            if grade.wrong and id and is_checked:
+                return {id: grade.reason}
+        wrong = next((grade.reason for _, grade in default[1:] if grade.wrong), "")
+        if wrong and not default[0][1].reason:
             return {"one-seed": f"right for seed {PUBLIC_SEED} and wrong for others: {wrong}"}
-        others = [m for workload, rows in graded.items() if workload != self._default for m in rows]
-        other = next((f"{m.question.workload}: {m.grade.reason}" for m in others if m.grade.wrong), "")
-        if default and not reason_of([m.grade for m in default]) and other:
+        others = [row for workload, rows in graded.items() if workload != self._default for row in rows]
+        other = next((f"{question.workload}: {grade.reason}" for question, grade in others if grade.wrong), "")
+        if default and not reason_of([grade for _, grade in default]) and other:
             return {"one-shape": f"right on {self._default} and wrong on {other}"}
         return {}
 
-    def _check(self, workload: str, rows: Sequence[GradedQuestion]) -> Check:
-        reason = reason_of([row.grade for row in rows])
-        compared = [row.grade for row in rows if row.grade.norm_error is not None]
+    def _check(self, workload: str, rows: Sequence[Graded]) -> Check:
+        reason = reason_of([grade for _, grade in rows])
+        compared = [grade for _, grade in rows if grade.norm_error is not None]
         return Check(
             workload=workload,
             passed=not reason,
             reason=reason,
-            seeds=tuple(self._questions.seed(row.question) for row in rows),
+            seeds=tuple(self._questions.seed(question) for question, _ in rows),
             norm_error=max((m.norm_error or 0.0 for m in compared), default=None),
             max_error=max((m.max_error or 0.0 for m in compared), default=None),
         )

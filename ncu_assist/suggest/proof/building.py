@@ -31,7 +31,7 @@ from ncu_assist.spec_file import FILE, read_kernel
 from ncu_assist.store import StoredRun
 from ncu_assist.store.draft_records import NOT_BUILT, Proof, ProofStage
 from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, source_name
-from ncu_assist.suggest.drafting import DraftTask, ProvedDraft
+from ncu_assist.suggest.drafting import DraftTask
 
 Outcomes = dict[str, BuildOutcome]
 TIMEOUT_S = 300.0  # a torch extension takes half a minute (docs/sources.md, Cost)
@@ -320,7 +320,7 @@ class DraftCompiler:
         """End what is being compiled."""
         self._builds.close()
 
-    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
+    def prove(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, str]:
         """Return a draft that compiles as it is, else rejected with the compiler's words beside it.
 
         Where nothing can be compiled here that is noted, and the draft stays as it is.
@@ -329,15 +329,15 @@ class DraftCompiler:
             built = self._builds.result(task, stored)
         except NcuAssistError as error:
             self.reporter.note(f"draft {stored.draft.id} was not compiled: {error.message}")
-            return ProvedDraft(stored)
+            return stored, ""
         self.told.append(built.told(stored.draft.id))
         if built.outcome.artifact is not None:
-            return ProvedDraft(stored)
+            return stored, ""
         stage = ProofStage("build", False, round(built.seconds, 3), NOT_BUILT)
         proof = Proof((stage,), built.sandbox, task.kernel.default_workload.name)
         draft = replace(stored.draft, fate="rejected", reason=NOT_BUILT, proof=proof)
         log = {BUILD_LOG: built.log.encode("utf-8", "replace")}
-        return ProvedDraft(DraftArchive(self.project.reports).update(stored, draft, log), built.words_for_author())
+        return DraftArchive(self.project.reports).update(stored, draft, log), built.words_for_author()
 
     def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         """Keep nothing: what was not measured is not proved."""

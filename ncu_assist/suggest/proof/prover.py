@@ -34,7 +34,7 @@ from ncu_assist.store import Store
 from ncu_assist.store.draft_records import NOT_BUILT, Proof, ProofStage
 from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, runs_below
 from ncu_assist.suggest.accepting import make_version
-from ncu_assist.suggest.drafting import DraftTask, ProvedDraft
+from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.proof.building import NO_SANDBOX, BuiltDraft, DraftBuilds, DraftSource, Outcomes, make_trial
 from ncu_assist.suggest.proof.judging import (
     Fate,
@@ -393,8 +393,10 @@ class SandboxProver:
         if self.options.sandboxed:
             choose_runner()
 
-    def prove(self, task: DraftTask, stored: StoredDraft) -> ProvedDraft:
-        """Measure a draft against its parent and return it with its fate, archived beside it what was measured.
+    def prove(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, str]:
+        """Measure a draft against its parent; return it with its fate, and what its author may be told.
+
+        What was measured is archived beside it.
 
         Raises EnvironmentProblem where this machine cannot do that, StageFailed where neither draft nor machine is to
         blame: the parent does not build, reference.py fails.
@@ -413,7 +415,7 @@ class SandboxProver:
             self._close_workspace()
         word = proved.draft.fate
         self.reporter.note(f"draft {proved.draft.id}: {word}" + (f": {fate.reason}" if fate.reason else ""))
-        return ProvedDraft(proved, run.repair)
+        return proved, run.repair
 
     def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
         """Write a draft as the next version, and its run into the archive. Raises as ``accept`` does."""

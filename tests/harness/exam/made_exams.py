@@ -62,9 +62,9 @@ def in_this_process(plan: ExamPlan, root: Path, stages: tuple[Stage, ...] = ("ch
     plan.deliver(build_versions(plan.kernel, plan.kernel.versions, root / "work"))
     exam_request = plan.write_request("-".join(stages), stages)
     sandboxed.run_stages(sandboxed.prepare(exam_request))
-    collected = collect_results(plan, exam_request, EventSummary(plan.draft), None)
+    measured, answers, seen = collect_results(plan, exam_request, EventSummary(plan.draft), None)
     purposes = tuple(PURPOSES[stage] for stage in stages)
     grades = Grader(
-        questions, GradingTask("here", purposes, exam_request.examined, collected.answers, exam_request.request.out)
+        questions, GradingTask("here", purposes, exam_request.examined, answers, exam_request.request.out)
     ).grades()
-    return Examined(replace(collected.measured, checks=grades.checks), (*collected.suspicions, *grades.suspicions))
+    return Examined(replace(measured, checks=grades.checks), (*seen, *grades.suspicions))

@@ -12,7 +12,7 @@ from suggest.recorded import made_project
 
 from ncu_assist.project import Project, Settings
 from ncu_assist.store.drafts import StoredDraft
-from ncu_assist.suggest.drafting import SavedReply
+from ncu_assist.suggest.drafting import source_of_saved
 from ncu_assist.suggest.proof.prover import ProofOptions, SandboxProver
 from ncu_assist.suggest.session import SuggestRequest, SuggestSession
 
@@ -39,5 +39,7 @@ def proved(project: Project, source: str, sandboxed: bool = True, **changes: Any
     request = SuggestRequest("add_one/v1", proving=ProofOptions(sandboxed=sandboxed, device="cpu"))
     assert request.proving is not None
     prover = SandboxProver(project, request.proving, notes)
-    (stored,) = SuggestSession(project, request, SavedReply(reply_of(source, **changes)), notes, prover).run().drafts
+    (stored,) = (
+        SuggestSession(project, request, source_of_saved(reply_of(source, **changes)), notes, prover).run().drafts
+    )
     return stored

@@ -26,7 +26,7 @@ from ncu_assist.process import Completed
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel, read_kernel
 from ncu_assist.store import Store
-from ncu_assist.suggest.drafting import SavedReply
+from ncu_assist.suggest.drafting import source_of_saved
 from ncu_assist.suggest.proof import building
 from ncu_assist.suggest.proof.building import (
     DraftBuilds,
@@ -168,7 +168,7 @@ def test_builds_of_several_drafts_run_beside_one_another(tmp_path: Path, monkeyp
 def _drafted(project: Project, number: float) -> tuple[Any, Any]:
     source = PYTHON_VERSION.replace("1.0", str(number))
     request = SuggestRequest("add_one/v1")
-    session = SuggestSession(project, request, SavedReply(reply_of(source)), Notes())
+    session = SuggestSession(project, request, source_of_saved(reply_of(source)), Notes())
     (stored,) = session.run().drafts
     from ncu_assist.suggest.session import draft_task
 
@@ -185,6 +185,6 @@ def test_where_nothing_can_be_compiled_a_draft_stays_one_and_that_is_said(
     project, notes = made_project(tmp_path), Notes()
     task, stored = _drafted(project, 2.0)
     compiler = DraftCompiler(project, notes)
-    assert compiler.prove(task, stored).stored == stored
+    assert compiler.prove(task, stored) == (stored, "")
     assert compiler.told == []
     assert "was not compiled: there is no nvcc" in notes.notes[-1]
