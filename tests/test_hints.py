@@ -52,12 +52,12 @@ NCU_OPTIONS = frozenset(
 # Modules that put together or read the command line of another program.
 OTHER_PROGRAMS = (
     *("executors/sandbox/", "backends/nvcc.py", "pipeline/ceilings.py", "commits.py", "pipeline/bisecting.py"),
-    *("ncu/command.py", "ncu/command_line.py", "ncu/second_opinion.py", "trace/nsys.py"),
+    *("ncu/command.py", "ncu/command_line.py", "ncu/report.py", "trace/nsys.py"),
     *("rules/model/diagnosis.py", "rules/model/warnings.py"),  # which sections ncu is to collect
 )
-# Of docker run, of dcgmi profile, of git, of nsys, of pip.
+# Of docker run, of dcgmi profile, of git, of nsys, of pip; of the child process, which nobody types.
 OF_THEIRS = frozenset(
-    {"--cap-add", "--pause", "--oneline", "--unshallow", "--type", "--trace", "--resume", "--upgrade"}
+    {"--cap-add", "--pause", "--oneline", "--unshallow", "--type", "--trace", "--resume", "--upgrade", "--warm"}
 )
 ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which take no kernel/version
 

@@ -85,7 +85,7 @@ def test_the_version(run: Run) -> None:
 
 @pytest.mark.parametrize(
     ("word", "hint"),
-    [("prfile", "did you mean 'profile'?"), ("zzz", "known: baseline, bench, bisect"), ("Diff", "'diff'")],
+    [("prfile", "did you mean 'profile'?"), ("zzz", "known: archive, baseline, bench"), ("Diff", "'diff'")],
 )
 def test_no_such_command(run: Run, word: str, hint: str) -> None:
     answer = run(word)

@@ -32,7 +32,11 @@ def with_json(command: click.Command) -> bool:
 def test_every_command_with_json_has_a_schema() -> None:
     context = click.Context(cli)
     commands = {name: cli.get_command(context, name) for name in COMMANDS}
-    assert [name for name, one in commands.items() if one and with_json(one) and name not in ANSWERS] == []
+    missing = [name for name, one in commands.items() if one and with_json(one) and name not in ANSWERS]
+    below = {name: getattr(commands[name], "commands", {}) for name in missing}
+    assert [
+        name for name in missing if not below[name] or {f"{name}-{one}" for one in below[name]} - set(ANSWERS)
+    ] == []
 
 
 @pytest.mark.parametrize("name", NAMES)
