@@ -518,7 +518,7 @@ MEANINGS = {
     "NewAnswer.left": "What is left to do, in order",
     "VerifyAnswer.drafts": "Drafts that can be read",
     "QueryAnswer.columns": "Names of the columns",
-    "QueryAnswer.rows": "A value a column; null where it is absent, a text for what JSON has no kind of [of its column]",
+    "QueryAnswer.rows": "A value a column; null where it is absent, a text where JSON lacks its kind [of its column]",
     "more": "Whether there are more rows than --limit",
     "PackAnswer.runs": "Loose runs that went into packs",
     "PackAnswer.files": "Files that they had",
