@@ -185,7 +185,12 @@ print(json.dumps({"exit": done.returncode, "wall_s": round(time.perf_counter() -
 
 
 def _timed(words: tuple[str, ...], folder: Path) -> dict[str, Any]:
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {
+        **os.environ,
+        "PYTHONPATH": str(ROOT),
+        "PYTHONDONTWRITEBYTECODE": "",
+        "PYTHONPYCACHEPREFIX": str(folder / ".pyc"),
+    }
     done = run_process([sys.executable, "-c", TIMED, str(folder), *words], env=env, timeout_s=3600.0)
     found: dict[str, Any] = json.loads(done.stdout)
     return found

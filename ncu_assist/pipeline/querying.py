@@ -180,8 +180,9 @@ def _made(store: Store, table: str, heads: Sequence[RunHead], path: Path, beside
 def _chunks(store: Store, table: str, heads: Sequence[RunHead]) -> Iterator[pa.Table]:
     import pyarrow as pa
 
-    for low in range(0, len(heads), CHUNK_RUNS):
-        runs = _readable(store, heads[low : low + CHUNK_RUNS])
+    ordered = sorted(heads, key=lambda head: head.key)  # as they lie in a pack, which is read once then
+    for low in range(0, len(ordered), CHUNK_RUNS):
+        runs = _readable(store, ordered[low : low + CHUNK_RUNS])
         if table == "metrics":
             yield _metrics(list(runs))
         else:

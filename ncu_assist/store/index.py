@@ -251,7 +251,7 @@ def written_ns(folder: Path) -> int:
 def _of_pack(pack: Pack) -> Entries:
     part = f"{pack.path.stem}-{pack.stamp[0]}-{pack.stamp[1]}"
     rows = _read_part(pack.reports, pack.kernel, part)
-    if rows is not None and {row[1:3] for row in rows} == pack.runs.keys():
+    if rows is not None and len(rows) == len(pack.runs):
         found = [row for row in rows if not row[-1]]
         wrong = [Damage(f"{pack.kernel}/{row[1]}/{row[2]}", row[-1]) for row in rows if row[-1]]
         return [RunHead._make((*row[:-2], pack)) for row in found], wrong
