@@ -123,7 +123,7 @@ def _take_pack(batch: _Batch, pack: Pack) -> None:
         for key, where in pack.runs.items():
             stored = open_packed(pack, key)
             mine.add(stored, pack.record(key), where.written_ns)
-    except DamagedData:
+    except (DamagedData, FileNotFoundError):  # the latter: another process packs, too
         return
     batch.runs |= mine.runs
     batch.size += mine.size
@@ -155,7 +155,8 @@ def _pack(store: Store, kernel: str, batch: _Batch, done: Packed) -> None:
     done.packs += 1
     done.merged += len(batch.packs)
     done.bytes_before += batch.size
-    done.bytes_after += path.stat().st_size
+    with contextlib.suppress(FileNotFoundError):  # another process put it into a larger one
+        done.bytes_after += path.stat().st_size
 
 
 @dataclass(frozen=True)
@@ -306,7 +307,8 @@ def prune(project: Project, kernels: Sequence[str], keep: KeepRules, plan: Prune
                     remove_run(folder, with_page=True)
             for pack in opened_packs(store.reports, kernel)[0]:
                 if mine & pack.runs.keys():
-                    _without(store, pack, mine)
+                    with contextlib.suppress(FileNotFoundError):  # another process packs: its runs stay until next time
+                        _without(store, pack, mine)
     except OSError as error:
         raise environment_problem(error, "archive without them") from error
     return PrunePlan(tuple(going), now.kept)

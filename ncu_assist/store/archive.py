@@ -297,7 +297,8 @@ class Store:
             if isinstance(one, Damage):
                 found.append(one)
             elif one not in packed or has_record(one):
-                found += [Damage(_path(one), said, is_newer) for said, is_newer in problems_of(one, deep)]
+                wrong = [Damage(_path(one), said, is_newer) for said, is_newer in problems_of(one, deep)]
+                found += wrong if has_record(one) or not self._packed_since(one) else []
             else:
                 found += [Damage(_path(one), said) for said in foreign_files(one, {*DERIVED_FILES}, "run")]
         for name in self._kernels(None):
@@ -305,8 +306,15 @@ class Store:
         for pack in packs:
             for key in pack.runs:
                 place = _path(pack.folder(key))
-                found += [Damage(place, said, is_newer) for said, is_newer in packed_problems(pack, key, deep)]
+                wrong = [Damage(place, said, is_newer) for said, is_newer in packed_problems(pack, key, deep)]
+                found += wrong if not wrong or pack.path.exists() or not self._packed_since(pack.folder(key)) else []
         return found
+
+    def _packed_since(self, folder: Path) -> bool:
+        """Tell whether a run is in a pack now, whole: another process packs while this one verifies."""
+        kernel, *key = folder.parts[-3:]
+        pack = next((one for one in self.packs(kernel) if (key[0], key[1]) in one.runs), None)
+        return pack is not None and not any(packed_problems(pack, (key[0], key[1]), True))
 
     def _kernels(self, kernel: str | None) -> list[str]:
         if kernel is not None and not is_folder_name(kernel):

@@ -202,9 +202,28 @@ Entries = tuple[list[RunHead], list[Damage]]
 def entries(reports: Path, kernel: str, folders: Sequence[Path], version: str | None = None) -> Entries:
     """Return the runs of a kernel, or of one version, and what is damaged; ``folders`` are those of its loose runs.
 
-    A run that is both loose and packed is one: the loose one, unless its folder has but a page.
+    A run that is both loose and packed is one: the loose one, unless its folder has but a page. A folder that is gone,
+    or has no record, may have been packed after the packs were listed: then they are listed again.
     """
     packs, damages = opened_packs(reports, kernel)
+    while True:
+        found, is_any_lost = _entries(reports, kernel, folders, version, packs, damages)
+        before = {pack.path for pack in packs}
+        if not is_any_lost:
+            return found
+        packs, damages = opened_packs(reports, kernel)
+        if {pack.path for pack in packs} == before:
+            return found
+
+
+def _entries(
+    reports: Path,
+    kernel: str,
+    folders: Sequence[Path],
+    version: str | None,
+    packs: Sequence[Pack],
+    damages: Sequence[Damage],
+) -> tuple[Entries, bool]:
     packed: dict[Key, RunHead] = {}
     lost: list[Damage] = []
     for pack in packs:
@@ -219,7 +238,8 @@ def entries(reports: Path, kernel: str, folders: Sequence[Path], version: str | 
     for one in heads:
         packed[one.key] = one
     known = {one.path for one in packed.values()}
-    return [*packed.values()], [*damages, *wrong, *(one for one in lost if one.path not in known)]
+    is_any_lost = len(heads) + len(wrong) < len(loose) or any(not has_record(reports / one.path) for one in wrong)
+    return ([*packed.values()], [*damages, *wrong, *(one for one in lost if one.path not in known)]), is_any_lost
 
 
 def _opened(folders: Iterable[Path]) -> Entries:

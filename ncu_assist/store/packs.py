@@ -22,7 +22,7 @@ import msgspec
 
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData, NewerData
-from ncu_assist.store.folders import PACKED, RUN_JSON, TEMPORARY_PREFIX, Damage, unreadable
+from ncu_assist.store.folders import LINK, PACKED, RUN_JSON, TEMPORARY_PREFIX, Damage, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -116,11 +116,17 @@ class Pack:
 
 
 def pack_paths(reports: Path, kernel: str) -> tuple[list[Path], list[Damage]]:
-    """Return the packs of a kernel, sorted by name, and what stands in their place and cannot be looked into."""
+    """Return the packs of a kernel, sorted by name, and what stands in their place and cannot be looked into.
+
+    The folder is listed until two listings are alike. One alone may miss a pack that went while it was made, and also
+    the one that took its place; that one stood before the other went, so a second listing has it.
+    """
     folder = reports / kernel / PACKED
+    before: list[str] | None = None
     try:
-        with os.scandir(folder) as listed:
-            found = [Path(one.path) for one in listed if one.name.endswith(ENDING) and not one.name.startswith(".")]
+        while (now := sorted(os.listdir(folder))) != before:  # noqa: PTH208
+            before = now
+        found = [folder / name for name in now if name.endswith(ENDING) and not name.startswith(".")]
     except (FileNotFoundError, NotADirectoryError):
         return [], []
     except OSError as error:
@@ -129,21 +135,27 @@ def pack_paths(reports: Path, kernel: str) -> tuple[list[Path], list[Damage]]:
         except OSError:
             return [], []  # the folder above, which is named by who looks there
         return [], [Damage(f"{kernel}/{PACKED}", unreadable(error))]
-    return sorted(found), []
+    return found, []
 
 
 def opened_packs(reports: Path, kernel: str) -> tuple[list[Pack], list[Damage]]:
     """Return the packs of a kernel that can be read, and what is wrong with the others."""
-    paths, damages = pack_paths(reports, kernel)
-    packs = []
-    for path in paths:
+    while True:
+        paths, damages = pack_paths(reports, kernel)
+        packs = []
         try:
-            packs.append(open_pack(path))
-        except FileNotFoundError:
-            continue  # replaced by another, meanwhile
-        except DamagedData as error:
-            damages.append(Damage("/".join(path.parts[-3:]), error.message, isinstance(error, NewerData)))
-    return packs, damages
+            for path in paths:
+                try:
+                    packs.append(open_pack(path))
+                except DamagedData as error:
+                    damages.append(Damage("/".join(path.parts[-3:]), error.message, isinstance(error, NewerData)))
+                except FileNotFoundError:
+                    if not path.is_symlink():
+                        raise
+                    damages.append(Damage("/".join(path.parts[-3:]), LINK))
+            return packs, damages
+        except FileNotFoundError:  # another has taken its place: list again
+            continue
 
 
 def open_pack(path: Path) -> Pack:

@@ -77,9 +77,7 @@ def remove_run(folder: Path, with_page: bool = False) -> None:
         if (going / name).is_file():
             folder.mkdir(exist_ok=True)
             (going / name).rename(folder / name)
-    shutil.rmtree(going)
-    with contextlib.suppress(OSError):  # only an empty folder goes
-        folder.parent.rmdir()
+    shutil.rmtree(going)  # the version's folder stays, if empty: another process may be about to write into it
 
 
 @dataclass(frozen=True)
