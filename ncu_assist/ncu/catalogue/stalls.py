@@ -89,7 +89,7 @@ _REASONS = (
     StallReason("sleeping", "Stall Sleeping", "the end of a sleep that it asked for (nanosleep)",
                 "Sleep shorter, or wait for an event instead of polling."),
     StallReason("tex_throttle", "Stall Tex Throttle",
-                "room in the queue of texture and surface instructions, and of doubles on chips with few FP64 units",
+                "room for texture instructions, and for doubles where FP64 units are few",
                 "Issue fewer texture fetches at a time, or read through ordinary loads; floats in place of doubles."),
     StallReason("wait", "Stall Wait", "the fixed latency of its previous instruction",
                 "Usual in tight loops: more independent instructions between dependent ones, or more warps.",
