@@ -31,6 +31,7 @@ import pyarrow.parquet as pq
 from ncu_assist.process import run as run_process
 from ncu_assist.record import FileFact, encode
 from ncu_assist.store import Store, StoredRun, metrics_parquet, new_run_id, samples_parquet
+from ncu_assist.store.findings import FINDINGS, findings_json
 from ncu_assist.store.packs import MOST_RUNS, RunFiles, write_pack
 
 ROOT = Path(__file__).parents[1]
@@ -71,8 +72,13 @@ class Template:
         self.samples = pq.read_table(io.BytesIO(samples_parquet(some)))
         self.times, names = some["time_ns"].to_numpy(), some["workload"].to_numpy()
         self.places = {name: np.flatnonzero(names == name) for name in dict.fromkeys(names)}
-        kept = ("findings.json", *(name for name in run.files if name.startswith("source/")))
-        self.files = {name: stored.read(name) for name in kept if name in run.files}
+        self.files = {name: stored.read(name) for name in run.files if name.startswith("source/")}
+        if findings := stored.findings():
+            launch = run.launches[0]
+            judged = tuple(
+                one for one in findings.judged if one.workload == launch.workload and one.launch in (None, launch.index)
+            )
+            self.files[FINDINGS] = findings_json(replace(findings, judged=judged))
         self.run = replace(run, launches=run.launches[:1], profile=None, dropped={}, files={})
         self.profile = run.profile
 
