@@ -248,7 +248,7 @@ class Pages:
         from ncu_assist.analysis.archive import WrittenPage
 
         self.reporter.status(f"{kind} {of}".rstrip())
-        if path.is_relative_to(self.project.reports):
+        if self.project.reports.is_dir() and path.is_relative_to(self.project.reports):
             path.parent.mkdir(parents=True, exist_ok=True)  # of a packed run
         check_place(path, self.force)  # before the work
         write_page(path, made(), self.force)
