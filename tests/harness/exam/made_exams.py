@@ -61,7 +61,7 @@ def in_this_process(plan: ExamPlan, root: Path, stages: tuple[Stage, ...] = ("ch
         questions.set()
     plan.deliver(build_versions(plan.kernel, plan.kernel.versions, root / "work"))
     exam_request = plan.write_request("-".join(stages), stages)
-    sandboxed.run_stages(sandboxed.prepare(exam_request))
+    sandboxed.run_stages(*sandboxed.prepare(exam_request))
     measured, answers, seen = collect_results(plan, exam_request, EventSummary(plan.draft), None)
     purposes = tuple(PURPOSES[stage] for stage in stages)
     grades = Grader(
