@@ -6,6 +6,7 @@ Files that were probably meant as versions and are not called so are told too.
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import re
 import shlex
@@ -29,7 +30,7 @@ HEADER_COMMENT = {
     ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
 }
 LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
-IMPORTED = re.compile(r"^[ \t]*(?:from[ \t]+(\w+)[\w.]*[ \t]+import|import[ \t]+([\w., \t]+))", re.MULTILINE)
+REFERENCE = "reference.py"
 SOURCES, HEADERS = (".cu", ".py"), (".cuh", ".h", ".hpp", ".inl")
 NUMBERED = re.compile(r"v(?:er(?:sion)?)?[-_. ]?(\d{1,9})(?![a-z])|(\d{1,9})(?=[-_. ]|$)", re.IGNORECASE)
 LABEL = re.compile(r"\A[\w ]{1,20}[.:][ \t]+")  # 'Changes: …', 'Baseline. …' at the start of a first comment
@@ -63,7 +64,8 @@ def header_comment(code: bytes, suffix: str) -> str:
 def source_files(path: Path) -> tuple[Path, ...]:
     """Return a version's file followed by the local files it includes, directly or through another, sorted by name.
 
-    Of Python that is what it imports and lies beside it. Raises UsageProblem for one that cannot be read.
+    Of Python that is what it imports and lies beside it; but never the reference, which is the kernel's, and not for
+    drafts to see. Raises UsageProblem for one that cannot be read.
     """
     found: dict[Path, None] = {path: None}
     waiting = [path]
@@ -75,16 +77,26 @@ def source_files(path: Path) -> tuple[Path, ...]:
             raise _unreadable_file(file, error) from error
         for name in _imported(code) if file.suffix == ".py" else LOCAL_INCLUDE.findall(code):
             included = file.parent / name
-            if included.is_file() and included not in found:
+            if included.name != REFERENCE and included.is_file() and included not in found:
                 found[included] = None
                 waiting.append(included)
     return (path, *sorted(f for f in found if f != path))
 
 
-def _imported(code: str) -> list[str]:
-    """Return what the modules that Python code imports would be called as files beside it."""
-    names = [one or other for one, other in IMPORTED.findall(code)]
-    return [f"{name.split()[0].partition('.')[0]}.py" for line in names for name in line.split(",") if name.strip()]
+def _imported(code: str) -> Iterator[str]:
+    """Yield what the modules that Python code imports would be called as files beside it."""
+    for node in _nodes(code):
+        match node:
+            case ast.Import(names=names):
+                yield from (f"{one.name.partition('.')[0]}.py" for one in names)
+            case ast.ImportFrom(module=module, names=names):
+                yield from (f"{module.partition('.')[0]}.py",) if module else (f"{one.name}.py" for one in names)
+
+
+def _nodes(code: str) -> Iterator[ast.AST]:
+    """Yield the parts of Python code; none of code that is no Python."""
+    with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+        yield from ast.walk(ast.parse(code))
 
 
 def discover_versions(folder: Path) -> tuple[Version, ...]:
@@ -171,7 +183,7 @@ def _packages(path: Path, said: str) -> tuple[str, ...]:
 def reference_problem(folder: Path) -> str:
     """Say what keeps a kernel's reference.py from being used, as far as it can be told without running it."""
     try:
-        tree = ast.parse((folder / "reference.py").read_text(encoding="utf-8"))
+        tree = ast.parse((folder / REFERENCE).read_text(encoding="utf-8"))
     except SyntaxError as error:
         return f"reference.py:{error.lineno}: {error.msg}"
     except (OSError, ValueError, RecursionError, MemoryError) as error:
@@ -248,7 +260,7 @@ def _is_candidate(path: Path) -> bool:
     return (
         path.suffix.lower() in SOURCES
         and path.name[0] not in "._"
-        and path.name not in ("reference.py", "conftest.py")
+        and path.name not in (REFERENCE, "conftest.py")
         and not VERSION_FILE.fullmatch(path.name)
     )
 
@@ -267,18 +279,10 @@ def _used(path: Path, text: str) -> Iterator[str]:
     if path.suffix.lower() != ".py":
         yield from (name.rpartition("/")[2] for name in LOCAL_INCLUDE.findall(text))
         return
-    try:
-        nodes = list(ast.walk(ast.parse(text)))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    for node in nodes:
-        match node:
-            case ast.Import(names=names):
-                yield from (f"{one.name.partition('.')[0]}.py" for one in names)
-            case ast.ImportFrom(module=module, names=names):
-                yield from (f"{module.partition('.')[0]}.py",) if module else (f"{one.name}.py" for one in names)
-            case ast.Constant(value=str(value)):
-                yield value.rpartition("/")[2]
+    yield from _imported(text)
+    for node in _nodes(text):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.rpartition("/")[2]
 
 
 def _defines(text: str, kernel: str) -> bool:

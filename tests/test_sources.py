@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kernel_folder import PYTHON_VERSION, write_kernel
 
-from ncu_assist.sources import discover_versions, misnamed
+from ncu_assist.sources import discover_versions, misnamed, source_files
 
 SIGN = "is no version: it is not called v<number>_<idea>."
 
@@ -76,3 +76,11 @@ def test_two_files_that_include_each_other_and_a_name_in_a_comment(tmp_path: Pat
     folder = write_kernel(tmp_path, {"v0_a.cu": "// faster than naive.cu\n", "naive.cu": '#include "naive.cu"\n'})
     assert [one.path.name for one in misnamed(folder)] == ["naive.cu"]
     assert re.search(SIGN, misnamed(folder)[0].problem)
+
+
+def test_what_python_imports_from_beside_it_counts_but_never_the_reference(tmp_path: Path) -> None:
+    (tmp_path / "v1_draft.py").write_text("import reference, tiles as t\nfrom shapes.wide import one\nimport torch\n")
+    for name in ("reference", "tiles", "shapes", "others"):
+        (tmp_path / f"{name}.py").write_text("import reference\n")
+    found = source_files(tmp_path / "v1_draft.py")
+    assert [path.name for path in found] == ["v1_draft.py", "shapes.py", "tiles.py"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ncu_assist.store import Damage
+from ncu_assist.store.index import RunHead
 
 
 @dataclass
@@ -26,30 +27,10 @@ class Packed:
 
 
 @dataclass(frozen=True)
-class RunSize:
-    """A run that nothing needs, and the bytes of its files."""
-
-    kernel: str
-    version: str
-    run_id: str
-    created: str
-    bytes: int
-
-    @property
-    def path(self) -> str:
-        """Where it is, below ``reports/``."""
-        return f"{self.kernel}/{self.version}/{self.run_id}"
-
-    @property
-    def reference(self) -> str:
-        return f"{self.kernel}/{self.version}@{self.run_id}"
-
-
-@dataclass(frozen=True)
 class PrunePlan:
-    """The runs that go, and why each of the others is ``kept``, by reference."""
+    """The runs that go, each with the bytes of its files, and why each of the others is ``kept``, by reference."""
 
-    going: tuple[RunSize, ...]
+    going: tuple[tuple[RunHead, int], ...]
     kept: Mapping[str, str]
 
 

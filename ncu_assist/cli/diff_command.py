@@ -38,14 +38,7 @@ STDOUT = Path("-")
 @options.launch_filters
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="KEY",
-    shell_complete=completing.metrics,
-    help="A metric beside those always looked at, by key or ncu's name; may be given several times.",
-)
+@options.metrics("A metric beside those always looked at, by key or ncu's name")
 @click.option(
     "--force",
     is_flag=True,

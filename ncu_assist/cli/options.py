@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import click
 
@@ -10,6 +12,7 @@ from ncu_assist.cli import completing
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
 
+F = TypeVar("F", bound=Callable[..., Any])
 as_json = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 workload = click.option(
     "--workload",
@@ -29,6 +32,20 @@ rounds = click.option(
     metavar="N",
     help="Bench rounds a version; unless given, what the project says, else 100.",
 )
+
+
+def metrics(what: str) -> Callable[[F], F]:
+    """Return the option that names metrics; ``what`` says what they are for."""
+    return click.option(
+        "--metric",
+        "metrics",
+        multiple=True,
+        metavar="KEY",
+        shell_complete=completing.metrics,
+        help=f"{what}; may be given several times.",
+    )
+
+
 again = click.option("--again", is_flag=True, help="Measure also what has not changed since it was measured here.")
 flush = click.option(
     "--flush",

@@ -32,14 +32,7 @@ STDOUT = Path("-")
     show_default=True,
     help="A line for each version, or one of the fastest version at each commit.",
 )
-@click.option(
-    "--metric",
-    "metrics",
-    multiple=True,
-    metavar="KEY",
-    shell_complete=completing.metrics,
-    help="A counter to follow; may be given several times.",
-)
+@options.metrics("A counter to follow")
 @click.option(
     "--format",
     "chosen_format",

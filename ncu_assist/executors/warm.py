@@ -6,7 +6,6 @@ that a number is that of a fresh process. The next one is warmed while the perso
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import sys
@@ -120,11 +119,10 @@ class Warm:
             assert self._spare is not None
             warm, pipe = self._spare
             self._spare = None
-            with contextlib.suppress(OSError), pipe.open("r+b", buffering=0) as request:  # r+: no reader is waited for
+            with pipe.open("r+b", buffering=0) as request:  # r+: no reader is waited for
                 request.write(f"{argv[3]}\n".encode())
                 on_line, is_stuck = options.get("on_line"), options.get("is_stuck")
                 return warm.follow(on_line or _unheard, is_stuck or _never)
-        raise AssertionError
 
     def close(self) -> None:
         """End the process that waits and give its memory back."""

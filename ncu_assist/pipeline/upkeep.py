@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan, RunSize
+from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan
 from ncu_assist.errors import DamagedData, NcuAssistError, UsageProblem
 from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.index import kernel_state
@@ -193,7 +193,7 @@ def plan_prune(project: Project, kernels: Sequence[str], keep: KeepRules) -> Pru
     store = Store(project.reports)
     named = _named_ids(project)
     kept: dict[str, str] = {}
-    going: list[RunSize] = []
+    going: list[tuple[RunHead, int]] = []
     for kernel in chosen(store, kernels):
         heads, _ = store.listed(kernel)
         why = _needed(project, store, kernel, heads, keep)
@@ -202,7 +202,7 @@ def plan_prune(project: Project, kernels: Sequence[str], keep: KeepRules) -> Pru
             if why is ALL or reason:
                 kept[head.reference] = reason or "the history of its kernel cannot be told"
             else:
-                going.append(RunSize(head.kernel, head.version, head.run_id, head.created, _bytes(store, head)))
+                going.append((head, _bytes(store, head)))
     return PrunePlan(tuple(going), kept)
 
 
@@ -210,8 +210,8 @@ ALL: dict[str, str] = {}  # every run is needed
 
 
 @dataclass(frozen=True)
-class _Noting(PageStore):
-    """An archive that notes which runs were opened: those that an answer needs."""
+class _Noting(Store):
+    """An archive that notes which runs were opened: those that an answer needs, as they count on this machine."""
 
     noted: dict[str, str] = field(default_factory=dict)
 
@@ -222,15 +222,8 @@ class _Noting(PageStore):
 
 
 @dataclass(frozen=True)
-class _NotingHere(Store):
-    """The same, of runs as they count on this machine."""
-
-    noted: dict[str, str] = field(default_factory=dict)
-
-    def opened(self, head: RunHead) -> StoredRun:
-        """Return the run of an entry, and note it."""
-        self.noted.setdefault(head.path, "the ladder shows it or compares with it")
-        return super().opened(head)
+class _NotingPages(_Noting, PageStore):
+    """The same, of runs as they count on pages."""
 
 
 def _needed(project: Project, store: Store, kernel: str, heads: Sequence[RunHead], keep: KeepRules) -> dict[str, str]:
@@ -249,7 +242,7 @@ def _needed(project: Project, store: Store, kernel: str, heads: Sequence[RunHead
                 found = resolve(f"{kernel}/@{symbol}", store, Context(project, project.root, kernel))
                 if isinstance(found, StoredRun):
                     why.setdefault(f"{kernel}/{found.run.version}/{found.run.run_id}", f"@{symbol}")
-        notings = _Noting(project.reports), _NotingHere(project.reports)
+        notings = _Noting(project.reports), _NotingPages(project.reports)
         for noting in notings:
             history_of(project, noting, kernel)
             if heads:
@@ -294,12 +287,12 @@ def _bytes(store: Store, head: RunHead) -> int:
 def prune(project: Project, kernels: Sequence[str], keep: KeepRules, plan: PrunePlan, reporter: Reporter) -> PrunePlan:
     """Remove the runs of a plan that are still not needed now, and return those; a baseline may have been set since."""
     store = Store(project.reports)
-    wanted = {one.path for one in plan.going}
+    wanted = {one.path for one, _ in plan.going}
     now = plan_prune(project, kernels, keep)
-    going = [one for one in now.going if one.path in wanted]
+    going = [(one, size) for one, size in now.going if one.path in wanted]
     try:
-        for kernel in dict.fromkeys(one.kernel for one in going):
-            mine = {(one.version, one.run_id) for one in going if one.kernel == kernel}
+        for kernel in dict.fromkeys(one.kernel for one, _ in going):
+            mine = {one.key for one, _ in going if one.kernel == kernel}
             reporter.status(f"removing {len(mine)} runs of {kernel}")
             for version, run_id in mine:
                 folder = store.reports / kernel / version / run_id

@@ -30,7 +30,7 @@ FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of
 # Standard errors that a change has to be away from none, if the noise were known. Between two levels, looked at after
 # each run, 3.72 have one false alarm in 1,000 runs (Siegmund and Venkatraman 1995). With slopes, and noise that is
 # learned, normal noise has 0.2 to 1.0 at 3.7 up to 8 times the first guess, 1.3 at 16 times (benchmarks/trend_rates.py
-# --normal). No recorded time chose it.
+# --normal). Rates on recorded noise were looked at too before it was settled.
 ALARM_SIGMAS = 3.7
 CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
 FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be

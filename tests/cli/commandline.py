@@ -73,6 +73,14 @@ def no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of softmax and its runs, to be changed; the current folder."""
+    copy_family(tmp_path, "softmax")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
 def recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     """A copy of lightning_decode and its runs, without pages and without a GPU; the current folder."""
     copy_family(tmp_path)

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from commandline import Run, files
-from recorded_family import copy_family
 
 KERNEL = "softmax"
 ANSWERS = (
@@ -21,14 +20,6 @@ ANSWERS = (
     ("report", f"{KERNEL}/v3", "--output", "-"),
     ("report", KERNEL, "--output", "-"),
 )
-
-
-@pytest.fixture
-def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with the recorded runs of one kernel."""
-    copy_family(tmp_path, KERNEL)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.slow

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 from commandline import Run, files
-from recorded_family import copy_family
 
 import ncu_assist
 from ncu_assist.errors import UsageProblem
@@ -17,14 +16,6 @@ from ncu_assist.store.index import cache_folder
 
 pytest.importorskip("duckdb")
 KERNEL = "softmax"
-
-
-@pytest.fixture
-def family(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A project with the recorded runs of one kernel."""
-    copy_family(tmp_path, KERNEL)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
 
 
 @pytest.mark.slow

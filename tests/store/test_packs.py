@@ -201,7 +201,7 @@ def test_prune_lists_first_and_keeps_what_is_needed(tmp_path: Path) -> None:
     rules = KeepRules.of("last:3")
     plan = plan_prune(project, (), rules)
     assert paths(project) == before
-    gone = {one.reference for one in plan.going}
+    gone = {one.reference for one, _ in plan.going}
     assert len(gone) + len(plan.kept) == 11
     assert {runs[9].reference: "a baseline was set", runs[8].reference: "named in a text"}.items() <= plan.kept.items()
     assert all(reference in plan.kept for reference in (runs[0].reference, runs[1].reference))

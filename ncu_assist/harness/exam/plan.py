@@ -331,8 +331,6 @@ def sealed_kernel(kernel: Kernel, versions: Sequence[Version], root: Path) -> Ke
     (folder / kernel.reference.name).write_text(TRIPWIRE)
     for version in versions:
         for file in source_files(version.path):
-            if file == kernel.reference:  # a draft may import it; it gets the tripwire
-                continue
             target = folder / file.relative_to(version.path.parent)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)

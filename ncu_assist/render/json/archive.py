@@ -108,7 +108,7 @@ def packed_json(done: Packed) -> dict[str, Any]:
 def pruned_json(found: tuple[PrunePlan, bool]) -> dict[str, Any]:
     """Return which runs nothing needs, whether they were removed, and why the others are kept."""
     plan, removed = found
-    going = [{"reference": one.reference, "created": one.created, "bytes": one.bytes} for one in plan.going]
+    going = [{"reference": one.reference, "created": one.created, "bytes": size} for one, size in plan.going]
     return answer("archive-prune", {"removed": removed, "runs": going, "kept": dict(plan.kept)})
 
 

@@ -113,9 +113,9 @@ def pruned_text(found: tuple[PrunePlan, bool], style: Style | None = None) -> st
 
     plan, removed = found
     made = table(("run", "left"), ("created", "left"), ("size", "right"))
-    for one in plan.going:
-        made.add_row(one_line(one.reference), one_line(one.created[:10]), mebibytes(one.bytes))
-    count, size = number_of(len(plan.going), "run"), mebibytes(sum(one.bytes for one in plan.going))
+    for one, own in plan.going:
+        made.add_row(one_line(one.reference), one_line(one.created[:10]), mebibytes(own))
+    count, size = number_of(len(plan.going), "run"), mebibytes(sum(own for _, own in plan.going))
     kept = Counter(plan.kept.values())
     lines = [Text(f"kept: {number_of(many, 'run')}: {one_line(why)}", style="dim") for why, many in kept.most_common()]
     if removed:
