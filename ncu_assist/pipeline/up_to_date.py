@@ -28,7 +28,7 @@ from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_
 from ncu_assist.spec import Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import FILE
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
-from ncu_assist.store.matching import best_run, passed
+from ncu_assist.store.matching import fastest_run, passed
 from ncu_assist.versions import short_name
 
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
@@ -281,7 +281,7 @@ def _against_parents(
                 yield parent.name, version.name, workload.name
         runs = [(version.is_peer, kept[version.name]) for version in served if version.name in kept]
         groups = [[stored for is_peer, stored in runs if is_peer is wanted] for wanted in (True, False)]
-        bests = [best_run(group, workload.name) for group in groups]
+        bests = [fastest_run(group, workload.name) for group in groups]
         fastest = [best.run.version for best in bests if best is not None]
         if len(fastest) == 2:
             yield fastest[0], fastest[1], workload.name

@@ -37,7 +37,7 @@ from ncu_assist.sources import HEADER_COMMENT, source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, why_skipped
 from ncu_assist.spec_file import FILE, read_kernel
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.matching import best_run, live_first
+from ncu_assist.store.matching import fastest_run, live_first
 
 # A folder has a dozen files: to look at them twenty times a second takes 1 % of a core, works over network disks and in
 # containers, where the system tells of no change, and needs no package.
@@ -272,7 +272,7 @@ class FolderWatch:
             for stored in live_first(store.runs(kernel.name, one.name))[:1]
             if stored.run.source_sha256 == source_sha256(one.path)
         ]
-        best = best_run(live_first(runs), workload.name)
+        best = fastest_run(live_first(runs), workload.name)
         found = [*served[:1], *([kernel.version(best.run.version)] if best else [])]
         return tuple(dict.fromkeys(found))
 

@@ -84,19 +84,26 @@ def made_here_first(runs: list[L]) -> list[L]:
     return sorted(runs, key=lambda stored: stored.run.source == "recorded" or stored.run.machine != machine)
 
 
-def best_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
+def fastest_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
     """Return the run with the lowest median on ``workload`` among those whose check of it passed.
 
-    Of those within its quartiles, which are as fast, it is the one that is fastest over all workloads that they share.
     Times of different GPUs are not compared: only runs on the GPU of the first run count.
     """
+    return min(_comparable(runs, workload), key=lambda r: _median_ns(r.run, workload), default=None)
+
+
+def _comparable(runs: list[StoredRun], workload: str) -> list[StoredRun]:
     timed = [r for r in runs if r.run.timing(workload) is not None and passed(r.run, workload)]
-    same_gpu = [r for r in timed if r.run.gpu == timed[0].run.gpu]
-    first = min(same_gpu, key=lambda r: _median_ns(r.run, workload), default=None)
+    return [r for r in timed if r.run.gpu == timed[0].run.gpu]
+
+
+def best_run(runs: list[StoredRun], workload: str) -> StoredRun | None:
+    """Return, of the fastest on ``workload`` and those within its quartiles, the fastest over all that they share."""
+    first = fastest_run(runs, workload)
     limit = first.run.timing(workload) if first else None
     if first is None or limit is None:
         return None
-    as_fast = [r for r in same_gpu if _median_ns(r.run, workload) <= limit.q3_ns]
+    as_fast = [r for r in _comparable(runs, workload) if _median_ns(r.run, workload) <= limit.q3_ns]
     shared = set.intersection(
         *({one.workload for one in r.run.timings if passed(r.run, one.workload)} for r in as_fast)
     )

@@ -23,7 +23,7 @@ from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.store.index import RunHead
-from ncu_assist.store.matching import best_run, live_first, newest_of_source, passed
+from ncu_assist.store.matching import fastest_run, live_first, newest_of_source, passed
 from ncu_assist.versions import is_called, version_order
 
 MOST_SHOWN = 500  # runs of a kernel, the newest, that its page lists
@@ -134,7 +134,7 @@ class _KernelRuns:
 def kernel_state(project: Project, store: Store, kernel: str, runs: Heads) -> KernelState:
     """Return what the archive knows of a kernel with these runs, at least one, newest first."""
     known = _known(project, store, kernel, runs)
-    best = best_run(live_first(list(known.current)), known.workload) if known.workload else None
+    best = fastest_run(live_first(list(known.current)), known.workload) if known.workload else None
     shown = best or store.opened(runs[0])
     state = KernelState(
         kernel=kernel,
