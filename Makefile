@@ -46,6 +46,7 @@ docs: $(VENV)/.test  ## build the site into build/site; every link is checked
 
 dist: $(VENV)/.test  ## build wheel and sdist into dist/, and try each in an empty environment
 	rm -rf dist && $(BIN)/python -m build --outdir dist .
+	@$(BIN)/python hatch_build.py
 	for one in dist/*.whl dist/*.tar.gz; do \
 	    tried=$$(mktemp -d) && $(PYTHON) -m venv $$tried && \
 	    $$tried/bin/python -m pip install --quiet --disable-pip-version-check "$$one" && \

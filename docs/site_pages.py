@@ -41,6 +41,11 @@ def on_page_markdown(markdown: str, page: Any, **_given: Any) -> str:
     return markdown
 
 
+def on_post_template(output_content: str, **_given: Any) -> str:
+    """Do for the page of an address that does not exist what is done for the others."""
+    return on_post_page(output_content)
+
+
 def on_post_page(output: str, **_given: Any) -> str:
     """Name the dialog of the search, which the theme leaves without a name."""
     return output.replace(
@@ -60,9 +65,9 @@ def made_pages() -> dict[str, str]:
 
 
 def _moved(text: str, prefix: str) -> str:
-    """Return a text of the root folder with its links as they are from docs/; files outside are named, not linked."""
+    """Return a text of the root folder with its links as they are from docs/; of a file outside its words are left."""
     inside = re.sub(rf"(\]\(|src=\"){re.escape(prefix)}", r"\1", text)
-    return re.sub(r"\[([^\]]+)\]\((CONTRIBUTING\.md|LICENSE|CHANGELOG\.md)\)", r"`\2`", inside)
+    return re.sub(r"\[([^\]]+)\]\((?:CONTRIBUTING\.md|LICENSE|CHANGELOG\.md)\)", r"\1", inside)
 
 
 def answer(*words: str) -> str:

@@ -65,7 +65,7 @@ _OVERLAPS = """() => {
 
 # Axe takes a minute for thousands of elements that are all made alike. The first rows of each table, and those with an
 # element of a kind that few rows before had, stand for the others, and for contrast, which is most of that minute, two
-# elements of each look: colours, letters, opacity.
+# elements of each look: colours, letters, opacity. Axe judges no contrast of a single sign.
 _FIRST_ROWS = """() => document.querySelectorAll("table").forEach((table) => {
   const seen = new Map();
   [...table.tBodies].flatMap((body) => [...body.rows]).forEach((row, place) => {
@@ -78,7 +78,8 @@ _FIRST_ROWS = """() => document.querySelectorAll("table").forEach((table) => {
 _LOOKS = """(within) => {
   const looks = new Map();
   for (const one of document.querySelectorAll(`${within} *`)) {
-    if (![...one.childNodes].some((node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim())) continue;
+    const isText = (node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim().length > 1;
+    if (![...one.childNodes].some(isText)) continue;
     const own = getComputedStyle(one), look = [own.color, own.fill, own.fontSize, own.fontWeight];
     for (let up = one; up; up = up.parentElement) {
       const style = getComputedStyle(up);

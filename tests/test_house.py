@@ -143,6 +143,10 @@ def test_the_architecture_names_what_is_there() -> None:
     assert [path for path, _ in sorted(named) if not (PACKAGE / path).is_file()] == []
     lacking = [(path, name) for path, name in sorted(named) if name not in _names_of(PACKAGE / path)]
     assert lacking == []
+    rows = "\n".join(line for line in text.splitlines() if re.match(r"\| \d+ \|", line))
+    parts = [one for one in PACKAGE.iterdir() if not one.name.startswith("_") and (one.is_dir() or one.suffix == ".py")]
+    assert len(parts) > 20
+    assert [one.name for one in parts if f"`{one.name}{'/' if one.is_dir() else ''}`" not in rows] == []
 
 
 def _names_of(path: Path) -> set[str]:
