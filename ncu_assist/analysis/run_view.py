@@ -243,7 +243,7 @@ def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> st
         raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
     if wanted is not None and wanted not in names:
         about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
-        message = f"{run.version} was not measured on workload '{wanted}'; {about}"
+        message = f"{run.kernel}/{run.version} was not measured on workload '{wanted}'; {about}"
         near = next(iter(difflib.get_close_matches(wanted, names, n=1)), names[0])
         raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {near}")
     first = next((name for name in names if name in profiled), names[0] if names else None)

@@ -125,19 +125,20 @@ def main() -> None:
     gc.set_threshold(MANY_OBJECTS)
     try:
         status = cli.main(prog_name="ncu-assist", standalone_mode=False)
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:  # the help is the answer
         error.show()
         status = error.exit_code
-        _remember(status, error.format_message())
+    except click.ClickException as error:
+        from ncu_assist.cli.mistakes import refused
+
+        status = _tell(*refused(error, sys.argv[1:]), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
         click.echo("interrupted; what was finished is kept", err=True)
         status = INTERRUPTED
     except NcuAssistError as error:
-        click.echo(f"error: {plain(error.message)}", err=True)
-        if error.hint:
-            click.echo(f"  try: {plain(error.hint)}", err=True)
-        status = error.exit_code
-        _remember(status, error.message, error.hint)
+        from ncu_assist.cli.mistakes import typed_again
+
+        status = _tell(error.message, typed_again(error.message, error.hint, sys.argv[1:]), error.exit_code)
     except SystemExit:  # click's only one: the reader of our stdout is gone, and nothing is left to say
         status = 0
     except Exception as error:
@@ -145,6 +146,15 @@ def main() -> None:
         click.echo("this is a bug of ncu-assist; try: ncu-assist bug-report", err=True)
         raise
     sys.exit(status if isinstance(status, int) else 0)
+
+
+def _tell(message: str, hint: str, exit_code: int) -> int:
+    """Write what was wrong and what to try to stderr, and keep it; return the exit code."""
+    click.echo(f"error: {plain(message)}", err=True)
+    if hint:
+        click.echo(f"  try: {plain(hint)}", err=True)
+    _remember(exit_code, message, hint)
+    return exit_code
 
 
 def _remember(exit_code: int, message: str, hint: str = "", traceback: str = "") -> None:

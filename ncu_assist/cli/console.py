@@ -65,6 +65,12 @@ def is_quiet() -> bool:
     return bool(context and context.meta.get(QUIET))
 
 
+def is_named(argument: str) -> bool:
+    """Tell whether an argument of the command that runs was typed, and is not its default."""
+    source = click.get_current_context().get_parameter_source(argument)
+    return source is not click.core.ParameterSource.DEFAULT
+
+
 def say(text: str) -> None:
     """Write chatter to stderr, unless it was asked to be quiet."""
     if not is_quiet():

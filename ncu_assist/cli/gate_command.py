@@ -121,7 +121,8 @@ def command(
 def _check_named(candidate: str | None, since: str | None, window: int | None) -> None:
     """Raise UsageProblem unless either a kernel or a commit says what to judge."""
     if (candidate is None) == (since is None):
-        said = "a KERNEL and --since are two questions" if candidate else "nothing to judge was named"
+        neither = "nothing to judge was named: a KERNEL, for its newest version, or --since, for what has changed"
+        said = "a KERNEL and --since are two questions" if candidate else neither
         raise UsageProblem(said, "ncu-assist gate KERNEL, or ncu-assist gate --since COMMIT")
     if window is not None and since is None:
         raise UsageProblem("--window is for --since", f"--against @last:{window}")

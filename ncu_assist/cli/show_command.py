@@ -8,7 +8,16 @@ from typing import Literal
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import note_damages, note_meant, note_misnamed, on_terminal, say, write, write_json
+from ncu_assist.cli.console import (
+    is_named,
+    note_damages,
+    note_meant,
+    note_misnamed,
+    on_terminal,
+    say,
+    write,
+    write_json,
+)
 
 OF_SHOW = ("ncu_assist.pipeline.listing", "ncu_assist.pipeline.showing")  # imported while a report is read
 
@@ -79,6 +88,9 @@ def command(
         note_misnamed(project, stored.run.kernel)
         note_meant(project, kernel, {reference: stored.run.kernel})
     store = Store(project.reports)
+    if workload is not None and not is_named("reference"):
+        meant = f"{stored.run.kernel}/{stored.run.version}"
+        say(f"note: no REFERENCE was named, so that this is the run profiled last: {meant}")
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
     if as_problems:
         from ncu_assist.render.terminal.diagnosis import problem_lines

@@ -178,7 +178,8 @@ def blocks(data: Bytes) -> tuple[Block, ...]:
     """
     if data[: len(MAGIC)] != MAGIC:
         what = "this is not an Nsight Compute report: it does not start with NVR"
-        raise DamagedData(f"{what}; one of Nsight Systems does not, whatever it is called", "check the file's name")
+        hint = "check the file's name; a report is made by: ncu --set full -o FILE PROGRAM"
+        raise DamagedData(f"{what}, as those do whatever they are called; one of Nsight Systems does not", hint)
     start, at = _sized(data, len(MAGIC), len(data))
     for _ in fields(data, start, at):
         pass

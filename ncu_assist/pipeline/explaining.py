@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import shlex
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY, GlossaryEntry
@@ -34,4 +35,7 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subjec
         near = difflib.get_close_matches(
             typed.replace("_", "-").replace(" ", "-"), [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR
         )
-        raise UsageProblem(str(problem), f"ncu-assist explain {near[0]}") if near else problem from None
+        if not near:
+            raise
+        message = f"{problem.message.partition('; did you mean')[0]}; did you mean '{near[0]}'?"
+        raise UsageProblem(message, f"ncu-assist explain {shlex.quote(near[0])}") from None

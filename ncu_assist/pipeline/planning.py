@@ -62,7 +62,7 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
                 return UsageProblem(said, f"ncu-assist profile {kernel}")
         near = difflib.get_close_matches(path.name, _sources_beside(path), n=1, cutoff=NEAR)
         meant = f"; did you mean '{Path(word).parent / near[0]}'?" if near else ""
-        return UsageProblem(f"there is no file {word}, and no kernel is called so{meant}", "ncu-assist list")
+        return UsageProblem(f"there is no file '{word}', and no kernel is called so{meant}", "ncu-assist list")
     return UsageProblem(f"there is no kernel '{word}'; {did_you_mean(word, names)}", "ncu-assist list")
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import NUMBER, DamagedData, UsageProblem, did_you_mean, known_names
+from ncu_assist.errors import MOST_LISTED, NUMBER, DamagedData, UsageProblem, did_you_mean, known_names
 from ncu_assist.project import Project
 from ncu_assist.sources import Misnamed, discover_versions, misnamed
 from ncu_assist.spec import Version
@@ -152,8 +152,9 @@ def _nothing(store: Store, context: Context, known: tuple[str, ...], version: st
     words = dict.fromkeys([*known, *(word for own in names.values() for word in with_short_names(own))])
     near = [] if NUMBER.fullmatch(version) else difflib.get_close_matches(version, words, n=1, cutoff=NEAR)
     if not near:
-        every = known_names([f"{kernel}/{name}" for kernel, own in names.items() for name in own])
-        return UsageProblem(f"{message}; {every}", "ncu-assist list")
+        every = [f"{kernel}/{name}" for kernel, own in names.items() for name in own]
+        listed = known_names(every) if len(every) <= MOST_LISTED else f"kernels: {', '.join(known[:MOST_LISTED])}"
+        return UsageProblem(f"{message}; {listed}", "ncu-assist list")
     owners = [kernel for kernel, own in names.items() if near[0] in with_short_names(own)]
     meant = near if near[0] in known else [f"{kernel}/{near[0]}" for kernel in owners]
     offered = ", ".join(f"'{name}'" for name in meant[:MOST_OFFERED])

@@ -70,7 +70,8 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
             return path
         if (within := _reports_within(path)) and not isinstance(error, VersionNotMeasured):
             hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
-            raise UsageProblem(f"{text} is a folder: name a report that lies in it", hint) from error
+            held = f"a folder with {len(within)}: {_listed(within)}" if len(within) > 1 else "a folder with one"
+            raise UsageProblem(f"{text} is no report, but {held}", hint) from error
         named = [name for name in _reports_beside(path) if name.startswith(f"{path.name}.")]
         if not named and path.suffix.startswith(FORMS[0][:3]) and (near := _nearest(path)):
             named = [near]  # its ending is misspelt
@@ -165,11 +166,19 @@ def existing_report(path: Path, text: str | None = None, command: str = "show") 
     within = _reports_within(path)
     other = str(Path(text) / within[0]) if within else str(Path(text).parent / (near or beside[0])) if beside else ""
     hint = f"ncu-assist {command} {shlex.quote(other)}" if other else "ncu-assist list"
+    if kind == _FOLDER:
+        held = f"it holds {len(within)}: {_listed(within)}" if within else "no report lies in it"
+        hint = hint if within else f"ncu-assist {command} FILE.ncu-rep"  # nothing that lies there is offered
+        raise UsageProblem(f"{text} is no report: it is {kind}; {held}", hint)
     if kind:
         raise UsageProblem(f"{text} is no report: it is {kind}", hint)
-    listed = ", ".join(beside[:NAMES_SHOWN]) + (" …" if len(beside) > NAMES_SHOWN else "")
+    listed = _listed(beside)
     others = f"; did you mean '{near}'?" if near else f"; known: {listed}" if beside else ""
     raise UsageProblem(f"there is no report {path.name} in that folder{others}", hint)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
 
 
 def _kind(path: Path) -> str:
@@ -201,7 +210,7 @@ def _reports_beside(path: Path) -> list[str]:
         names = sorted(one.name for one in path.parent.iterdir() if one.name.endswith(REPORT_ENDINGS))
     except (OSError, ValueError):
         return []
-    return [name for name in names if name != path.name and _kind(path.with_name(name)) == _FILE]
+    return [name for name in names if name != path.name and _kind(path.parent / name) == _FILE]
 
 
 def _current(store: Store, context: Context, kernel: str, version: str) -> StoredRun:

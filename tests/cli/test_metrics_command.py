@@ -101,7 +101,7 @@ def test_of_a_chip_that_was_not_recorded_the_nearest_answers_and_says_so(
 @pytest.mark.parametrize(
     ("asked", "said", "command"),
     [
-        ("rtx409", "did you mean 'rtx4090'?", "metrics --chip rtx4090"),
+        ("rtx409", "did you mean 'rtx4090'?", "metrics l2_hit_rate --chip rtx4090"),
         ("RTX 1050 Laptop GPU", "there is no chip 'RTX 1050 Laptop GPU'", "metrics"),
         ("b301", "there is no chip 'b301'; known: tu102,", "metrics"),
         ("sm_52", "the compute capabilities 6.1, 7.0, 7.2, 7.5, 8.0,", "metrics"),

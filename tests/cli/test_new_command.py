@@ -158,7 +158,11 @@ WRONG = [
     (["a-b", "--from", "naive.cu"], "'a-b' cannot be the name of a function", "ncu-assist new a_b"),
     (["../x", "--from", "naive.cu"], "cannot be the name of a function", "ncu-assist new"),
     (["add_one", "--from", "naive.cu"], "there is a kernel add_one already", "take another name"),
-    (["f", "--like", "add_on"], "there is no kernel 'add_on'; did you mean 'add_one'?", "ncu-assist list"),
+    (
+        ["f", "--like", "add_on"],
+        "'add_on'; did you mean 'add_one'?",
+        "ncu-assist new f --like add_one",
+    ),
 ]
 SOURCES = {
     "naive.py": "",

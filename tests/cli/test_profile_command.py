@@ -309,8 +309,8 @@ MAIN = "__global__ void add(float* x) { x[0] = 1; }\nint main() { return 0; }\n"
         ("kernels/add_one/v0_torch.py", None, "belongs to the kernel add_one", "ncu-assist profile add_one v0"),
         ("kernels/add_one", None, "belongs to the kernel add_one", "ncu-assist profile add_one"),
         ("v0_torch.py", None, "v0_torch.py lies in kernels/add_one, a kernel", "ncu-assist profile add_one"),
-        ("vector_ad.cu", None, "there is no file vector_ad.cu, and no kernel is called so", "ncu-assist list"),
-        ("add_on", None, "there is no kernel 'add_on'; did you mean 'add_one'?", "ncu-assist list"),
+        ("vector_ad.cu", None, "there is no file 'vector_ad.cu', and no kernel is called so", "ncu-assist list"),
+        ("add_on", None, "there is no kernel 'add_on'; did you mean 'add_one'?", "add_one"),
     ],
 )
 def test_a_file_in_the_place_of_a_kernel(
@@ -450,8 +450,8 @@ WRONG_PROGRAMS = [
     (["alone.cu"], 2, "alone.cu has no main(), so it is no program", "ncu-assist new alone --from alone.cu"),
     (["broken.cu"], 5, "broken.cu does not compile: error: expected a ;", "--nvcc-flags"),
     (["plain"], 2, "plain is a file, and neither a kernel nor a program", "chmod +x plain"),
-    (["./nowhere"], 2, "there is no file ./nowhere", "ncu-assist list"),
-    (["nowhere.py"], 2, "there is no file nowhere.py", "ncu-assist list"),
+    (["./nowhere"], 2, "there is no file './nowhere'", "ncu-assist list"),
+    (["nowhere.py"], 2, "there is no file 'nowhere.py'", "ncu-assist list"),
     (["--", "nowhere"], 2, "there is no program 'nowhere' on PATH", "ls nowhere*"),
     (["."], 2, ". is a folder, and no kernel's", "ncu-assist list"),
     (["old.ncu-rep"], 2, "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
@@ -465,9 +465,9 @@ WRONG_PROGRAMS = [
     (["--nvcc-flags", "-g", "train.py"], 2, "--nvcc-flags is for a .cu file", "drop --nvcc-flags"),
     (["--since", "main", "train.py"], 2, "--since names what to profile itself", "leave out"),
     (["--quick", "--set", "full", "./vector_add"], 2, "exclude each other", "drop one of them"),
-    (["--set", "ful", "./vector_add"], 2, "did you mean 'full'?", "ncu --list-sets"),
+    (["--set", "ful", "./vector_add"], 2, "did you mean 'full'?", "ncu-assist profile --set full ./vector_add"),
     (["--max-launches", "0", "./vector_add"], 2, "0 is not in the range", ""),
-    (["vector_ad.cu"], 2, "did you mean 'vector_add.cu'?", "ncu-assist list"),
+    (["vector_ad.cu"], 2, "did you mean 'vector_add.cu'?", "ncu-assist profile vector_add.cu"),
     (["--", "add_one"], 2, "'add_one' is a kernel of this project", "--kernel add_one_program -- ./add_one"),
 ]
 

@@ -290,9 +290,9 @@ def test_a_name_that_is_nearly_a_kernels_gets_the_kernel(
     assert near.code == 2
     assert near.err.endswith("did you mean 'lightning_decode'?\n  try: ncu-assist show lightning_decode\n")
     far = run("show", "qqqqqqqq")
-    names = re.findall(r"\w+/v\w+", far.err)
-    assert len(names) == len(set(names)) > 5
-    assert re.search(r" and \d+ more\n  try: ncu-assist list\n$", far.err), "a message is no screen of names"
+    assert "kernels: add_relu, elementwise_add, " in far.err
+    assert far.err.endswith("\n  try: ncu-assist list\n")
+    assert len(far.err) < 500, "a message is no screen of names"
 
 
 class TestLinesForEditors:

@@ -171,7 +171,7 @@ def test_a_file_of_any_name_is_a_report(desk: Desk, tmp_path: Path, name: str) -
 def test_a_folder_leads_to_a_report_in_it(desk: Desk, tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()
     (tmp_path / name / "in.ncu-rep").touch()
-    with pytest.raises(UsageProblem, match="is a folder") as problem:
+    with pytest.raises(UsageProblem, match=r"but a folder with one|is a folder; it holds 1: in.ncu-rep") as problem:
         desk.resolve(name)
     assert problem.value.hint == f"ncu-assist show {name.rstrip('/')}/in.ncu-rep"
 
@@ -197,12 +197,17 @@ def test_what_is_there_and_no_file_is_said(desk: Desk, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.ncu-rep")
     (tmp_path / "folder.ncu-rep").mkdir()
     (tmp_path / "link.ncu-rep").symlink_to("/nowhere/x.ncu-rep")
-    kinds = {"pipe": "a pipe", "folder": "a folder", "link": "a link to /nowhere/x.ncu-rep, which does not exist"}
+    kinds = {
+        "pipe": "a pipe",
+        "folder": "a folder; no report lies in it",
+        "link": "a link to /nowhere/x.ncu-rep, which does not exist",
+    }
     for name, kind in kinds.items():
         with pytest.raises(UsageProblem) as problem:
             desk.resolve(f"{name}.ncu-rep")
         assert problem.value.message == f"{name}.ncu-rep is no report: it is {kind}"
-        assert problem.value.hint == "ncu-assist list", "nothing else is there, and it is not offered again"
+        tried = "ncu-assist show FILE.ncu-rep" if name == "folder" else "ncu-assist list"
+        assert problem.value.hint == tried, "nothing else is there, and it is not offered again"
 
 
 @pytest.mark.parametrize("name", ["a" * 400, "nul\0", "a.ncu-rep/b"])

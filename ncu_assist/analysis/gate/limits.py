@@ -189,8 +189,10 @@ def parse_limit(text: str, in_runs: Names) -> Limit:
     form = FORM.fullmatch(amount)
     number = float(form["number"]) if form else float("inf")
     if not (name and colon and form and isfinite(number)):
-        message = f"--fail-on '{text}' is not of the form {GRAMMAR}"
-        raise UsageProblem(f"{message}, such as time:2% or registers:+0", EXAMPLE)
+        near = meant(text) if text and not colon else ""
+        limit = f"{near}:{'2%' if near == TIME.key else '+0'}"
+        help_ = f"; did you mean '{limit}'?" if near else ", such as time:2% or registers:+0"
+        raise UsageProblem(f"--fail-on '{text}' is no limit: one is {GRAMMAR}{help_}", EXAMPLE)
     metric = gated(name, in_runs)
     kind = _kind(metric, form, number)
     scaled = number / 100 if kind == "relative" else number

@@ -179,7 +179,8 @@ def explain(name: str) -> tuple[Subject, ...]:
     if not subjects:
         near = _near(name.strip())
         hint = f"ncu-assist explain {shlex.quote(near)}" if near else _listing(name)
-        raise UsageProblem(f"no metric, label, stall reason or rule is called '{name}'", hint)
+        meant = f"; did you mean '{near}'?" if near else ""
+        raise UsageProblem(f"no metric, label, stall reason or rule is called '{name}'{meant}", hint)
     return subjects
 
 
