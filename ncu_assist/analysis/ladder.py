@@ -15,6 +15,7 @@ from ncu_assist.versions import is_called
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff import Diff
+    from ncu_assist.harness.sanitizer import Sanitized
     from ncu_assist.record import Run, Source
     from ncu_assist.sources import Misnamed
     from ncu_assist.store import StoredRun
@@ -43,7 +44,8 @@ class VersionOutcome:
     ``skipped`` says why a version without a run was not tried: no failure, what it needs is not installed.
     ``unreadable``: it may have a run, as something of it in the archive cannot be read. ``is_peer``: it is a library's
     or a framework's own. ``kept``: the run was in the archive, nothing was measured now. ``counted`` is an earlier run
-    of the same source with its counters, where ``run`` has times alone.
+    of the same source with its counters, where ``run`` has times alone. ``sanitized`` is what compute-sanitizer found,
+    tool by tool, where it was asked for.
     """
 
     version: str
@@ -57,6 +59,7 @@ class VersionOutcome:
     is_peer: bool = False
     kept: bool = False
     counted: StoredRun | None = None
+    sanitized: tuple[Sanitized, ...] = ()
 
     def serves(self, workload: str) -> bool:
         """Tell whether a workload is for this version."""

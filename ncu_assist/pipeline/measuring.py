@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import MappingProxyType
 
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.backends import build_versions
@@ -18,12 +19,15 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
+from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage, cost_words
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
 from ncu_assist.pipeline.reporter import Pace, Reporter
+from ncu_assist.pipeline.sanitizing import sanitize_versions
 from ncu_assist.project import Project
+from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
 
@@ -35,6 +39,8 @@ class MeasureJob:
     """What to measure. ``options`` None: no counters; ``counted`` are the workloads to take them on, empty: all.
 
     ``beside`` are versions that are checked and timed with the others and of which no counters are taken.
+    ``sanitize`` are the tools of compute-sanitizer to run versions under, on the ``workloads`` if ``named``, else on
+    small ones.
     """
 
     project: Project
@@ -46,6 +52,8 @@ class MeasureJob:
     executor: Executor
     counted: tuple[Workload, ...] = ()
     beside: tuple[Version, ...] = ()
+    sanitize: tuple[str, ...] = ()
+    named: bool = False
 
     @property
     def timed(self) -> tuple[Version, ...]:
@@ -83,9 +91,11 @@ def measure(
     builds = _build(job, reporter)
     request = new_request(job.kernel, builds, job.workloads, job.settings, job.project.work)
     stopped: BaseException | None = None
-    profiled = ProfilingResult({}, {})
+    profiled, sanitized = ProfilingResult({}, {}), dict[str, tuple[Sanitized, ...]]()
     try:
         measured = _check_and_bench(job, request, reporter)
+        if job.sanitize:
+            sanitized = sanitize_versions(request, job.sanitize, _looked_at(job), job.executor, reporter)
         if on_timed is not None and job.options is not None:
             on_timed(_save(replace(job, options=None), moment, builds, measured, profiled))
             moment = max(datetime.now(UTC), moment + SECOND)  # a run's id is of its second
@@ -96,7 +106,7 @@ def measure(
         measured = client.collect(request)
         if isinstance(error, EnvironmentProblem) and not measured.checks:
             _tell_built(job, builds, reporter)
-    outcome = _save(job, moment, builds, measured, profiled)
+    outcome = _save(job, moment, builds, measured, profiled, sanitized)
     if on_timed is not None and job.options is None and stopped is None:
         on_timed(outcome)
     _tell_notes(outcome, reporter)
@@ -218,6 +228,7 @@ def _save(
     builds: dict[str, BuildOutcome],
     measured: client.Measured,
     profiled: ProfilingResult,
+    sanitized: Mapping[str, tuple[Sanitized, ...]] = MappingProxyType({}),
 ) -> KernelOutcome:
     shared = Measurement(
         kernel=job.kernel,
@@ -244,13 +255,18 @@ def _save(
             builds[version.name].log,
             measured.checks.get(version.name, ()),
             profiled.captures.get(version.name),
-            _counted_on(job, version),
+            (*_counted_on(job, version), *_found_in(results := sanitized.get(version.name, ()))),
         )
-        failure = _failure(version.name, builds, measured, profiled)
+        failure = _failure(version.name, builds, measured, profiled, results)
         run = save(store, shared, result) if result.checks or result.capture else None
         rows.append(
             VersionOutcome(
-                version.name, run, failure, unserved=unserved(version, job.workloads), is_peer=version.is_peer
+                version.name,
+                run,
+                failure,
+                unserved=unserved(version, job.workloads),
+                is_peer=version.is_peer,
+                sanitized=results,
             )
         )
     return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
@@ -270,11 +286,28 @@ def _tell_notes(outcome: KernelOutcome, reporter: Reporter) -> None:
             reporter.note(f"{version.version}: {note}")
 
 
+def _looked_at(job: MeasureJob) -> dict[str, tuple[Workload, ...]]:
+    """Return the workloads of each version for compute-sanitizer: those named, else small ones."""
+    if job.named:
+        return {one.name: tuple(w for w in job.workloads if one.serves(w)) for one in job.versions}
+    return {one.name: sanitized_workloads(job.kernel, one, job.kernel.workloads) for one in job.versions}
+
+
+def _found_in(results: Sequence[Sanitized]) -> tuple[str, ...]:
+    """Return a note on what compute-sanitizer found, which stays with the run."""
+    return tuple(f"compute-sanitizer, {result_words(one)}" for one in results if one.findings)
+
+
 def _failure(
-    version: str, builds: dict[str, BuildOutcome], measured: client.Measured, profiled: ProfilingResult
+    version: str,
+    builds: dict[str, BuildOutcome],
+    measured: client.Measured,
+    profiled: ProfilingResult,
+    sanitized: Sequence[Sanitized],
 ) -> str:
     if builds[version].artifact is None:
         return f"build: {builds[version].problem or 'it does not compile'}"
     wrong = [f"check {c.workload}: {c.reason}" for c in measured.checks.get(version, ()) if not c.passed]
     found = [*wrong, measured.failures.get(version, ""), profiled.failures.get(version, "")]
+    found += [result_words(one) for one in sanitized]
     return "; ".join(dict.fromkeys(filter(None, found)))

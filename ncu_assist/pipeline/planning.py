@@ -17,6 +17,7 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
+from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
@@ -215,7 +216,7 @@ class MeasureRequest:
     project says.
 
     ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
-    ``again`` measures what has not changed since it was measured, too.
+    ``again`` measures what has not changed since it was measured, too. ``sanitize`` are tools of compute-sanitizer.
     """
 
     kernel: str | CallableKernel
@@ -226,6 +227,7 @@ class MeasureRequest:
     repeats: int = 1
     counted: tuple[str, ...] = ()
     again: bool = False
+    sanitize: tuple[str, ...] = ()
 
 
 def plan(
@@ -254,7 +256,18 @@ def plan(
     versions, workloads = kernel.select_versions(request.versions), kernel.select_workloads(request.workload)
     _check_served(kernel, versions, workloads)
     counted = _counted(kernel, workloads, request)
-    return MeasureJob(project, kernel, versions, workloads, settings, options, EXECUTORS["local"], counted)
+    return MeasureJob(
+        project,
+        kernel,
+        versions,
+        workloads,
+        settings,
+        options,
+        EXECUTORS["local"],
+        counted,
+        sanitize=request.sanitize,
+        named=request.workload is not None,
+    )
 
 
 def _folder(project: Project, name: str, reporter: Reporter | None) -> Kernel:
@@ -309,7 +322,9 @@ def profile(project: Project, request: MeasureRequest, options: ProfileOptions, 
 
 
 def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
-    """Compare versions of a kernel with its reference."""
+    """Compare versions of a kernel with its reference, and run them under compute-sanitizer where that is asked for."""
+    if request.sanitize:
+        find_sanitizer()  # before minutes of work
     return _without_ncu(project, replace(request, again=True), ("check",), reporter)[0]
 
 

@@ -387,7 +387,7 @@ class ExamPlan:
         """Put the versions, all of which were built, where requests expect them; a second time nothing is done."""
         if self._artifacts.is_file():
             return
-        artifacts = [self._artifact(version, outcomes[version]) for version in self.versions]
+        artifacts = [self.artifact(version, outcomes[version]) for version in self.versions]
         unfinished = self._artifacts.with_suffix(".tmp")
         unfinished.write_bytes(msgspec.json.encode(artifacts))
         unfinished.replace(self._artifacts)
@@ -399,7 +399,8 @@ class ExamPlan:
     def _backend(self, version: str) -> str:
         return backend_of(self.kernel.version(version).path).name
 
-    def _artifact(self, name: str, outcome: BuildOutcome) -> Artifact:
+    def artifact(self, name: str, outcome: BuildOutcome) -> Artifact:
+        """Return a built version, copied to where the sandbox can read it."""
         assert outcome.artifact is not None
         return Artifact(name, self._backend(name), self._inside(outcome.artifact))
 

@@ -8,7 +8,9 @@ from typing import Any
 
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.ladder import Attempt, KernelOutcome, LadderCell, VersionOutcome
+from ncu_assist.harness.sanitizer import Sanitized
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
+from ncu_assist.render.words.sanitizer import finding_words
 
 
 def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
@@ -64,12 +66,24 @@ def _version(version: VersionOutcome, outcome: KernelOutcome) -> dict[str, Any]:
     status, stored = outcome.status(version), version.run
     facts: dict[str, Any] = {"version": version.version, "status": status, "failure": version.failure or None}
     skipped = None if stored else version.skipped or None
+    facts["sanitizer"] = [_sanitized(one) for one in version.sanitized]
     facts |= {"not_served": version.unserved, "not_measured": version.unmeasured, "skipped": skipped}
     if stored is None:
         return {**facts, "workloads": []}
     named = run_facts(stored.run, stored.reference, stored.run.source)
     facts |= {"notes": stored.run.notes, "kept": version.kept}
     return {**named, **facts, "workloads": [_cell(cell) for cell in outcome.cells(version) if cell.row]}
+
+
+def _sanitized(result: Sanitized) -> dict[str, Any]:
+    found = [asdict(one) | {"sentence": finding_words(one)} for one in result.findings]
+    return {
+        "tool": result.tool,
+        "workloads": result.workloads,
+        "seconds": result.seconds,
+        "problem": result.problem or None,
+        "findings": found,
+    }
 
 
 def _cell(cell: LadderCell) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import os
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
@@ -21,6 +23,14 @@ from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.client import AnsweringLimits, EventSummary, Exam, Examined, NotBuilt, command
 from ncu_assist.harness.exam.plan import ExamFolders, ExamPlan, new_exam_folders, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
+from ncu_assist.harness.sanitizer import (
+    Sanitized,
+    SanitizerRequest,
+    find_sanitizer,
+    sanitize,
+    sanitized_workloads,
+    write_sanitizer_request,
+)
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
@@ -29,6 +39,7 @@ from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionC
 from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
+from ncu_assist.render.words.sanitizer import clean_words, result_words
 from ncu_assist.spec import Kernel
 from ncu_assist.store import Store
 from ncu_assist.store.draft_records import NOT_BUILT, Proof, ProofStage
@@ -49,6 +60,9 @@ from ncu_assist.suggest.proof.judging import (
 )
 from ncu_assist.verdict import Verdict, compare, select
 
+GPU = "cuda"
+SANITIZE_S = 60.0  # memcheck and racecheck at once: 6 to 12 s each where the workloads are small
+SANITIZERS = ("memcheck", "racecheck")  # faults that a right result hides; the others look at what check sees
 EXAM_S = 300.0  # check and bench of a draft: seconds together, unless it hangs
 
 
@@ -59,6 +73,7 @@ class ProofOptions:
     sandboxed: bool = True
     rounds: int | None = None  # of the bench; None as the project says
     device: str = "cuda"  # cpu serves tests
+    sanitize_s: float | None = None  # the longest under compute-sanitizer; None: a minute on a GPU, nothing on a CPU
 
 
 @dataclass(frozen=True)
@@ -76,6 +91,12 @@ class ProofWorkspace:
     def limits(self) -> AnsweringLimits:
         """How long the answers of a draft may take."""
         return AnsweringLimits(self.project.settings.version_timeout_s, EXAM_S)
+
+    @property
+    def sanitize_s(self) -> float:
+        """How long a draft may run under compute-sanitizer; 0: not at all."""
+        chosen = self.options.sanitize_s
+        return (SANITIZE_S if self.options.device == GPU else 0.0) if chosen is None else chosen
 
     @property
     def sandbox(self) -> str:
@@ -123,6 +144,33 @@ def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> t
     plan = new_exam_plan(kernel, versions, settings, workspace.project.work, workspace.folders)
     workspace.exam.plan = plan
     return kernel, plan
+
+
+def sanitize_draft(workspace: ProofWorkspace, plan: ExamPlan, built: BuildOutcome) -> tuple[Sanitized, ...]:
+    """Run a draft under memcheck and racecheck at once, each in a sandbox of its own, on inputs of the exam.
+
+    The processes of the exam wait meanwhile, and nothing is timed: the lock on the GPU is theirs. Raises
+    EnvironmentProblem without compute-sanitizer.
+    """
+    program, readable = find_sanitizer(), workspace.folders.readable
+    asked = tuple(dict.fromkeys(one.workload for one in plan.secret.questions))
+    among = [one for one in plan.kernel.workloads if one.name in asked]
+    names = tuple(one.name for one in sanitized_workloads(plan.kernel, plan.kernel.version(plan.draft), among))
+    artifact, out = plan.artifact(plan.draft, built), readable / "sanitize"
+    questions, device = str(workspace.folders.questions), workspace.options.device
+    request = SanitizerRequest(str(plan.kernel.folder), artifact, names, 0, str(out), device, questions)
+    write_sanitizer_request(request)
+
+    def run(tool: str) -> Sanitized:
+        folder = workspace.work / "sanitize" / tool
+        folder.mkdir(parents=True)
+        local = Local(folder=workspace.work / "sanitize" / f"{tool}-lock")
+        sandboxed = workspace.options.sandboxed
+        shut_in = replace(sandbox_for(workspace.project.root, (folder,), (readable,)), local=local)
+        return sanitize(request, tool, shut_in if sandboxed else local, readable, workspace.sanitize_s, program)
+
+    with ThreadPoolExecutor(len(SANITIZERS)) as pool:
+        return tuple(pool.map(run, SANITIZERS))
 
 
 NCU_FOLDER = "ncu"  # below the folder that can be written to
@@ -265,8 +313,27 @@ class ProofRun:
     def _build(self) -> Outcomes:
         self.build = self.built()
         self._note("build", self.build.seconds, None if self.build.outcome.artifact is not None else NO_BUILD)
+        outcomes = self.build.delivered(self.workspace.folders.readable)
+        if self.workspace.sanitize_s and all(one.artifact is not None for one in outcomes.values()):
+            self._sanitize(outcomes[self.plan.draft])
         self._built_at = time.monotonic()
-        return self.build.delivered(self.workspace.folders.readable)
+        return outcomes
+
+    def _sanitize(self, built: BuildOutcome) -> None:
+        """Run the draft under compute-sanitizer before it is timed: a race may give right results, this time."""
+        self.reporter.status(f"sanitize: {self.plan.draft}")
+        started, found = time.monotonic(), list[str]()
+        try:
+            results = sanitize_draft(self.workspace, self.plan, built)
+            found = [result_words(one) for one in results if one.findings]
+            said = "; ".join(filter(None, (clean_words(results), *map(result_words, results))))
+        except EnvironmentProblem as error:
+            said = f"skipped: {error.message}"
+            self.reporter.note(f"the draft is not run under compute-sanitizer: {error.message}")
+        stage = ProofStage("sanitize", not found, round(time.monotonic() - started, 3), said)
+        self.proof = replace(self.proof, stages=(*self.proof.stages, stage))
+        if found:
+            raise ProofEnded("rejected", "; ".join(found))
 
     def _not_built(self) -> Exception:
         assert self.build is not None
@@ -349,9 +416,6 @@ def end(fate: Fate | None) -> None:
     """Raise the end of a proof where a fate is known."""
     if fate is not None:
         raise ProofEnded(fate.word, fate.reason)
-
-
-GPU = "cuda"
 
 
 @dataclass

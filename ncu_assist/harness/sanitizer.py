@@ -1,0 +1,452 @@
+"""compute-sanitizer: how it is asked, what its messages mean, and its findings with kernel, line and thread."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path, PurePath
+from typing import Literal, get_args
+
+from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.executors.base import Executor
+from ncu_assist.harness.client import STDERR_TAIL, child_environment
+from ncu_assist.harness.events import MARK, parse
+from ncu_assist.harness.request import REQUEST_FILE, Artifact, write_request
+from ncu_assist.process import Completed
+from ncu_assist.spec import Kernel, Version, Workload
+
+SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
+TOOLS: tuple[SanitizerTool, ...] = get_args(SanitizerTool)
+PROGRAM = "compute-sanitizer"
+STAGE = "sanitize"
+PRINTED = 100  # blocks of its output; a fault of every thread says the same thing each time
+# A pool hands out parts of one large allocation, in which an access far outside of a tensor is none outside of memory.
+# Without it torch asks cudaMalloc for each tensor, of its exact size.
+PLAIN_MEMORY = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+MOST_BYTES = 64 << 20  # that a call moves on a workload that was not named: each access is looked at, some 10 to 100
+# times slower than without (Compute Sanitizer, user guide), and racecheck keeps a record of every shared access
+MOST_WORKLOADS = 3
+
+
+@dataclass(frozen=True)
+class SanitizerMessage:
+    """A known message: what must stand in its first line, and in the lines below; what is wrong, and what to try."""
+
+    id: str
+    tool: SanitizerTool
+    head: str  # a pattern
+    below: str
+    words: str
+    advice: str
+
+
+# The first that fits counts. The words are those of the user guide of Compute Sanitizer and of its recorded outputs.
+MESSAGES: tuple[SanitizerMessage, ...] = (
+    SanitizerMessage(
+        "misaligned",
+        "memcheck",
+        r"^Invalid __\w+__ (?:read|write|atomic)",
+        r"is misaligned",
+        "misaligned access",
+        "the address of a vector load or store has to be a multiple of its size: test it, or take the narrow path",
+    ),
+    SanitizerMessage(
+        "after-free",
+        "memcheck",
+        r"^Invalid __\w+__ (?:read|write|atomic)",
+        r"\bfreed\b|before (?:its )?allocation|after (?:it was )?free",
+        "use after free",
+        "free the memory in the stream that uses it last, after that use",
+    ),
+    SanitizerMessage(
+        "out-of-bounds",
+        "memcheck",
+        r"^Invalid __\w+__ (?:read|write|atomic)",
+        r"",
+        "out of bounds",
+        "compare the index with the sizes of the workload: a tail, a stride, an offset that overflows 32 bits",
+    ),
+    SanitizerMessage(
+        "stack",
+        "memcheck",
+        r"[Ss]tack overflow|^Invalid pc|^Hardware exception|^Device exception",
+        r"",
+        "the hardware stopped the kernel",
+        "a recursion, a call through a wrong pointer, or a local array that is written beyond its end",
+    ),
+    SanitizerMessage(
+        "device-heap",
+        "memcheck",
+        r"^(?:Malloc|Free)/?\w* ?[Ee]rror|[Dd]ouble free",
+        r"",
+        "wrong use of malloc or free on the device",
+        "each pointer of malloc is freed once, by one thread",
+    ),
+    SanitizerMessage(
+        "race",
+        "racecheck",
+        r"[Rr]ace reported|hazard detected",
+        r"",
+        "race on shared memory",
+        "a barrier between the two accesses: __syncthreads(), __syncwarp(), or the wait of a pipeline",
+    ),
+    SanitizerMessage(
+        "uninitialised",
+        "initcheck",
+        r"^Uninitialized|uninitialized (?:device )?memory",
+        r"",
+        "read of memory that nobody wrote",
+        "write it before, or leave the read out: an output holds nothing until the kernel writes it",
+    ),
+    SanitizerMessage(
+        "barrier",
+        "synccheck",
+        r"^Barrier error|[Dd]ivergent thread|[Ii]nvalid arguments|illegal barrier",
+        r"",
+        "barrier that not all threads reach",
+        "a barrier of a block stands where all its threads come by, outside of branches and before any return",
+    ),
+)
+# What is said in one's own words where the tool has a message that the table has not.
+UNKNOWN = SanitizerMessage("other", "memcheck", r"", r"", "", "read the tool's own words in the log")
+
+# The tool itself fails: what stays the same of its words, the cause, the cure.
+TOOL_FAILURES: tuple[tuple[str, str, str], ...] = (
+    (
+        "Unable to find injection library",
+        "its libraries are not beside it: a broken installation",
+        "install the CUDA toolkit again",
+    ),
+    (
+        "Device not supported",
+        "this release does not know this GPU",
+        "a compute-sanitizer of a newer CUDA toolkit",
+    ),
+    (
+        "Insufficient driver version",
+        "the driver is older than this release",
+        "a compute-sanitizer of the driver's CUDA release",
+    ),
+    (
+        "terminated before first instrumented API call",
+        "the program ended before it used the GPU",
+        "run it without compute-sanitizer and read its error output",
+    ),
+    ("Internal Sanitizer Error", "the tool itself failed", "a compute-sanitizer of a newer CUDA toolkit"),
+    ("out of memory", "its records of every access did not fit into the GPU's memory", "a smaller workload"),
+)
+
+
+@dataclass(frozen=True)
+class CodePlace:
+    """Where an access stands: the kernel without its parameters, and the line where -lineinfo tells it."""
+
+    kernel: str
+    file: str = ""
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class SanitizerFinding:
+    """One thing that is wrong, however often it was seen. ``id`` and ``words`` are of MESSAGES.
+
+    ``access`` is what was done, as the tool says it: "read of size 4 bytes of global memory". ``other`` is the second
+    access of a race. ``thread`` and ``block`` are those of the first time; empty where the tool names none. ``said`` is
+    the tool's own first line.
+    """
+
+    tool: str
+    id: str
+    words: str
+    advice: str
+    access: str
+    place: CodePlace
+    other: CodePlace | None
+    thread: tuple[int, ...]
+    block: tuple[int, ...]
+    count: int
+    said: str
+
+
+@dataclass(frozen=True)
+class Sanitized:
+    """What one tool found in one version. ``problem`` is why it came to no end; then findings may be missing."""
+
+    version: str
+    tool: str
+    workloads: tuple[str, ...]
+    findings: tuple[SanitizerFinding, ...] = ()
+    seconds: float = 0.0
+    problem: str = ""
+    log: str = field(default="", repr=False)
+
+
+SIGN = "========="
+SUMMARY = re.compile(r"^(?:ERROR|RACECHECK|LEAK|INITCHECK|SYNCCHECK) SUMMARY: (\d+) ")
+NO_FINDING = re.compile(
+    r"^(?:COMPUTE-SANITIZER|\w+ SUMMARY:|Program hit|Target application|Saved |Unable to|Internal |Device not|"
+    r"Insufficient|Error: (?:process|No attachable|Target))"
+)
+AT = re.compile(
+    r"\bat (?:0x[0-9a-f]+ in )?(?P<kernel>.+?)(?:\+0x[0-9a-f]+)?(?: in (?P<file>[^()]+?):(?P<line>\d+))?(?: \[|$)"
+)
+OLD_AT = re.compile(r"\bat 0x[0-9a-f]+ in (?P<file>[^()]+?):(?P<line>\d+):(?P<kernel>.+?)(?: \[|$)")  # before 2023
+BY = re.compile(r"by (?:thread|.*?thread) \((?P<thread>[\d,]+)\)(?: in block \((?P<block>[\d,]+)\))?")
+THREAD = re.compile(r"Thread \((?P<thread>[\d,]+)\)")
+BLOCK = re.compile(r"in block \((?P<block>[\d,]+)\)")
+ACCESS = re.compile(r"__(?P<space>\w+?)__ (?:memory )?(?P<what>read|write|atomic)\w*(?: of size (?P<size>\d+))?")
+SIZE = re.compile(r"of size (?P<size>\d+)")
+KINDS = re.compile(r"\b(Write|Read|Atomic|WAR|RAW|WAW)\b")
+HAZARDS = re.compile(r"\[(\d+) hazards?\]")
+
+
+def read_findings(text: str, tool: str) -> tuple[SanitizerFinding, ...]:
+    """Return what a tool found, the same thing at the same place once, in the order in which it was found.
+
+    A race comes with its threads where single hazards are told beside it (``--racecheck-report all``).
+    """
+    found: dict[tuple[object, ...], SanitizerFinding] = {}
+    for block in _blocks(text):
+        one = _finding(block, tool)
+        if one is None:
+            continue
+        places = frozenset((one.place, one.other)) if one.other else one.place
+        key = (one.id, places)
+        known = found.get(key)
+        if known is None:
+            found[key] = one
+        else:
+            is_hazard = one.id == "race" and HAZARDS.search(" ".join(block)) is None
+            count = max(known.count, one.count) if one.id == "race" and not is_hazard else known.count + one.count
+            found[key] = replace(known, count=count, thread=known.thread or one.thread, block=known.block or one.block)
+    return tuple(found.values())
+
+
+def summed_up(text: str) -> int | None:
+    """Return how many errors or hazards the tool sums up at its end; None where it came to none."""
+    counts = [match[1] for line in text.splitlines() if (match := SUMMARY.match(_own(line)))]
+    return sum(map(int, counts)) if counts else None
+
+
+def tool_failure(text: str) -> tuple[str, str] | None:
+    """Return cause and cure where the tool itself failed; None where it says nothing of that kind."""
+    own = "\n".join(line for line in text.splitlines() if line.startswith(SIGN))
+    return next(((cause, cure) for fragment, cause, cure in TOOL_FAILURES if fragment in own), None)
+
+
+def _own(line: str) -> str:
+    return line[len(SIGN) :].strip() if line.startswith(SIGN) else ""
+
+
+def _blocks(text: str) -> Iterator[list[str]]:
+    """Yield the tool's own lines message by message: a first line, and those below it, which are further in."""
+    block: list[str] = []
+    for line in text.splitlines():
+        if not line.startswith(SIGN):
+            continue
+        rest = line[len(SIGN) :]
+        if block and rest.startswith("    ") and rest.strip():
+            block.append(rest.strip())
+            continue
+        if block:
+            yield block
+        block = [rest.strip()] if rest.strip() and not NO_FINDING.match(rest.strip()) else []
+    if block:
+        yield block
+
+
+def _finding(block: Sequence[str], tool: str) -> SanitizerFinding | None:
+    head, below = re.sub(r"^(?:Error|Warning|Info): ", "", block[0]), " ".join(block[1:])
+    fits = (one for one in MESSAGES if re.search(one.head, head) and re.search(one.below, below))
+    row = next(fits, None)
+    places = list(_places([head, *block[1:]]))
+    if row is None:
+        if not places:
+            return None  # a remark of the tool, of no kernel
+        row = replace(UNKNOWN, words=head.rstrip("."))
+    whole = f"{head} {below}"
+    by, thread, in_block = BY.search(below), THREAD.search(whole), BLOCK.search(whole)
+    hazards = HAZARDS.search(whole)
+    is_race = row.id == "race"
+    return SanitizerFinding(
+        tool=tool,
+        id=row.id,
+        words=row.words,
+        advice=row.advice,
+        access=_race_of(whole) if is_race else _access(head),
+        place=places[0] if places else CodePlace(""),
+        other=places[1] if is_race and len(places) > 1 else None,
+        thread=_numbers(by or thread, "thread"),
+        block=_numbers(by, "block") or _numbers(in_block, "block"),
+        count=int(hazards[1]) if hazards else 1,
+        said=block[0],
+    )
+
+
+def _places(lines: Sequence[str]) -> Iterator[CodePlace]:
+    """Yield each place that is named, one a line; a device backtrace below it is left out."""
+    for line in lines:
+        if line.startswith(("Device Frame", "Host Frame", "Saved")):
+            continue
+        match = OLD_AT.search(line) or (AT.search(line) if re.search(r"\+0x[0-9a-f]+", line) else None)
+        if match is not None:
+            number = match["line"]
+            file = PurePath(match["file"]).name if match["file"] else ""
+            yield CodePlace(plain_kernel(match["kernel"]), file, int(number) if number else None)
+
+
+def plain_kernel(signature: str) -> str:
+    """Return the name of a kernel without return type, template arguments and parameters."""
+    bare, depth = "", 0
+    for letter in signature.replace("(anonymous namespace)::", "").strip():
+        depth += letter in "<("
+        if depth == 0:
+            bare += letter
+        depth -= letter in ">)"
+    return bare.split()[-1] if bare.split() else signature.strip()
+
+
+def _access(head: str) -> str:
+    match = ACCESS.search(head)
+    if match is None:
+        return ""
+    size = f" of {match['size']} bytes" if match["size"] else ""
+    return f"{match['what']}{size}, {match['space']} memory"
+
+
+def _race_of(text: str) -> str:
+    kinds = [one.lower() for one in KINDS.findall(text) if one not in ("WAR", "RAW", "WAW")]
+    return " and ".join(kinds[:2])
+
+
+def _numbers(match: re.Match[str] | None, group: str) -> tuple[int, ...]:
+    if match is None or group not in match.re.groupindex or match[group] is None:
+        return ()
+    return tuple(int(one) for one in match[group].split(","))
+
+
+def find_sanitizer() -> Path:
+    """Return compute-sanitizer: that on PATH, else that beside nvcc; raises EnvironmentProblem if there is none."""
+    on_path = shutil.which(PROGRAM)
+    if on_path is not None:
+        return Path(on_path)
+    try:
+        beside = find_nvcc().path.resolve().with_name(PROGRAM)
+    except EnvironmentProblem:
+        beside = Path()
+    if not beside.is_file() or not os.access(beside, os.X_OK):
+        raise EnvironmentProblem(f"there is no {PROGRAM} on PATH or beside nvcc", "it comes with the CUDA toolkit")
+    return beside
+
+
+def sanitizer_argv(program: Path, tool: str, command: Sequence[str]) -> list[str]:
+    """Return the command line that runs a program under a tool.
+
+    Errors that calls of the CUDA API return are not told: torch asks for some on purpose, and a launcher returns its
+    own. The stack of the host is that of our own child.
+    """
+    own = ["--tool", tool, "--print-limit", str(PRINTED), "--show-backtrace", "no", "--report-api-errors", "no"]
+    if tool == "racecheck":
+        own += ["--racecheck-report", "all"]  # the pair of accesses, and single hazards with their threads
+    return [str(program), *own, *command]
+
+
+def sanitized_workloads(kernel: Kernel, version: Version, among: Sequence[Workload]) -> tuple[Workload, ...]:
+    """Return up to three workloads that are small, odd or have a tail, of those ``among`` that a version serves.
+
+    Of those within 64 MB the smallest comes first, then what brings most integers that were not seen yet, of equals the
+    cheapest. Where none is so small it is the smallest that there is.
+    """
+    by_size = sorted((one for one in among if version.serves(one)), key=kernel.algorithmic_bytes)
+    left = [one for one in by_size if kernel.algorithmic_bytes(one) <= MOST_BYTES] or by_size[:1]
+    chosen = left[:1]
+    left = left[1:]
+    while left and len(chosen) < MOST_WORKLOADS:
+        seen = {pair for one in chosen for pair in one.integers.items()}
+        dtypes = {one.dtype for one in chosen}
+        best = max(left, key=lambda one: len(one.integers.items() - seen) + (one.dtype not in dtypes))
+        chosen.append(best)
+        left.remove(best)
+    return tuple(one for one in kernel.workloads if one in chosen)
+
+
+@dataclass(frozen=True)
+class SanitizerRequest:
+    """What the child calls: one version, once a workload. ``questions`` is the folder with an exam's questions, whose
+    inputs it takes; empty: it asks reference.py."""
+
+    kernel_folder: str
+    artifact: Artifact
+    workloads: tuple[str, ...]
+    seed: int
+    out: str
+    device: str = "cuda"
+    questions: str = ""
+
+    @property
+    def path(self) -> Path:
+        return Path(self.out) / REQUEST_FILE
+
+
+def sanitize(
+    request: SanitizerRequest, tool: str, executor: Executor, cwd: Path, timeout_s: float, program: Path | None = None
+) -> Sanitized:
+    """Run a version under a tool and return what it found.
+
+    What keeps the tool from its end is its ``problem``: too slow, a version that crashes. Raises EnvironmentProblem
+    where the tool is missing or cannot work here.
+    """
+    program = program or find_sanitizer()
+    command = [sys.executable, "-m", "ncu_assist.harness.sanitized", str(request.path)]
+    started = time.monotonic()
+    done = executor.run(
+        sanitizer_argv(program, tool, command),
+        env={**child_environment(), **PLAIN_MEMORY},
+        cwd=cwd,
+        timeout_s=timeout_s,
+    )
+    result = Sanitized(request.artifact.version, tool, request.workloads, log=done.stdout + done.stderr)
+    findings = read_findings(result.log, tool)
+    problem = "" if findings else _problem(done, request, timeout_s)
+    return replace(result, findings=findings, seconds=round(time.monotonic() - started, 3), problem=problem)
+
+
+def _problem(done: Completed, request: SanitizerRequest, timeout_s: float) -> str:
+    """Return why nothing was found by a run that did not come to its end, or did not do all of its work."""
+    text = done.stdout + done.stderr
+    if done.timed_out:
+        return f"was not done after {timeout_s:.0f} s and was ended"
+    known = tool_failure(text)
+    if known is not None:
+        return f"{known[0]}; try: {known[1]}"
+    events = [event for line in done.stdout.splitlines() if MARK in line and (event := parse(line))]
+    told = next((event for event in events if event.event in ("problem", "failed", "fatal")), None)
+    if told is not None and told.exit_code == EnvironmentProblem.exit_code:
+        raise EnvironmentProblem(told.text, told.hint)
+    if told is not None:
+        return told.text
+    called = {event.workload for event in events if event.event == "end"}
+    lacking = [name for name in request.workloads if name not in called]
+    if not lacking and (count := summed_up(text)) is not None:
+        return "" if count == 0 else f"it counts {count}, in words that are not known here: read its log"
+    words = done.stderr.strip()[-STDERR_TAIL:].splitlines()
+    last = f": {words[-1]}" if words else ""
+    return f"it came to no end (exit code {done.exit_code}){last}"
+
+
+def write_sanitizer_request(request: SanitizerRequest) -> SanitizerRequest:
+    """Write a request where its child finds it, and return it."""
+    write_request(request)
+    return request
+
+
+def totals(results: Sequence[Sanitized]) -> Mapping[str, int]:
+    """Return how many findings each tool has."""
+    return Counter(one.tool for result in results for one in result.findings)
