@@ -25,11 +25,8 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Two right versions, measured on the CPU; the fake is the first on PATH and finds a race in the second."""
     require("torch")
     write_kernel(tmp_path, {"v0_right.py": RIGHT, "v1_other.py": RIGHT}, WORKLOADS)
-    says = tmp_path / "says"
-    says.mkdir()
-    (says / "v1_other-racecheck.txt").write_text(RACE)
     monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:{os.environ['PATH']}")
-    monkeypatch.setenv("FAKE_SANITIZER_SAYS", str(says))
+    (tmp_path / "bin" / "v1_other-racecheck.txt").write_text(RACE)
     measure_here(monkeypatch, tmp_path)
     return tmp_path
 

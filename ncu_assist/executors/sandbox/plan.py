@@ -113,7 +113,7 @@ HOMES = (Path("/root"), Path("/home"))
 PLAIN_DEVICES = tuple(Path("/dev") / name for name in ("null", "zero", "full", "random", "urandom"))
 OF_PREFIX = ("bin", "lib", "lib64", "include", "share", "pyvenv.cfg")  # a virtual environment may be the project root
 WITH_FOLDERS = ("CUDA_HOME", "CUDA_PATH", "LD_LIBRARY_PATH", "PYTHONPATH")
-TOOLS = ("nvcc", "ncu")
+TOOLS = ("nvcc", "ncu", "compute-sanitizer")
 
 
 @dataclass(frozen=True)

@@ -33,10 +33,12 @@ def reply_of(source: str, **changes: Any) -> str:
     return json.dumps({"evidence": [], "predictions": [], "expected_speedup": 5.0, "edits": None, **said, **changes})
 
 
-def proved(project: Project, source: str, sandboxed: bool = True, **changes: Any) -> StoredDraft:
+def proved(
+    project: Project, source: str, sandboxed: bool = True, sanitize_s: float = 0.0, **changes: Any
+) -> StoredDraft:
     """Make a draft of a source and prove it."""
     notes = Notes()
-    request = SuggestRequest("add_one/v1", proving=ProofOptions(sandboxed=sandboxed, device="cpu"))
+    request = SuggestRequest("add_one/v1", proving=ProofOptions(sandboxed, device="cpu", sanitize_s=sanitize_s))
     assert request.proving is not None
     prover = SandboxProver(project, request.proving, notes)
     (stored,) = (
