@@ -321,12 +321,41 @@ class CellKeys(WorkloadKeys):
     dram_percent: float | None
 
 
+class SanitizerFindingKeys(TypedDict):
+    """One thing that compute-sanitizer found in a version, however often it saw it."""
+
+    id: str
+    sentence: str
+    advice: str
+    access: str
+    kernel: str | None
+    file: str | None
+    line: int | None
+    other_file: str | None
+    other_line: int | None
+    thread: list[int]
+    block: list[int]
+    count: int
+    said: str
+
+
+class SanitizedKeys(TypedDict):
+    """What one tool of compute-sanitizer found in a version."""
+
+    tool: str
+    workloads: list[str]
+    seconds: float
+    problem: str | None
+    findings: list[SanitizerFindingKeys]
+
+
 class UnmeasuredVersionKeys(TypedDict):
     """A version without a run."""
 
     version: str
     status: str
     failure: str | None
+    sanitizer: list[SanitizedKeys]
     not_served: list[str]
     not_measured: list[str]
     skipped: str | None

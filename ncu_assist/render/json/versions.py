@@ -8,7 +8,7 @@ from typing import Any
 
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.ladder import Attempt, KernelOutcome, LadderCell, VersionOutcome
-from ncu_assist.harness.sanitizer import Sanitized
+from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.render.words.sanitizer import finding_words
 
@@ -76,13 +76,31 @@ def _version(version: VersionOutcome, outcome: KernelOutcome) -> dict[str, Any]:
 
 
 def _sanitized(result: Sanitized) -> dict[str, Any]:
-    found = [asdict(one) | {"sentence": finding_words(one)} for one in result.findings]
     return {
         "tool": result.tool,
         "workloads": result.workloads,
         "seconds": result.seconds,
         "problem": result.problem or None,
-        "findings": found,
+        "findings": [_sanitizer_finding(one) for one in result.findings],
+    }
+
+
+def _sanitizer_finding(one: SanitizerFinding) -> dict[str, Any]:
+    other = one.other
+    return {
+        "id": one.id,
+        "sentence": finding_words(one),
+        "advice": one.advice,
+        "access": one.access,
+        "kernel": one.place.kernel or None,
+        "file": one.place.file or None,
+        "line": one.place.line,
+        "other_file": (other.file or None) if other else None,
+        "other_line": other.line if other else None,
+        "thread": one.thread,
+        "block": one.block,
+        "count": one.count,
+        "said": one.said,
     }
 
 

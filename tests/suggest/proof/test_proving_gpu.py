@@ -33,7 +33,8 @@ def test_right_and_faster_is_kept_as_the_next_version(run: Run, project: Path) -
     (draft,) = answer.json["drafts"]
     assert (answer.code, draft["fate"], draft["reason"]) == (0, "kept", "")
     assert answer.json["written"] == ["v11_coalesced_load.cu"]
-    assert [stage["name"] for stage in draft["proof"]["stages"]] == ["build", "check", "bench", "profile", "diff"]
+    stages = [stage["name"] for stage in draft["proof"]["stages"]]
+    assert stages == ["build", "sanitize", "check", "bench", "profile", "diff"]
     assert draft["proof"]["speedup_low"] > 1.3  # 1.87 on an H200; an H100 meets its slower DRAM at 1.57
     assert [score["came_true"] for score in draft["proof"]["scores"]][:2] == [True, True]
     assert list((project / "reports" / "lightning_decode" / "v11_coalesced_load").iterdir())
