@@ -79,7 +79,7 @@ class Score:
 
 @dataclass(frozen=True)
 class ProofStage:
-    """One step of a proof: build, sanitize, check, bench, profile or diff. ``said`` is why it failed, or what it found."""
+    """A step of a proof: build, sanitize, check, bench, profile, diff. ``said`` is why it failed, or what it found."""
 
     name: str
     passed: bool
