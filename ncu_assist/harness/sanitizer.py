@@ -106,6 +106,14 @@ MESSAGES: tuple[SanitizerMessage, ...] = (
         "write it before, or leave the read out: an output holds nothing until the kernel writes it",
     ),
     SanitizerMessage(
+        "no-wait",
+        "synccheck",
+        r"Missing wait",
+        r"",
+        "mbarrier that is armed again before anybody waited for it",
+        "wait for each phase of an mbarrier before the next one is armed: a wait is missing, or is of another phase",
+    ),
+    SanitizerMessage(
         "barrier",
         "synccheck",
         r"^Barrier error|[Dd]ivergent thread|[Ii]nvalid arguments|illegal barrier",
@@ -146,7 +154,7 @@ TOOL_FAILURES: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class CodePlace:
-    """Where an access stands: the kernel without its parameters, and the line where -lineinfo tells it."""
+    """A function without its parameters, a kernel or what it calls, and the line where -lineinfo tells it."""
 
     kernel: str
     file: str = ""
@@ -157,7 +165,8 @@ class CodePlace:
 class SanitizerFinding:
     """One thing that is wrong, however often it was seen. ``id`` and ``words`` are of MESSAGES.
 
-    ``access`` is what was done, as the tool says it: "read of size 4 bytes of global memory". ``other`` is the second
+    ``access`` is what was done: "read of 4 bytes, global memory". ``place`` may be in a function that was inlined;
+    ``called_at`` is then the line of the kernel that leads there, where the tool tells it. ``other`` is the second
     access of a race. ``thread`` and ``block`` are those of the first time; empty where the tool names none. ``said`` is
     the tool's own first line.
     """
@@ -169,6 +178,7 @@ class SanitizerFinding:
     access: str
     place: CodePlace
     other: CodePlace | None
+    called_at: CodePlace | None
     thread: tuple[int, ...]
     block: tuple[int, ...]
     count: int
@@ -195,7 +205,7 @@ NO_FINDING = re.compile(
     r"Insufficient|Error: (?:process|No attachable|Target))"
 )
 AT = re.compile(
-    r"\bat (?:0x[0-9a-f]+ in )?(?P<kernel>.+?)(?:\+0x[0-9a-f]+)?(?: in (?P<file>[^()]+?):(?P<line>\d+))?(?: \[|$)"
+    r"(?:\bat|Device Frame:) (?P<kernel>.+?)\+0x[0-9a-f]+(?: in (?P<file>[^()]+?):(?P<line>\d+))?(?: \[|:|$)"
 )
 OLD_AT = re.compile(r"\bat 0x[0-9a-f]+ in (?P<file>[^()]+?):(?P<line>\d+):(?P<kernel>.+?)(?: \[|$)")  # before 2023
 BY = re.compile(r"by (?:thread|.*?thread) \((?P<thread>[\d,]+)\)(?: in block \((?P<block>[\d,]+)\))?")
@@ -214,19 +224,18 @@ def read_findings(text: str, tool: str) -> tuple[SanitizerFinding, ...]:
     """
     found: dict[tuple[object, ...], SanitizerFinding] = {}
     for block in _blocks(text):
-        one = _finding(block, tool)
-        if one is None:
-            continue
-        places = frozenset((one.place, one.other)) if one.other else one.place
-        key = (one.id, places)
-        known = found.get(key)
-        if known is None:
-            found[key] = one
-        else:
-            is_hazard = one.id == "race" and HAZARDS.search(" ".join(block)) is None
-            count = max(known.count, one.count) if one.id == "race" and not is_hazard else known.count + one.count
-            found[key] = replace(known, count=count, thread=known.thread or one.thread, block=known.block or one.block)
-    return tuple(found.values())
+        for one in _findings(block, tool):
+            key = (one.id, frozenset(_line(place) for place in (one.place, one.other) if place is not None))
+            known = found.setdefault(key, one)
+            if known is not one:
+                thread, inside = known.thread or one.thread, known.block or one.block
+                found[key] = replace(known, count=known.count + one.count, thread=thread, block=inside)
+    return tuple(replace(one, count=max(1, one.count)) for one in found.values())
+
+
+def _line(place: CodePlace) -> tuple[str, int | None]:
+    """Return what tells two places apart: the line, and where there is none the kernel."""
+    return (place.file, place.line) if place.file else (place.kernel, None)
 
 
 def summed_up(text: str) -> int | None:
@@ -262,44 +271,49 @@ def _blocks(text: str) -> Iterator[list[str]]:
         yield block
 
 
-def _finding(block: Sequence[str], tool: str) -> SanitizerFinding | None:
+def _findings(block: Sequence[str], tool: str) -> Iterator[SanitizerFinding]:
+    """Yield the finding of a message; of a race that names several second accesses, one each."""
     head, below = re.sub(r"^(?:Error|Warning|Info): ", "", block[0]), " ".join(block[1:])
-    fits = (one for one in MESSAGES if re.search(one.head, head) and re.search(one.below, below))
-    row = next(fits, None)
-    places = list(_places([head, *block[1:]]))
+    row = next((one for one in MESSAGES if re.search(one.head, head) and re.search(one.below, below)), None)
+    lines = [head, *(line for line in block[1:] if not line.startswith(("Device Frame", "Host Frame", "Saved")))]
+    places = [(place, line) for line in lines if (place := _place(line)) is not None]
     if row is None:
         if not places:
-            return None  # a remark of the tool, of no kernel
+            return  # a remark of the tool, of no kernel
         row = replace(UNKNOWN, words=head.rstrip("."))
-    whole = f"{head} {below}"
-    by, thread, in_block = BY.search(below), THREAD.search(whole), BLOCK.search(whole)
-    hazards = HAZARDS.search(whole)
-    is_race = row.id == "race"
-    return SanitizerFinding(
+    frames = [place for line in block if line.startswith("Device Frame") and (place := _place(line))]
+    by, thread, inside = BY.search(below), THREAD.search(below), BLOCK.search(f"{head} {below}")
+    first = places[0][0] if places else CodePlace("")
+    found = SanitizerFinding(
         tool=tool,
         id=row.id,
         words=row.words,
         advice=row.advice,
-        access=_race_of(whole) if is_race else _access(head),
-        place=places[0] if places else CodePlace(""),
-        other=places[1] if is_race and len(places) > 1 else None,
+        access=_access(head),
+        place=first,
+        other=None,
+        called_at=frames[-1] if frames else None,
         thread=_numbers(by or thread, "thread"),
-        block=_numbers(by, "block") or _numbers(in_block, "block"),
-        count=int(hazards[1]) if hazards else 1,
+        block=_numbers(by, "block") or _numbers(inside, "block"),
+        count=1,
         said=block[0],
     )
+    if row.id != "race" or len(places) < 2:
+        yield found
+        return
+    for other, line in places[1:]:
+        hazards = HAZARDS.search(line)  # a single hazard is one of those that are counted with its pair of lines
+        access = _race_of(f"{places[0][1]} {line}")
+        yield replace(found, other=other, access=access, count=int(hazards[1]) if hazards else 0)
 
 
-def _places(lines: Sequence[str]) -> Iterator[CodePlace]:
-    """Yield each place that is named, one a line; a device backtrace below it is left out."""
-    for line in lines:
-        if line.startswith(("Device Frame", "Host Frame", "Saved")):
-            continue
-        match = OLD_AT.search(line) or (AT.search(line) if re.search(r"\+0x[0-9a-f]+", line) else None)
-        if match is not None:
-            number = match["line"]
-            file = PurePath(match["file"]).name if match["file"] else ""
-            yield CodePlace(plain_kernel(match["kernel"]), file, int(number) if number else None)
+def _place(line: str) -> CodePlace | None:
+    """Return the function and the line that are named, None where none are."""
+    match = OLD_AT.search(line) or AT.search(line)
+    if match is None:
+        return None
+    file = PurePath(match["file"]).name if match["file"] else ""
+    return CodePlace(plain_kernel(match["kernel"]), file, int(match["line"]) if match["line"] else None)
 
 
 def plain_kernel(signature: str) -> str:
@@ -352,7 +366,7 @@ def sanitizer_argv(program: Path, tool: str, command: Sequence[str]) -> list[str
     Errors that calls of the CUDA API return are not told: torch asks for some on purpose, and a launcher returns its
     own. The stack of the host is that of our own child.
     """
-    own = ["--tool", tool, "--print-limit", str(PRINTED), "--show-backtrace", "no", "--report-api-errors", "no"]
+    own = ["--tool", tool, "--print-limit", str(PRINTED), "--show-backtrace", "device", "--report-api-errors", "no"]
     if tool == "racecheck":
         own += ["--racecheck-report", "all"]  # the pair of accesses, and single hazards with their threads
     return [str(program), *own, *command]

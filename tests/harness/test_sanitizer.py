@@ -74,6 +74,15 @@ FORMS: dict[str, tuple[str, str, str]] = {  # by the id of a message: the tool, 
         "read of memory that nobody wrote at v1.cu:12: read of 4 bytes, global memory (in sum, thread (31, 0, 0), "
         "block (0, 0, 0))",
     ),
+    "no-wait": (
+        "synccheck",
+        "========= Barrier error detected. Missing wait.\n=========     at arm(Barrier *)+0x1310 in tma.cuh:31\n"
+        "=========     by thread (0,0,0) in block (2,0,0)\n=========     Barrier is located at shared address 0x30400\n"
+        "=========         Device Frame: Ring<(int)4>::fetch(int) const+0x1110 in ring.cuh:34\n"
+        "=========         Device Frame: product(const float *)+0x10d0 in v1.cu:51\n",
+        "mbarrier that is armed again before anybody waited for it at tma.cuh:31 (in product, by way of v1.cu:51, "
+        "thread (0, 0, 0), block (2, 0, 0))",
+    ),
     "barrier": (
         "synccheck",
         "========= Barrier error detected. Divergent thread(s) in block.\n"

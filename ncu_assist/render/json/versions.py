@@ -92,7 +92,7 @@ def _sanitizer_finding(one: SanitizerFinding) -> dict[str, Any]:
         "sentence": finding_words(one),
         "advice": one.advice,
         "access": one.access,
-        "kernel": one.place.kernel or None,
+        "kernel": (one.called_at or one.place).kernel or None,
         "file": one.place.file or None,
         "line": one.place.line,
         "other_file": (other.file or None) if other else None,

@@ -19,7 +19,9 @@ def finding_words(one: SanitizerFinding) -> str:
     """Return a finding as a sentence: ``out of bounds at v2.cu:14: read of 4 bytes, … (in f, thread …)``."""
     places = " and ".join(_place(place) for place in (one.place, one.other) if place is not None)
     access = f": {one_line(one.access, LETTERS)}" if one.access else ""
-    where = [f"in {one_line(one.place.kernel, LETTERS)}"] if one.place.kernel else []
+    kernel = one.called_at or one.place
+    where = [f"in {one_line(kernel.kernel, LETTERS)}"] if kernel.kernel else []
+    where += [f"by way of {_place(one.called_at)}"] if one.called_at else []
     where += [f"thread {_numbers(one.thread)}"] if one.thread else []
     where += [f"block {_numbers(one.block)}"] if one.block else []
     where += [f"{one.count:,} times"] if one.count > 1 else []
