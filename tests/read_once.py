@@ -33,16 +33,17 @@ def reports_read_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         what: child.Reading,
         timeout_s: float,
         stopped: Callable[[], bool] | None = None,
+        on_line: Callable[[str], None] | None = None,
     ) -> None:
         is_watched = process.run is not REAL_RUN or sys.executable != PYTHON or timeout_s < SOONEST_S
         if is_watched or any(_is_large(Path(word)) for word in argv):  # a test looks at the child itself
-            child.run_child(argv, what, timeout_s, stopped)
+            child.run_child(argv, what, timeout_s, stopped, on_line)
             return
         folder = next(Path(word) for word in argv if Path(word).is_dir())
         given = {path.name for path in folder.iterdir()}
         known = kept / _key(argv, folder)
         if not known.exists():
-            child.run_child(argv, what, timeout_s, stopped)
+            child.run_child(argv, what, timeout_s, stopped, on_line)
             made = known.with_suffix(f".{uuid4().hex}")
             shutil.copytree(folder, made, ignore=lambda *_: given)
             _put(made, known)

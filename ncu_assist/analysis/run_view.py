@@ -128,8 +128,9 @@ class RunView:
 
     @property
     def launches_shown(self) -> tuple[LaunchRow, ...]:
-        """The launches of the workload that ``combined`` is about, the longest first."""
-        own = (row for row in self.launches if self.combined.workload in (None, row.launch.workload))
+        """The launches of the workload that ``combined`` is about, of a program of its first run; the longest first."""
+        about = self.combined.workload
+        own = self._of_a_call if about is None else [row for row in self.launches if row.launch.workload == about]
         return tuple(sorted(own, key=lambda row: -(row.launch.duration_ns or 0.0)))
 
     @cached_property

@@ -8,7 +8,6 @@ import click
 
 from ncu_assist.cli import options
 from ncu_assist.cli.console import progress, write, write_json
-from ncu_assist.quantity import quantity
 
 
 @click.command("import")
@@ -34,9 +33,7 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
 
     project = options.current_project()
     with progress() as reporter:
-        size = f", {quantity(report.stat().st_size, 'byte')}" if report.is_file() else ""
-        reporter.status(f"reading {report.name}{size}")
-        stored = import_report(project, report, default_names(report, kernel, version))
+        stored = import_report(project, report, default_names(report, kernel, version), reporter.status)
         reporter.note(f"stored as {stored.reference} in {shown_path(stored.folder, Path.cwd())}")
     shown = gather(stored, store=Store(project.reports), every=as_json)
     if as_json:

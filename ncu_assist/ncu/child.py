@@ -25,16 +25,20 @@ class Reading:
 
 
 def run_child(
-    argv: Sequence[str], reading: Reading, timeout_s: float, stopped: Callable[[], bool] | None = None
+    argv: Sequence[str],
+    reading: Reading,
+    timeout_s: float,
+    stopped: Callable[[], bool] | None = None,
+    on_line: Callable[[str], None] | None = None,
 ) -> None:
-    """Run a module of ours with arguments, until it ends or ``stopped`` says yes.
+    """Run a module of ours with arguments, until it ends or ``stopped`` says yes; ``on_line`` gets what it prints.
 
     Raises what it tells of as JSON in the last line of stderr, and DamagedData when it crashes or does not end within
     ``timeout_s``.
     """
     from ncu_assist import process  # not in the child itself, which is to start at once
 
-    done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped)
+    done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
     if done.timed_out:
         raise DamagedData(f"{reading.what} could not be read within {reading.limit_s:g} s", "profile again")
     last = (done.stderr.strip().splitlines() or [""])[-1]  # NVIDIA's reader may have written before it

@@ -11,6 +11,7 @@ import contextlib
 import json
 import math
 import sys
+import time
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -36,6 +37,7 @@ from ncu_assist.ncu.report_file import Bytes
 # Metrics that the section files of a release define, with their units: ncu 2022.3 gives one of them another than
 # later releases do. Those between these two gave the recorded ones, in reports of each.
 DERIVED = "derived__"
+TELL_S = 0.2  # between two lines that say how far reading is
 SAME_UNITS = (2022, 4), (2025, 4)
 
 
@@ -104,7 +106,7 @@ def _read(data: Bytes, folder: Path) -> None:
     for header in headers:  # all of them first: names can stand behind the launch that uses them
         table.add_names(header.strings.strings)
     read: list[LaunchFacts] = []
-    process = None
+    process, total, told = None, sum(len(block.results) for block in blocks), time.monotonic()
     for block, header in zip(blocks, headers, strict=True):
         launches_seen.add_block(block)
         process = header.process.id if header.HasField("process") else process
@@ -113,6 +115,10 @@ def _read(data: Bytes, folder: Path) -> None:
             read.append(launch_facts(messages, entry.kind, result, process, table.add(result.metrics, values)))
             launches_seen.add_launch(entry, result, process)
             report_file.forget(data, entry)
+            if time.monotonic() - told > TELL_S:
+                told = time.monotonic()
+                sys.stdout.write(f"{len(read)} {total} {entry.end}\n")
+                sys.stdout.flush()
     if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
     session, recorded = session_facts(headers), recorded_units()

@@ -167,6 +167,13 @@ class Limits:
     timeout_s: float | None = None  # None: by the size of the file
     memory_bytes: int = MEMORY_BYTES
     stopped: Callable[[], bool] | None = None  # asked now and then; yes ends the child
+    told: Callable[[int, int, int], None] | None = None  # launches that are read, of how many, to which byte
+
+    def line(self, text: str) -> None:
+        """Take a line of the child: how far it is. Whatever NVIDIA's reader may print is left alone."""
+        numbers = [int(part) for part in text.split() if part.isdecimal()]
+        if self.told and len(numbers) == len(text.split()) == 3:
+            self.told(*numbers)
 
     def seconds(self, path: Path) -> float:
         """Return the time limit for a file."""
@@ -353,6 +360,7 @@ def read_report(
     timeout_s: float | None = None,
     memory_bytes: int = MEMORY_BYTES,
     stopped: Callable[[], bool] | None = None,
+    told: Callable[[int, int, int], None] | None = None,
     ahead: bool = False,
 ) -> Report:
     """Return the report in a file: .ncu-rep, .ncu-repz, .nsight-cuprof-report, or what ``ncu --csv`` printed of one.
@@ -360,7 +368,8 @@ def read_report(
     Each may be compressed with zstd, xz or gzip. A CSV is a raw page or one with ncu's names of metrics, as with
     ``--metrics``; it is lossy: ``Report.lacks`` says what it has not.
     It is read in a child process, which may take ``timeout_s`` (None: by the size of the file) and ``memory_bytes``
-    beside the file itself; ``stopped`` saying yes ends it. ``expected_launches`` is what ncu's log counts. Raises
+    beside the file itself; ``stopped`` saying yes ends it, and ``told`` hears a few times a second how many launches
+    are read, of how many, up to which byte of the unpacked file. ``expected_launches`` is what ncu's log counts. Raises
     UsageProblem when there is no such file or it is another page of a report, DamagedData when it is something else,
     cut or inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits;
     what NVIDIA's reader finds in it is then said too. With ``ahead`` a second child reads the code at the same time, of
@@ -368,7 +377,7 @@ def read_report(
     in ``Report.notes``. Of a flipped bit inside a value nothing can be seen, nor of a file that ends between two
     launches.
     """
-    path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped)
+    path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped, told)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
         changed_ns, lacks = path.stat().st_mtime_ns, LACKS if _is_csv(plain, path.name) else ()
@@ -451,7 +460,7 @@ def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> 
     """Run the reader on ``plain``; the name of ``path`` is what it is called in messages."""
     timeout_s = limits.seconds(plain)
     argv = ["ncu_assist.ncu.reader", what, str(plain), path.name, str(folder), str(limits.memory_bytes)]
-    run_child(argv, Reading(path.name, "the reader", timeout_s, SAID), timeout_s, limits.stopped)
+    run_child(argv, Reading(path.name, "the reader", timeout_s, SAID), timeout_s, limits.stopped, limits.line)
 
 
 def _check_counts(path: Path, contents: Contents, expected_launches: int | None) -> None:

@@ -6,6 +6,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -22,8 +23,9 @@ from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.foreign_run import RunNames, check_names, foreign_run, report_notes, sent
 from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage, cost_words
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.pipeline.reporter import Pace, Reporter
+from ncu_assist.pipeline.reporter import Pace, Reporter, minutes
 from ncu_assist.project import Project
+from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import readable
 from ncu_assist.store import Store, StoredRun, metrics_parquet
@@ -31,16 +33,32 @@ from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
 from ncu_assist.store.references import existing_report
 
 
-def import_report(project: Project, path: Path, names: RunNames) -> StoredRun:
+def import_report(
+    project: Project, path: Path, names: RunNames, status: Callable[[str], None] = lambda _: None
+) -> StoredRun:
     """Archive a report file. Its bytes at capture are not known, so the run says ``verified: false``.
+
+    ``status`` hears what the live line says: the size of the file, launches read of how many, the rate, the time left.
 
     Raises UsageProblem if there is no such file or it is no report, DamagedData if it cannot be read whole.
     """
     check_names(names)
     existing_report(path, command="import")
+    size = f", {quantity(path.stat().st_size, 'byte')}"
+    status(f"reading {path.name}{size}")
+    began = time.monotonic()
+
+    def told(read: int, total: int, at: int) -> None:
+        rate = at / (time.monotonic() - began)
+        left = (total - read) * at / read / rate
+        rest = f" · {minutes(left)} left" if left >= 1 else ""
+        status(f"reading {path.name}{size}: launch {read} of {total} · {quantity(rate, 'byte/s')}{rest}")
+
     with sent():
-        report = read_report(path)
+        report = read_report(path, told=told)
+        status(f"asking ncu about {path.name}")
         opinion = second_opinion(report)
+    status(f"packing {path.name} and its {len(report)} launches")
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         files: dict[str, bytes | Path] = {METRICS: metrics_parquet(report.metrics)}
         plain = compressed.plain_file(path, Path(folder))

@@ -434,6 +434,11 @@ def test_a_program_that_is_repeated_has_a_distribution(run: Run, programs: Path)
     assert Store(programs / "reports").verify() == []
     lines = run("show", "vector_add/v2", "--lines")
     assert (lines.code, "transpose" in lines.out) == (0, True)
+    assert "not all of their pages" not in answer.err
+    spread = "over 10 runs of the program: 41.8 µs, from 41.8 µs to 41.8 µs (0.0 %)"
+    assert spread in run("show", "vector_add/v2").out
+    (page,) = (programs / "reports" / "vector_add" / "v2").rglob("report.html")
+    assert "over 10 runs of the program" in page.read_text()
     assert "82 % of the time" in run("show", "vector_add/v2").out, "shares are of one run of the program"
     assert "not paired, 10 and 10 samples" in run("diff", "--json").json["summary"]
 

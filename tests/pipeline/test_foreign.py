@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
 from ncu_assist.store.folders import is_folder_name
 
+ROOT = Path(__file__).parents[2]
 OPTIONS = ProfileOptions(nvtx_include=None, max_launches=20)
 NAMES = RunNames("train", "v1")
 
@@ -136,6 +139,17 @@ def test_a_report_is_archived_as_unverified(tmp_path: Path) -> None:
     again = stored.report_bytes()
     assert again is not None
     assert again.startswith(b"NVR")
+
+
+@pytest.mark.slow
+def test_an_import_says_how_far_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    large = tmp_path / "large.ncu-rep"
+    subprocess.run([sys.executable, ROOT / "benchmarks" / "large_report.py", REPORT, "300", large], check=True)
+    said: list[str] = []
+    import_report(Project(tmp_path), large, RunNames("transpose", "v1"), said.append)
+    assert said[0] == "reading large.ncu-rep, 277 MB"
+    assert re.match(r"reading large.ncu-rep, 277 MB: launch \d+ of 300 · [\d.]+ [MG]B/s", said[1])
+    assert said[-1] == "packing large.ncu-rep and its 300 launches"
 
 
 def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words.commands import to_page, to_profile
-from ncu_assist.render.words.launches import TO_FLOOR, shape_words, times_words
+from ncu_assist.render.words.launches import TO_FLOOR, shape_words, spread_sentences, times_words
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
@@ -63,6 +63,7 @@ def launches_table(shown: RunView, alone: Collection[int] = ()) -> Table | None:
     note = f"{rest} shorter launches are left out." if rest > 0 else ""
     if 0 < len(alone) < len(rows):
         note = f"The {len(alone)} longest have a part of this page; another: `{to_page(shown)} --launch N`. {note}"
+    note = " · ".join([*filter(None, [note.strip()]), *map(str.strip, spread_sentences(shown))])
     cells = tuple(_launch_row(row, whole, rows[0], row.launch.index in alone) for row in rows[:MOST_LAUNCHES])
     caption = "Launches, the longest first, each judged alone"
     made = Table("launches-table", caption, LAUNCH_COLUMNS, cells, len(cells) > MANY, note, tall=len(cells) > TALL)

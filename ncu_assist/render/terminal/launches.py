@@ -13,6 +13,7 @@ from ncu_assist.render.words.launches import (
     launch_table,
     payoff_sentences,
     share_words,
+    spread_sentences,
     unjudged_words,
 )
 
@@ -40,6 +41,7 @@ def launches_text(shown: RunView, width: int, most: int = MOST_ROWS) -> list[Ren
     lines = _lines(launch_table(shown, most), width)
     parts: list[RenderableType] = [Text(""), Text(lines[0], style="bold"), *map(Text, lines[1:])]
     parts += [Text(line, style="dim") for line in _below(shown, most)]
+    parts += [Text(line) for line in spread_sentences(shown)]
     return [*parts, *_payoffs(shown, width)]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from statistics import median
 from typing import TYPE_CHECKING
 
 from ncu_assist.quantity import duration
@@ -10,6 +11,8 @@ from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff
     from ncu_assist.analysis.run_view import RunView
 
@@ -119,6 +122,30 @@ def chosen_words(shown: RunView) -> str:
     count = len(shown.launches)
     of = "run" if shown.run.run_id else "report"
     return f"{count} of the {shown.profiled} launches of this {of}" if count < shown.profiled else ""
+
+
+MOST_SPREADS = 6  # kernels
+
+
+def spread_sentences(shown: RunView) -> list[str]:
+    """Return how far times stray over the runs of a program that was run several times: of all, then of each row."""
+    combined = shown.combined
+    if combined.workload is not None or combined.repeats < 2:
+        return []
+    known = {one.index: place for place, one in enumerate(combined.launches)}
+    said = [f"over {combined.repeats} runs of the program: {_spread(combined.samples('duration'))}"]
+    for group in shown.groups[:MOST_SPREADS] if len(shown.groups) > 1 else ():
+        places = [known[row.launch.index] for row in group.rows if row.launch.index in known]
+        name = one_line(kernel_words(group.told), NAME)
+        said.append(f"  {group.numbers} {name}: {_spread(combined.of_places(places).samples('duration'))}")
+    return said
+
+
+def _spread(times: Sequence[float]) -> str:
+    if not times:
+        return "no times"
+    low, high = min(times), max(times)
+    return f"{duration(median(times))}, from {duration(low)} to {duration(high)} ({100 * (high / low - 1):.1f} %)"
 
 
 def focus_words(shown: RunView) -> str:
