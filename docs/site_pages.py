@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "docs"))
+import site_messages  # noqa: E402
 
 MESSAGES = "<!-- the messages of ncu -->"
+OF_MESSAGES = 20  # how much more these pages count in a search: words of a message stand on many others
 KEYS = "<!-- the keys of all answers -->"
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)]+)(\))")
 
@@ -34,7 +37,12 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, **_given: Any) -> str:
-    """Put ncu's messages into the page that explains messages, and the keys of JSON into the page on that."""
+    """Put ncu's messages into the page that explains messages, and the keys of JSON into the page on that.
+
+    Who searches for words of a message finds the pages on messages first.
+    """
+    if page.file.src_uri in ("troubleshooting.md", "reference/messages.md"):
+        page.meta["search"] = {"boost": OF_MESSAGES}
     for marker, made in ((MESSAGES, messages_table), (KEYS, keys_tables)):
         if marker in markdown:
             markdown = markdown.replace(marker, made())
@@ -61,6 +69,7 @@ def made_pages() -> dict[str, str]:
     pages |= dict(metric_pages())
     pages |= dict(worklog_pages())
     pages |= dict(schema_files())
+    pages["reference/messages.md"] = site_messages.page()
     return pages
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import functools
 import importlib.util
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ from browser_checks import check_axe_of
 from patience import CEILING_S
 from requirements import require
 
-from ncu_assist import process
+from ncu_assist import errors, process
 from ncu_assist.cli import COMMANDS
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED
@@ -28,6 +30,14 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
+PACKAGE = ROOT / "ncu_assist"
+OF_CLICK = (
+    "requires an argument",
+    "No such option",
+    "Missing argument",
+    "Invalid value for",
+    "unexpected extra argument",
+)
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +67,40 @@ def test_every_rule_shows_a_recorded_case_and_says_what_to_try(made: dict[str, s
 
 def test_every_message_of_ncu_is_explained(made: dict[str, str]) -> None:
     assert [row.id for row in FAILURES if row.fragments[0] not in made["messages"]] == []
+
+
+def test_every_kind_of_error_is_among_the_messages(made: dict[str, str]) -> None:
+    import site_messages  # beside site_pages, which put its folder on the path
+
+    kinds = {
+        name: one for name, one in vars(errors).items() if isinstance(one, type) and one.__module__ == errors.__name__
+    }
+    assert {n: one.exit_code for n, one in kinds.items() if one is not errors.NcuAssistError} == site_messages.KINDS
+    told = site_messages.messages()
+    assert {one.exit_code for one in told} == {2, 5, 6, 7, 8}
+    raised = len(
+        re.findall(rf"\b(?:{'|'.join(kinds)})\(", "\n".join(path.read_text() for path in PACKAGE.rglob("*.py")))
+    )
+    assert len({(one.module, one.hint, one.text) for one in told}) > 0.9 * raised > 400
+    page = made["reference/messages.md"]
+    assert [one.text for one in told if site_messages.cell(one.text) not in page] == []
+
+
+def test_what_the_page_on_messages_quotes_is_said(made: dict[str, str]) -> None:
+    said = "\n".join(
+        node.value
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    )
+    import site_messages
+
+    said += "\n".join(one.text for one in site_messages.messages())
+    rows = re.findall(r"^\| (`[^|]+) \|", (ROOT / "docs" / "troubleshooting.md").read_text(), re.MULTILINE)
+    quoted = [one for row in rows for one in re.findall(r"`([^`]+)`", row)]
+    assert len(quoted) > 70
+    lacking = [one for one in quoted if one not in said and not one.startswith(OF_CLICK)]
+    assert lacking == []
 
 
 @pytest.fixture(scope="module")
@@ -106,14 +150,17 @@ def _written() -> list[str]:
     return [*by_hand, "index", "404", "kernels", *(f"reference/{name}" for name in ("commands", "rules", "metrics"))]
 
 
+FITS = "document.documentElement.scrollWidth <= innerWidth"
+
+
 @pytest.mark.parametrize("page", [(390, "dark")], indirect=True)
 @pytest.mark.parametrize("name", [*_written(), *MADE_ALIKE])
 def test_a_page_is_read_by_everybody(page: Page, site: str, name: str) -> None:
     page.goto(f"{site}/{name}.html")
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
+    page.wait_for_function(FITS)  # the theme wraps a table after the page has loaded
     check_axe_of(page)
     page.set_viewport_size({"width": 1280, "height": 900})
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "wider than the screen"
+    page.wait_for_function(FITS)
 
 
 @pytest.mark.parametrize("page", [(1280, "light")], indirect=True)
@@ -122,3 +169,13 @@ def test_search_finds_a_rule(page: Page, site: str) -> None:
     page.keyboard.press("/")
     page.keyboard.type("bank conflict")
     page.locator(".md-search-result__link[href*='rules/shared-bank-conflict']").first.wait_for(state="attached")
+
+
+@pytest.mark.parametrize("page", [(1280, "light")], indirect=True)
+@pytest.mark.parametrize("words", ["there is no kernel", "the report is damaged", "unexpected extra argument"])
+def test_search_finds_a_message_before_anything_else(page: Page, site: str, words: str) -> None:
+    page.goto(f"{site}/index.html")
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+    first = ".md-search-result__item:first-child > a:is([href*='messages.html'], [href*='troubleshooting.html'])"
+    page.locator(first).first.wait_for(state="attached")

@@ -5,8 +5,13 @@ The tables of `new`, `profile`, and `triage` stand in the tests of these command
 
 from __future__ import annotations
 
+import functools
+import importlib.util
+import re
 import sqlite3
+import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from commandline import Run, plain_report
@@ -15,6 +20,7 @@ from test_profile_command import WRONG_PROGRAMS
 from test_triage_command import WRONG_TRIAGES
 from traced import write_nsys
 
+DOCS = Path(__file__).parents[2] / "docs"
 # Journey, what is typed, exit code, what is said, what is to be tried.
 ROWS = [
     ("report", "show", 2, "nothing has been measured yet", "ncu-assist profile KERNEL"),
@@ -108,6 +114,26 @@ def test_it_is_told_what_is_wrong_and_what_to_try(
     assert said in told
     assert tried in told.lower() or tried in told.partition("ry: ")[2] + told.partition("Try ")[2]
     assert {path: path.read_bytes() for path in here.rglob("*") if path.is_file()} == before, "nothing is written"
+    assert _is_explained(answer.err.removeprefix("error: ").partition("\n  try: ")[0]), "the docs have it"
+
+
+def _is_explained(message: str) -> bool:
+    """Tell whether the site's page of all messages has this one, or the page on frequent ones words of it."""
+    rows = re.findall(r"^\| (`[^|]+) \|", (DOCS / "troubleshooting.md").read_text(), re.MULTILINE)
+    quoted = [one for row in rows for one in re.findall(r"`([^`]+)`", row)]
+    return any(one in message for one in quoted) or any(one.pattern.search(message) for one in _messages())
+
+
+@functools.cache
+def _messages() -> tuple[Any, ...]:
+    spec = importlib.util.spec_from_file_location("site_messages", DOCS / "site_messages.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # its dataclass looks there
+    spec.loader.exec_module(module)
+    found: tuple[Any, ...] = module.messages()
+    return found
 
 
 def test_there_are_many_of_each_kind() -> None:
