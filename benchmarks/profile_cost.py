@@ -17,7 +17,8 @@ from ncu_assist.backends import build_versions
 from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.request import HarnessRequest, new_request, write_request
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.measuring import measure, ncu_stage
+from ncu_assist.pipeline.measuring import measure
+from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.profiling import STARTING
 from ncu_assist.project import Project, find_project

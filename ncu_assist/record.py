@@ -135,6 +135,7 @@ class Timing:
     empty_ns: float | None  # an empty call timed beside, median
     copy_ns: float | None  # a device copy of the same number of bytes timed beside, median
     link_ns: float | None = None  # the copy engine moving as many bytes as have to come from the host, median
+    gpu: str | None = None  # hash of the UUID of the GPU that timed it, where that is not the run's
 
 
 @dataclass(frozen=True)
@@ -162,6 +163,7 @@ class Profile:
     launches_logged: int | None  # what ncu's log says it profiled; None where there is no log
     command: str
     repeats: int = 1  # profiled calls of each workload
+    gpu: str | None = None  # hash of the UUID of the GPU that counted, where that is not the run's
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ class Run:
     notes: tuple[str, ...] = ()
     host_memory: HostMemory | None = None
     commit: Commit | None = None  # None outside a git repository, and in runs that are older than the field
+    took_s: dict[str, float] = field(default_factory=dict)  # `bench WORKLOAD` of all versions together; `ncu`
     files: dict[str, FileFact] = field(default_factory=dict)
     dropped: dict[str, FileFact] = field(default_factory=dict)  # kept no longer, on purpose: as they were written
     schema: str = SCHEMA
@@ -243,6 +246,11 @@ class Run:
 
     def timing(self, workload: str) -> Timing | None:
         return next((t for t in self.timings if t.workload == workload), None)
+
+    def gpu_of(self, workload: str | None) -> str | None:
+        """Return the hash of the UUID of the GPU that timed it on a workload; None where that is not known."""
+        timing = self.timing(workload) if workload else None
+        return (timing.gpu if timing else None) or (self.device.uuid_sha256 if self.device else None) or None
 
     def is_wrong(self, workload: str | None) -> bool:
         """Whether its results were wrong on a workload; not where nobody checked them."""

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 @options.rounds
 @options.flush
 @options.again
+@options.gpus
 @options.as_json
 def command(
     kernel: str,
@@ -28,6 +29,7 @@ def command(
     rounds: int | None,
     flush: Flush,
     again: bool,
+    gpus: str | None,
     as_json: bool,
 ) -> int:
     """Check versions of KERNEL (all unless named), then time them against each other, interleaved round by round.
@@ -40,7 +42,7 @@ def command(
     from ncu_assist.render.json import outcome_json
     from ncu_assist.render.terminal import outcome_text
 
-    request = MeasureRequest(kernel, versions, workload, rounds, flush, again=again)
+    request = MeasureRequest(kernel, versions, workload, rounds, flush, again=again, gpus=gpus)
     with progress() as reporter:
         outcome = bench(options.current_project(), request, reporter)
     if as_json:

@@ -22,8 +22,16 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
     flag_value=",".join(SANITIZERS),
     help="Run versions under compute-sanitizer too: memcheck, racecheck, initcheck, synccheck; all unless named.",
 )
+@options.gpus
 @options.as_json
-def command(kernel: str, versions: tuple[str, ...], workload: str | None, sanitize: str | None, as_json: bool) -> int:
+def command(
+    kernel: str,
+    versions: tuple[str, ...],
+    workload: str | None,
+    sanitize: str | None,
+    gpus: str | None,
+    as_json: bool,
+) -> int:
     """Compare versions of KERNEL (all unless named) with its reference, on fresh inputs from several seeds.
 
     With --sanitize each version also runs under the tools of compute-sanitizer, on the workloads named, else on up to
@@ -40,7 +48,7 @@ def command(kernel: str, versions: tuple[str, ...], workload: str | None, saniti
     for tool in tools:
         if tool not in SANITIZERS:
             raise UsageProblem(f"compute-sanitizer has no tool '{tool}' here; {did_you_mean(tool, SANITIZERS)}")
-    request = MeasureRequest(kernel, versions, workload, sanitize=tools)
+    request = MeasureRequest(kernel, versions, workload, sanitize=tools, gpus=gpus)
     with progress() as reporter:
         outcome = check(options.current_project(), request, reporter)
     if as_json:

@@ -46,6 +46,11 @@ def metrics(what: str) -> Callable[[F], F]:
     )
 
 
+gpus = click.option(
+    "--gpus",
+    metavar="all|N|0,1",
+    help="On several GPUs at once: all, so many, or these; each verdict is of one GPU.",
+)
 again = click.option("--again", is_flag=True, help="Measure also what has not changed since it was measured here.")
 flush = click.option(
     "--flush",

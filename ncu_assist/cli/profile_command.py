@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,12 +56,13 @@ def _is_program(word: str) -> bool:
 @click.argument(
     "words",
     nargs=-1,
-    metavar="KERNEL [VERSION]... | PROGRAM [ARGUMENT]...",
+    metavar="KERNEL [VERSION]... | KERNEL... | PROGRAM [ARGUMENT]...",
     shell_complete=completing.profiled,
 )
 @click.option("--changed", is_flag=True, help="Instead of KERNEL: what changed in any kernel since it was measured.")
 @click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that changed since, and what to compare.")
 @options.again
+@options.gpus
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
 @click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
@@ -94,6 +96,7 @@ def command(
     changed: bool,
     since: str | None,
     again: bool,
+    gpus: str | None,
     workload: str | None,
     section_set: str | None,
     quick: bool,
@@ -110,6 +113,8 @@ def command(
     as_json: bool,
 ) -> int:
     """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
+
+    Of several kernels, all versions. With --gpus they are shared out: versions whose times are compared stay together.
 
     A version that was measured on this machine is measured again only where its source, kernel.toml, reference.py, a
     tool, the GPU or the settings have changed since; --again measures all. What changed is timed together with what it
@@ -139,11 +144,12 @@ def command(
         if words or kernel or version or since is not None or dry_run or again:
             other = "KERNEL, --kernel, --version, --since, --again and --dry-run"
             raise UsageProblem("--changed names what to profile itself", f"leave out {other}")
-        request = MeasureRequest("", (), workload, rounds, flush, repeats)
+        request = MeasureRequest("", (), workload, rounds, flush, repeats, gpus=gpus)
         return _changed(request, ProfileOptions(chosen_set), as_json)
     if since is not None:
-        if words or kernel or version or dry_run:
-            raise UsageProblem("--since names what to profile itself", "leave out KERNEL, --kernel and --dry-run")
+        if words or kernel or version or dry_run or gpus:
+            other = "KERNEL, --kernel, --dry-run and --gpus"
+            raise UsageProblem("--since names what to profile itself, on one GPU", f"leave out {other}")
         request = MeasureRequest("", (), workload, rounds, flush, repeats)
         return _since(since, request, ProfileOptions(chosen_set), as_json)
     if not words:
@@ -152,9 +158,12 @@ def command(
         for name, value in of_program.items():
             if value:
                 _refuse(words, name)
-        request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats, again=again)
+        if len(words) > 1 and _are_kernels(words) and not dry_run:
+            request = MeasureRequest("", (), workload, rounds, flush, repeats, again=again, gpus=gpus)
+            return _kernels(words, request, ProfileOptions(chosen_set), as_json)
+        request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats, again=again, gpus=gpus)
         return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
-    of_kernel = {"--workload": workload, "--rounds": rounds, "--again": again}
+    of_kernel = {"--workload": workload, "--rounds": rounds, "--again": again, "--gpus": gpus}
     for name, value in of_kernel.items():
         if value:
             raise UsageProblem(f"{name} is for a kernel, and this is a program", f"drop {name}")
@@ -210,6 +219,22 @@ def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json:
     if outcome.source == "live":
         write_pages(project, _new_runs([outcome]))
     return outcome.exit_code
+
+
+def _are_kernels(words: tuple[str, ...]) -> bool:
+    from ncu_assist.spec_file import kernel_names
+
+    return set(words) <= set(kernel_names(options.current_project()))
+
+
+def _kernels(names: tuple[str, ...], request: MeasureRequest, ncu: ProfileOptions, as_json: bool) -> int:
+    from ncu_assist.pipeline.planning import profile_all
+
+    project = options.current_project()
+    requests = [replace(request, kernel=name) for name in dict.fromkeys(names)]
+    with progress() as reporter:
+        outcomes = profile_all(project, requests, ncu, reporter)
+    return _write_outcomes(project, outcomes, None, "", as_json)
 
 
 def _new_runs(outcomes: Sequence[KernelOutcome]) -> list[StoredRun]:

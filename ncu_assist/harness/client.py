@@ -6,10 +6,10 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import StageFailed
 from ncu_assist.executors.base import Executor
@@ -34,7 +34,8 @@ class Measured:
     ``bench`` has no timings: those are each version's own.
 
     A failed check stands in ``checks``; ``failures`` has the versions that crashed, hung, could not be loaded or did
-    not get through the bench, with what happened.
+    not get through the bench, with what happened. By workload, ``took_s`` is how long all versions took together, and
+    ``gpus`` the hash of the GPU's UUID.
     """
 
     checks: dict[str, tuple[Check, ...]]
@@ -44,6 +45,8 @@ class Measured:
     toolchain: Toolchain
     failures: dict[str, str]
     host_memory: HostMemory | None = None
+    took_s: Mapping[str, float] = field(default_factory=dict)
+    gpus: Mapping[str, str] = field(default_factory=dict)
 
 
 def measure(
@@ -84,6 +87,56 @@ def collect(request: HarnessRequest) -> Measured:
         toolchain=facts.toolchain,
         failures=failures,
         host_memory=facts.host_memory,
+        gpus=dict.fromkeys(request.workloads, facts.device.uuid_sha256) if facts.device else {},
+    )
+
+
+def merged(parts: Sequence[Measured]) -> Measured:
+    """Return what was measured of the same versions on other workloads each, on one GPU or several, as one.
+
+    ``device`` is that of the first part that knows one.
+    """
+    import pandas
+
+    if len(parts) == 1:
+        return parts[0]
+    checks: dict[str, tuple[Check, ...]] = {}
+    failures: dict[str, str] = {}
+    for part in parts:
+        for version, found in part.checks.items():
+            checks[version] = (*checks.get(version, ()), *found)
+        for version, words in part.failures.items():
+            known = failures.get(version, "")
+            failures[version] = known if words in known else "; ".join(filter(None, [known, words]))
+    frames = [part.samples for part in parts if part.samples is not None]
+    tools: dict[str, Any] = {}
+    for part in parts:
+        tools |= {name: value for name, value in asdict(part.toolchain).items() if value}
+    return Measured(
+        checks=checks,
+        samples=pandas.concat(frames, ignore_index=True) if frames else None,
+        bench=_bench_of([part.bench for part in parts if part.bench is not None]),
+        device=next((part.device for part in parts if part.device is not None), None),
+        toolchain=Toolchain(**tools),
+        failures=failures,
+        host_memory=next((part.host_memory for part in parts if part.host_memory is not None), None),
+        took_s={name: seconds for part in parts for name, seconds in part.took_s.items()},
+        gpus={name: gpu for part in parts for name, gpu in part.gpus.items()},
+    )
+
+
+def _bench_of(benches: Sequence[Bench]) -> Bench | None:
+    """Return how the parts of a bench went, as one: the widest span of temperatures, every reason, the most power."""
+    if not benches:
+        return None
+    spans = [one.temperature_c for one in benches if one.temperature_c is not None]
+    reasons = [one.throttle_reasons for one in benches if one.throttle_reasons is not None]
+    powers = [one.power_w for one in benches if one.power_w is not None]
+    return replace(
+        benches[0],
+        temperature_c=(min(low for low, _ in spans), max(high for _, high in spans)) if spans else None,
+        throttle_reasons=tuple(sorted({reason for found in reasons for reason in found})) if reasons else None,
+        power_w=max(powers, default=None),
     )
 
 
@@ -97,6 +150,15 @@ def child_environment() -> dict[str, str]:
     package = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
     return {**os.environ, "PYTHONPATH": path}
+
+
+def on(request: HarnessRequest, workloads: tuple[str, ...]) -> HarnessRequest:
+    """Return and write the same request for some of its workloads, with a folder of its own below that of the first."""
+    if workloads == request.workloads:
+        return request
+    part = replace(request, workloads=workloads, out=str(Path(request.out) / f"on-{'-'.join(workloads)}"[:200]))
+    write_request(part)
+    return part
 
 
 def child_folder(request: HarnessRequest) -> Path:

@@ -6,6 +6,7 @@ import importlib.metadata
 import importlib.util
 import platform
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+BENCH, NCU = "bench", "ncu"  # of what a run says how long it took
 TORCH_VERSION = re.compile(r"^__version__ *= *['\"]([^'\"]+)", re.MULTILINE)  # in torch/version.py
 
 
@@ -143,6 +145,8 @@ class Measurement:
     host_memory: HostMemory | None = None
     commit: Commit | None = None
     tools: Tools = field(default_factory=Tools)
+    took_s: Mapping[str, float] = field(default_factory=dict)  # by workload, all versions together
+    gpus: Mapping[str, str] = field(default_factory=dict)  # by workload, the hash of the UUID of the one that timed it
 
 
 @dataclass(frozen=True)
@@ -176,13 +180,16 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         workloads=tuple(workload_facts(shared.kernel, w) for w in _served(shared, version)),
         checks=result.checks,
         bench=_bench(shared, version),
-        profile=profile_facts(shared.options, len(capture.launches), shared.command, shared.repeats)
+        profile=replace(
+            profile_facts(shared.options, len(capture.launches), shared.command, shared.repeats), gpu=capture.gpu
+        )
         if capture and shared.options
         else None,
         launches=capture.launches if capture else (),
         notes=(*result.notes, *_late(shared, version), *(silence(capture) if capture else ())),
         host_memory=shared.host_memory,
         commit=shared.commit,
+        took_s=_took_s(shared, result),
     )
     return save_judged(store, run, _files(shared, result))
 
@@ -256,7 +263,17 @@ def _bench(shared: Measurement, version: Version) -> Bench | None:
     timings = timings_of(shared.samples, version.name)
     if not timings:
         return None
-    return replace(shared.bench, timings=timings)
+    own = shared.device.uuid_sha256 if shared.device else None
+    others = {workload: gpu for workload, gpu in shared.gpus.items() if gpu != own}
+    return replace(shared.bench, timings=tuple(replace(one, gpu=others.get(one.workload)) for one in timings))
+
+
+def _took_s(shared: Measurement, result: VersionResult) -> dict[str, float]:
+    served = {workload.name for workload in _served(shared, result.version)}
+    took = {f"{BENCH} {name}": round(seconds, 3) for name, seconds in shared.took_s.items() if name in served}
+    if result.capture and result.capture.took_s is not None:
+        took[NCU] = round(result.capture.took_s, 3)
+    return took
 
 
 def profile_facts(options: ProfileOptions, launches: int, command: str, repeats: int = 1) -> Profile:

@@ -34,7 +34,7 @@ from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.known_ceilings import KnownCeilings
-from ncu_assist.pipeline.measuring import ncu_stage
+from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 

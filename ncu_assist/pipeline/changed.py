@@ -211,7 +211,8 @@ def profile_changed(
     why = planning.why_not_measurable()
     if why is not None:
         raise why
-    found = (profile(project, replace(request, kernel=name), options, reporter) for name in kernel_names(project))
+    requests = [replace(request, kernel=name) for name in kernel_names(project)]
+    found = planning.profile_all(project, requests, options, reporter)
     return tuple(one for one in found if any(not row.kept and (row.run or row.failure) for row in one.versions))
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from types import MappingProxyType
 
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
@@ -17,15 +15,25 @@ from ncu_assist.commits import commit_of
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
-from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
-from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage, cost_words
-from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
-from ncu_assist.pipeline.reporter import Pace, Reporter
-from ncu_assist.pipeline.sanitizing import sanitize_versions
+from ncu_assist.pipeline.ncu_stage import cost_words
+from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, merged
+from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.pipeline.work_units import (
+    NCU_START_S,
+    SANITIZER_S,
+    START_S,
+    OneGpu,
+    Place,
+    UnitResult,
+    WorkUnit,
+    bench_seconds,
+    in_groups,
+    ncu_seconds,
+)
 from ncu_assist.project import Project
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
@@ -77,50 +85,248 @@ class MeasureJob:
 
 
 def measure(
-    job: MeasureJob, reporter: Reporter, on_timed: Callable[[KernelOutcome], None] | None = None
+    job: MeasureJob,
+    reporter: Reporter,
+    on_timed: Callable[[KernelOutcome], None] | None = None,
+    place: Place | None = None,
 ) -> KernelOutcome:
     """Measure as the job says and return the saved runs, and for each version that has none, why.
 
-    ``on_timed`` gets what is known before counters are taken: runs of their own, with the times.
+    ``on_timed`` gets what is known before counters are taken: runs of their own, with the times. ``place`` is where it
+    is measured, this process and its GPU unless given.
 
     A version whose packages are not installed is skipped. Raises EnvironmentProblem for what would meet every version,
     also if that is to be skipped. Ctrl-C saves what is finished and is passed on.
     """
-    moment = datetime.now(UTC)
-    _tell_cost(job, reporter)
-    builds = _build(job, reporter)
-    request = new_request(job.kernel, builds, job.workloads, job.settings, job.project.work)
-    stopped: BaseException | None = None
-    profiled, sanitized = ProfilingResult({}, {}), dict[str, tuple[Sanitized, ...]]()
+    return measure_all([job], reporter, on_timed, place)[0]
+
+
+def measure_all(
+    jobs: Sequence[MeasureJob],
+    reporter: Reporter,
+    on_timed: Callable[[KernelOutcome], None] | None = None,
+    place: Place | None = None,
+) -> list[KernelOutcome]:
+    """Measure several jobs at one place, as ``measure`` does one, and save each as soon as it is finished.
+
+    Raises what ended a job first, after the others.
+    """
+    place = place or OneGpu()
+    works = [KernelWork(job, reporter, place.gpus, len(jobs), on_timed) for job in jobs]
+    errors: list[BaseException] = []
     try:
-        measured = _check_and_bench(job, request, reporter)
-        if job.sanitize:
-            sanitized = sanitize_versions(request, job.sanitize, _looked_at(job), job.executor, reporter)
-        if on_timed is not None and job.options is not None:
-            on_timed(_save(replace(job, options=None), moment, builds, measured, profiled))
-            moment = max(datetime.now(UTC), moment + SECOND)  # a run's id is of its second
-        if job.options is not None:
-            profiled = _profile(job, request, measured, reporter)
+        for work in works:
+            place.build(work, work.build)
+        for work, unit, result in place.finished(reporter):
+            for more in work.take(unit, result):
+                place.submit(work, more)
+            if work.is_done:
+                _finish(work, errors)
+    except KeyboardInterrupt as interrupted:
+        place.close()
+        errors.insert(0, interrupted)
+    for work in works:
+        if not work.is_done and work.is_begun:
+            work.end(errors[0])
+            _finish(work, errors)
+    if errors:
+        raise errors[0]
+    return [work.outcome for work in works if work.outcome is not None]
+
+
+def _finish(work: KernelWork, errors: list[BaseException]) -> None:
+    try:
+        work.finish()
     except (KeyboardInterrupt, NcuAssistError) as error:
-        stopped = error
-        measured = client.collect(request)
-        if isinstance(error, EnvironmentProblem) and not measured.checks:
-            _tell_built(job, builds, reporter)
-    outcome = _save(job, moment, builds, measured, profiled, sanitized)
-    if on_timed is not None and job.options is None and stopped is None:
-        on_timed(outcome)
-    _tell_notes(outcome, reporter)
-    broken = [name for name, build in builds.items() if build.artifact is None]
-    if broken and isinstance(stopped, EnvironmentProblem):
-        said = f"{', '.join(broken)} cannot be built, and nothing was checked: {stopped.message}"
-        raise StageFailed(said, stopped.hint)
-    if stopped is not None:
-        raise stopped
-    if profiled.interrupted:
-        raise KeyboardInterrupt
-    if outcome.exit_code == 0:  # what a failure left stays, to be looked at
-        shutil.rmtree(request.out, ignore_errors=True)
-    return outcome
+        if error not in errors:
+            errors.append(error)
+
+
+class KernelWork:
+    """A job under way: which units are left, what came of the others, and at the end the runs of it.
+
+    It is cut for ``gpus`` GPUs at which so many ``kernels`` are measured at once.
+    """
+
+    def __init__(
+        self,
+        job: MeasureJob,
+        reporter: Reporter,
+        gpus: int,
+        kernels: int,
+        on_timed: Callable[[KernelOutcome], None] | None,
+    ) -> None:
+        self.job, self.reporter, self.on_timed = job, reporter, on_timed
+        self.outcome: KernelOutcome | None = None
+        self._gpus, self._kernels = gpus, kernels
+        self._builds: dict[str, BuildOutcome] = {}
+        self._request: HarnessRequest | None = None
+        self._left: list[WorkUnit] = []
+        self._order: list[str] = []
+        self._parts: dict[str, client.Measured] = {}
+        self._measured: client.Measured | None = None
+        self._profiled = ProfilingResult({}, {})
+        self._sanitized: dict[str, tuple[Sanitized, ...]] = {}
+        self._stopped: BaseException | None = None
+        store = Store(job.project.reports)
+        self._runs = {version.name: store.runs(job.kernel.name, version.name) for version in job.timed}
+
+    @property
+    def is_begun(self) -> bool:
+        return self._request is not None
+
+    @property
+    def is_done(self) -> bool:
+        """Whether no unit of it is left, or something ended it."""
+        return self._stopped is not None or (self._measured is not None and not self._left)
+
+    def build(self) -> None:
+        """Build the versions and write the request for all of them."""
+        job = self.job
+        self._moment = datetime.now(UTC)
+        _tell_cost(job, self.reporter)
+        self._builds = _build(job, self.reporter)
+        self._request = new_request(job.kernel, self._builds, job.workloads, job.settings, job.project.work)
+
+    def take(self, unit: WorkUnit | None, result: UnitResult) -> list[WorkUnit]:
+        """Take what came of a unit, or of the build, and return the units that can be worked on now."""
+        if self.is_done:  # something ended the job while other units of it were at work
+            return []
+        if unit is not None:
+            self._left = [one for one in self._left if one.name != unit.name]
+        if result.error is not None:
+            self.end(result.error)
+            return []
+        if unit is None:
+            self._left = self._benches()
+            self._order = [one.name for one in self._left]
+            return self._left
+        if result.measured is not None:
+            self._parts[unit.name] = result.measured
+            if self._left:
+                return []
+            self._measured = self._merged()
+            self._tell_wrong(self._measured)
+            self._left = self._sanitizes()
+            return self._left or self._timed(self._measured)
+        if result.sanitized is not None:
+            self._sanitized |= result.sanitized
+            return [] if self._left or self._measured is None else self._timed(self._measured)
+        if result.profiled is not None:
+            self._count(result.profiled, result.gpu_sha256)
+        return []
+
+    def _count(self, profiled: ProfilingResult, gpu: str) -> None:
+        assert self._measured is not None
+        own = self._measured.device.uuid_sha256 if self._measured.device else gpu
+        if gpu and gpu != own:
+            captures = {name: replace(one, gpu=gpu) for name, one in profiled.captures.items()}
+            profiled = replace(profiled, captures=captures)
+        self._profiled = merged(self._profiled, profiled)
+        if profiled.interrupted:
+            self._stopped = KeyboardInterrupt()
+
+    def end(self, error: BaseException) -> None:
+        """End the job where it stands; what units had finished before is kept."""
+        self._stopped = error
+        assert self._request is not None or isinstance(error, NcuAssistError)
+        if self._request is None or self._measured is not None:
+            return
+        for unit in self._left:  # whose child may have left files here
+            self._parts[unit.name] = client.collect(unit.request)
+        self._measured = self._merged()
+        if isinstance(error, EnvironmentProblem) and not self._measured.checks:
+            _tell_built(self.job, self._builds, self.reporter)
+
+    def finish(self) -> None:
+        """Save the runs. Raises what ended the job."""
+        if self._request is None:
+            assert self._stopped is not None
+            raise self._stopped
+        stopped, measured = self._stopped, self._measured
+        assert measured is not None
+        self.outcome = _save(self.job, self._moment, self._builds, measured, self._profiled, self._sanitized)
+        if self.on_timed is not None and self.job.options is None and stopped is None:
+            self.on_timed(self.outcome)
+        _tell_notes(self.outcome, self.reporter)
+        broken = [name for name, build in self._builds.items() if build.artifact is None]
+        if broken and isinstance(stopped, EnvironmentProblem):
+            said = f"{', '.join(broken)} cannot be built, and nothing was checked: {stopped.message}"
+            raise StageFailed(said, stopped.hint)
+        if stopped is not None:
+            raise stopped
+        if self.outcome.exit_code == 0:  # what a failure left stays, to be looked at
+            shutil.rmtree(self._request.out, ignore_errors=True)
+
+    def _benches(self) -> list[WorkUnit]:
+        """Return the check and bench of all versions, cut by workloads."""
+        request = self._request
+        assert request is not None
+        runs = [found[0].run for found in self._runs.values() if found]
+        costs = {name: bench_seconds(runs, name) for name in request.workloads}
+        groups = in_groups(costs, START_S, self._gpus, self._kernels)
+        return [
+            self._unit(f"bench {', '.join(group)}", client.on(request, group), sum(costs[name] for name in group))
+            for group in groups
+        ]
+
+    def _sanitizes(self) -> list[WorkUnit]:
+        """Return the versions under compute-sanitizer, where that was asked for."""
+        job, request = self.job, self._request
+        assert request is not None
+        looked_at = {name: on for name, on in (_looked_at(job) if job.sanitize else {}).items() if on}
+        costs = {name: SANITIZER_S * len(job.sanitize) for name in request.versions if name in looked_at}
+        units = []
+        for group in in_groups(costs, SANITIZER_S, self._gpus, self._kernels) if costs else ():
+            short = [job.kernel.version(name).short for name in group]
+            unit = self._unit(f"compute-sanitizer {', '.join(short)}", request, sum(costs[name] for name in group))
+            units.append(replace(unit, tools=job.sanitize, looked_at={name: looked_at[name] for name in group}))
+        return units
+
+    def _unit(self, what: str, request: HarnessRequest, expected_s: float) -> WorkUnit:
+        job = self.job
+        return WorkUnit(f"{job.kernel.name}: {what}", job.project, request, job.executor, expected_s=expected_s)
+
+    def _merged(self) -> client.Measured:
+        assert self._request is not None
+        parts = [self._parts[name] for name in self._order if name in self._parts]
+        return client.merged(parts or [client.collect(self._request)])
+
+    def _tell_wrong(self, measured: client.Measured) -> None:
+        for version, checks in measured.checks.items():
+            for check in checks:
+                if not check.passed:
+                    self.reporter.note(f"{version} {check.workload}: wrong: {check.reason}")
+
+    def _timed(self, measured: client.Measured) -> list[WorkUnit]:
+        """Say what is known before counters are taken, and return the units that take them."""
+        job = self.job
+        if job.options is None:
+            return []
+        if self.on_timed is not None:
+            self.on_timed(_save(replace(job, options=None), self._moment, self._builds, measured, self._profiled))
+            self._moment = max(datetime.now(UTC), self._moment + SECOND)  # a run's id is of its second
+        self._left = self._counts(measured, job.options)
+        return self._left
+
+    def _counts(self, measured: client.Measured, options: ProfileOptions) -> list[WorkUnit]:
+        """Return ncu over all versions that were right, cut by versions: a run holds one report of its version."""
+        job, request = self.job, self._request
+        assert request is not None
+        names = tuple(workload.name for workload in job.counted) or request.workloads
+        wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
+        counted = {version.name for version in job.versions} & set(request.versions)
+        right = {v: _right_on(v, measured) & set(names) for v in request.versions if v in counted}
+        expected = {v: ExpectedLaunches(len(on), _launches_before(job, v)) for v, on in right.items() if on}
+        asked = replace(request, workloads=names, skip=wrong)
+        runs = {v: next((one.run for one in self._runs[v] if one.run.launches), None) for v in expected}
+        costs = {v: ncu_seconds(runs[v], options, one) for v, one in expected.items()}
+        units = []
+        for group in in_groups(costs, NCU_START_S, self._gpus, self._kernels):
+            short = [job.kernel.version(name).short for name in group]
+            unit = self._unit(f"ncu {', '.join(short)}", asked, sum(costs[name] for name in group))
+            units.append(replace(unit, options=options, expected={name: expected[name] for name in group}))
+        return units
 
 
 def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
@@ -167,53 +373,12 @@ def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Repo
         reporter.note(f"built, but not checked: {', '.join(built)}")
 
 
-def _check_and_bench(job: MeasureJob, request: HarnessRequest, reporter: Reporter) -> client.Measured:
-    if not request.artifacts:
-        return client.collect(request)
-
-    paces: dict[str, Pace] = {}
-
-    def show(event: Event) -> None:
-        if event.event == "begin" and event.version:
-            reporter.status(f"{event.stage}: {event.version} {event.workload}")
-        elif event.event == "round":
-            left = paces.setdefault(event.workload, Pace(event.total)).left(event.index)
-            reporter.status(f"bench: {event.workload} round {event.index} of {event.total}{left}")
-
-    measured = client.measure(request, job.executor, show, job.project.settings.version_timeout_s)
-    for version, checks in measured.checks.items():
-        for check in checks:
-            if not check.passed:
-                reporter.note(f"{version} {check.workload}: wrong: {check.reason}")
-    return measured
-
-
-def _profile(
-    job: MeasureJob, request: HarnessRequest, measured: client.Measured, reporter: Reporter
-) -> ProfilingResult:
-    names = tuple(workload.name for workload in job.counted) or request.workloads
-    wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
-    counted = {version.name for version in job.versions} & set(request.versions)
-    right = {version: _right_on(version, measured) & set(names) for version in request.versions if version in counted}
-    expected = {v: ExpectedLaunches(len(on), _launches_before(job, v)) for v, on in right.items() if on}
-    assert job.options is not None
-    stage = ncu_stage(job.project, Path(request.out), job.executor, job.options)
-    asked = replace(request, workloads=names, skip=wrong)
-    return profile_versions(asked, expected, stage, job.project.settings.max_launches, reporter)
-
-
 def _launches_before(job: MeasureJob, version: str) -> float:
     """Return how many launches a call of this version made when it was profiled last; 1 if it never was."""
     for stored in Store(job.project.reports).runs(job.kernel.name, version):
         if stored.run.launches:
             return len(stored.run.launches) / len({one.call for one in stored.run.launches})
     return 1.0
-
-
-def ncu_stage(project: Project, folder: Path, executor: Executor, options: ProfileOptions) -> NcuStage:
-    """Return the ncu stage that works in ``folder``, with the limits of the project's settings."""
-    limits = NcuLimits(project.settings.profile_timeout_s, project.settings.version_timeout_s)
-    return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
 
 
 def _right_on(version: str, measured: client.Measured) -> set[str]:
@@ -243,6 +408,8 @@ def _save(
         repeats=job.settings.profile_repeats,
         host_memory=measured.host_memory,
         commit=commit_of(job.kernel.folder),
+        took_s=measured.took_s,
+        gpus=measured.gpus,
     )
     store = Store(job.project.reports)
     rows = []

@@ -16,6 +16,7 @@ from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, 
 from ncu_assist.ncu.failures import LogFollower, ProfiledLaunch, profiling_error, read_log
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.reporter import minutes
+from ncu_assist.project import Project
 
 if TYPE_CHECKING:
     from ncu_assist.process import Completed
@@ -120,6 +121,12 @@ class NcuStage:
             raise profiling_error("\n".join((log, done.stdout, done.stderr)), done.exit_code)
         report = read_report(path, expected_launches=len(read_log(log).profiled))
         return Capture(path.read_bytes(), report, log)
+
+
+def ncu_stage(project: Project, folder: Path, executor: Executor, options: ProfileOptions) -> NcuStage:
+    """Return the ncu stage that works in ``folder``, with the limits of the project's settings."""
+    limits = NcuLimits(project.settings.profile_timeout_s, project.settings.version_timeout_s)
+    return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
 
 
 def cost_words(options: ProfileOptions, launches: float) -> str:

@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -22,7 +23,9 @@ from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.foreign_run import fit_name
-from ncu_assist.pipeline.measuring import MeasureJob, measure, ncu_stage
+from ncu_assist.pipeline.gpu_workers import gpu_workers
+from ncu_assist.pipeline.measuring import MeasureJob, measure_all
+from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.up_to_date import NOTHING_KNOWN, KnownRuns, damage_of, measure_changed
 from ncu_assist.project import Project
@@ -217,6 +220,7 @@ class MeasureRequest:
 
     ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
     ``again`` measures what has not changed since it was measured, too. ``sanitize`` are tools of compute-sanitizer.
+    ``gpus`` says on which GPUs, as ``all``, ``2`` or ``0,1``; None: on the first that this process sees.
     """
 
     kernel: str | CallableKernel
@@ -228,6 +232,7 @@ class MeasureRequest:
     counted: tuple[str, ...] = ()
     again: bool = False
     sanitize: tuple[str, ...] = ()
+    gpus: str | None = None
 
 
 def plan(
@@ -311,14 +316,24 @@ def profile(project: Project, request: MeasureRequest, options: ProfileOptions, 
     Runs of this machine answer for versions of which nothing has changed. Raises EnvironmentProblem where nothing can
     be measured and nothing is recorded.
     """
+    return profile_all(project, [request], options, reporter)[0]
+
+
+def profile_all(
+    project: Project, requests: Sequence[MeasureRequest], options: ProfileOptions, reporter: Reporter
+) -> list[KernelOutcome]:
+    """Do what ``profile`` does for several kernels, which share the GPUs that the first request names."""
     why = why_not_measurable()
-    if why is not None and isinstance(request.kernel, CallableKernel):
+    if why is not None and any(isinstance(request.kernel, CallableKernel) for request in requests):
         raise why
-    job = plan(project, request, ("check", "bench"), options, reporter)
+    jobs = [plan(project, request, ("check", "bench"), options, reporter) for request in requests]
     if why is not None:
-        return replay(Store(project.reports), job.kernel, job.versions, job.workloads, why, reporter)
+        store = Store(project.reports)
+        return [replay(store, job.kernel, job.versions, job.workloads, why, reporter) for job in jobs]
+    if not jobs:
+        return []
     check_set(find_ncu(), options.section_set)
-    return _measure(job, request, reporter)[0]
+    return [outcome for outcome, _ in _measure(jobs, requests[0], reporter)]
 
 
 def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
@@ -349,10 +364,14 @@ def _sides(one: Sequence[StoredRun], other: Sequence[StoredRun], workload: str) 
     return common_bench(one, other, workload) or ((ran[0], ran[1]) if ran[0] and ran[1] else None)
 
 
-def _measure(job: MeasureJob, request: MeasureRequest, reporter: Reporter) -> tuple[KernelOutcome, KnownRuns]:
-    if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
-        return measure(job, reporter), NOTHING_KNOWN
-    return measure_changed(job, reporter, against_first=bool(request.versions) and job.options is None)
+def _measure(
+    jobs: Sequence[MeasureJob], request: MeasureRequest, reporter: Reporter
+) -> list[tuple[KernelOutcome, KnownRuns]]:
+    with gpu_workers(request.gpus) if request.gpus else nullcontext(None) as place:
+        if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
+            return [(outcome, NOTHING_KNOWN) for outcome in measure_all(jobs, reporter, place=place)]
+        against_first = bool(request.versions) and jobs[0].options is None
+        return measure_changed(jobs, reporter, against_first, place)
 
 
 def _without_ncu(
@@ -360,7 +379,7 @@ def _without_ncu(
 ) -> tuple[KernelOutcome, KnownRuns]:
     """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
     try:
-        return _measure(plan(project, request, stages, reporter=reporter), request, reporter)
+        return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)[0]
     except EnvironmentProblem:
         if HarnessSettings(stages).device == "cuda":
             _find_gpu()

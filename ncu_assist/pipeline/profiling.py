@@ -58,6 +58,8 @@ class RangeWatch:
         self._expected, self._max_launches, self._reporter = expected, max_launches, reporter
         self._started = time.monotonic()
         self._begun: list[str] = []
+        self._begun_at = self._started
+        self.took_s: dict[str, float] = {}
         self._ended: list[tuple[str, str]] = []
         self._launches = 0
         self._name = ""
@@ -74,11 +76,14 @@ class RangeWatch:
             return
         if event.event == "begin":
             self._begun.append(event.version)
+            self._begun_at = time.monotonic()
             self._launches = 0
             self._name = f"{event.version.split('_', 1)[0]} {event.workload}"
             self._show("warming up")
         elif event.event == "end":
             self._ended.append((event.version, event.workload))
+            known = self.took_s.get(event.version, 0.0)
+            self.took_s[event.version] = known + time.monotonic() - self._begun_at
 
     def launch(self, launch: ProfiledLaunch) -> bool:
         """Take one step of ncu's log; return whether this call made more launches than it may."""
@@ -142,6 +147,7 @@ class VersionCapture:
     """One version's share of a capture: its launches renumbered from 0, their metrics, a report of just these.
 
     ``silent`` are the workloads on which its calls launched no kernel. Where that is all of them, there is no report.
+    ``took_s`` is how long its calls took under ncu; ``gpu`` the hash of the UUID of the GPU, where another measured.
     """
 
     launches: tuple[Launch, ...]
@@ -151,6 +157,8 @@ class VersionCapture:
     device: Device | None
     toolchain: Toolchain  # as the report says
     silent: tuple[str, ...] = ()
+    took_s: float | None = None
+    gpu: str | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +215,7 @@ class _Attempt:
                 one = ProfilingResult(
                     {}, {version: f"profile: {error.message}" + (f"; try: {error.hint}" if error.hint else "")}
                 )
-            all_of_them = _merged(all_of_them, one)
+            all_of_them = merged(all_of_them, one)
             if one.interrupted:
                 break
         return all_of_them
@@ -255,7 +263,8 @@ def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) 
         called, share = watch.called(version), shares.get(version)
         if share is not None:
             launched = {launch.workload for launch in share.launches}
-            captures[version] = replace(share, silent=tuple(name for name in called if name not in launched))
+            silent = tuple(name for name in called if name not in launched)
+            captures[version] = replace(share, silent=silent, took_s=watch.took_s.get(version))
         elif called and version not in failures:
             captures[version] = _without_launches(capture.log, capture.report, called)
         else:
@@ -269,7 +278,8 @@ def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> V
     return VersionCapture((), nothing, b"", log, report.device, report.toolchain, workloads)
 
 
-def _merged(one: ProfilingResult, other: ProfilingResult) -> ProfilingResult:
+def merged(one: ProfilingResult, other: ProfilingResult) -> ProfilingResult:
+    """Return what came of two parts of profiling as one."""
     return ProfilingResult(one.captures | other.captures, one.failures | other.failures, other.interrupted)
 
 

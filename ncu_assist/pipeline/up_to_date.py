@@ -21,8 +21,9 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu.command import find_ncu, version_of
 from ncu_assist.pipeline.archiving import Tools
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
-from ncu_assist.pipeline.measuring import MeasureJob, measure
+from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.pipeline.work_units import Place
 from ncu_assist.record import Run, Toolchain
 from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_sha256
 from ncu_assist.spec import Version, Workload, unserved, why_skipped
@@ -84,33 +85,48 @@ def known_runs(job: MeasureJob, against_first: bool) -> KnownRuns:
 
 
 def measure_changed(
-    job: MeasureJob, reporter: Reporter, against_first: bool = False
-) -> tuple[KernelOutcome, KnownRuns]:
-    """Measure what of a job has no run that still holds, say what has, and return all versions.
+    jobs: Sequence[MeasureJob], reporter: Reporter, against_first: bool = False, place: Place | None = None
+) -> list[tuple[KernelOutcome, KnownRuns]]:
+    """Measure what of jobs has no run that still holds, say what has, and return all versions of each.
 
-    Without a GPU or a compiler nothing is known to hold. Raises as ``measure`` does.
+    Without a GPU or a compiler nothing is known to hold. Raises as ``measure_all`` does.
     """
+    known = [_known(job, against_first) for job in jobs]
+    for job, runs in zip(jobs, known, strict=True):
+        for line in in_words(job, runs) if runs.kept else ():
+            reporter.note(line)
+    parts = [_to_measure(job, runs) for job, runs in zip(jobs, known, strict=True)]
+    measured = iter(measure_all([part for part in parts if part is not None], reporter, place=place))
+    new = [next(measured) if part is not None else None for part in parts]
+    return [(_whole(*one), one[1]) for one in zip(jobs, known, new, strict=True)]
+
+
+def _known(job: MeasureJob, against_first: bool) -> KnownRuns:
     try:
-        known = known_runs(job, against_first)
+        return known_runs(job, against_first)
     except EnvironmentProblem:  # which is met again where it matters, and told there
-        known = NOTHING_KNOWN
+        return NOTHING_KNOWN
+
+
+def _to_measure(job: MeasureJob, known: KnownRuns) -> MeasureJob | None:
+    """Return the part of a job that has to be measured."""
     if not known.kept:
-        return measure(job, reporter), known
-    for line in in_words(job, known):
-        reporter.note(line)
-    new = {version.version: version for version in _measured(job, known, reporter)}
-    rows = tuple(_row(job, version, known.kept.get(version.name), new.get(version.name)) for version in job.versions)
-    return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", rows), known
-
-
-def _measured(job: MeasureJob, known: KnownRuns, reporter: Reporter) -> tuple[VersionOutcome, ...]:
+        return job
     changed = tuple(version for version in job.versions if version.name in known.changed)
     beside = tuple(version for version in job.versions if version.name in known.beside)
     if not changed and not beside:
-        return ()
+        return None
     if not changed:
-        return measure(replace(job, versions=beside, options=None), reporter).versions
-    return measure(replace(job, versions=changed, beside=beside), reporter).versions
+        return replace(job, versions=beside, options=None)
+    return replace(job, versions=changed, beside=beside)
+
+
+def _whole(job: MeasureJob, known: KnownRuns, measured: KernelOutcome | None) -> KernelOutcome:
+    if measured is not None and not known.kept:
+        return measured
+    new = {version.version: version for version in measured.versions} if measured is not None else {}
+    rows = tuple(_row(job, version, known.kept.get(version.name), new.get(version.name)) for version in job.versions)
+    return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", rows)
 
 
 def _row(job: MeasureJob, version: Version, kept: StoredRun | None, new: VersionOutcome | None) -> VersionOutcome:

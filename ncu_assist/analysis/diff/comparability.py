@@ -28,7 +28,9 @@ class ComparedFact:
 
 
 def _gpu(run: Run, workload: WorkloadFacts | None) -> object:
-    return run.device.uuid_sha256[:12] if run.device else None
+    """Return which GPU timed it: two of one model differ by more than what verdicts are about."""
+    found = run.gpu_of(workload.name if workload else None)
+    return found[:12] if found else None
 
 
 def _profiled(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
@@ -55,7 +57,7 @@ QUESTIONS = (
     ComparedFact("cache control", _profiled("cache_control"), "other-settings"),
     ComparedFact("replay mode", _replay, "other-settings"),
     ComparedFact("section set", _profiled("section_set")),
-    ComparedFact("GPU", _gpu),
+    ComparedFact("GPU", _gpu, "other-device"),
     ComparedFact("driver", lambda run, _: run.device.driver if run.device else None),
     ComparedFact("values", lambda run, _: "rounded (CSV export)" if run.rounded else "as counted"),
     ComparedFact("CUDA", lambda run, _: run.toolchain.cuda),

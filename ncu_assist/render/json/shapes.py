@@ -91,6 +91,7 @@ class TimingKeys(TypedDict):
     empty_ns: float | None
     copy_ns: float | None
     link_ns: float | None
+    gpu: str | None
 
 
 class CheckKeys(TypedDict):

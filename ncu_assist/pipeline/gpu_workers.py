@@ -1,0 +1,430 @@
+"""Several GPUs at once: Dask's scheduler with a worker process a GPU, each one shut in with its GPU and its cores.
+
+Dask hands a task that needs a resource to a worker as soon as it is submitted, whether the worker is free or not. So a
+unit is submitted when a GPU is free for it, the longest first, and which one takes it is Dask's to say.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import importlib.util
+import logging
+import os
+import queue
+import shutil
+import signal
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Unpack
+
+from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
+from ncu_assist.executors.base import Executor
+from ncu_assist.executors.local import VISIBLE
+from ncu_assist.pipeline.doctor import Gpu, query_gpus
+from ncu_assist.pipeline.reporter import Reporter, minutes
+from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do
+from ncu_assist.process import Completed, RunOptions
+
+CLUSTER_EXTRA = "pip install 'ncu-assist[cluster]'"
+RESOURCE = "GPU"
+CORES = "NCU_ASSIST_CORES"  # environment of a worker: the processors that its GPU is near to
+TICK_S = 0.5
+START_LIMIT_S = 120.0  # until every worker has started, on a busy machine
+GRACE_S = 20.0  # for the children of all workers to end: SIGINT, SIGTERM and SIGKILL take up to 15 s
+STATUS_STEP_S = 0.5  # between two live lines of a worker
+# What the GPU does to itself when it is too hot or has no power (NVML, clocks event reasons): times are not its own.
+THROTTLED = {"hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "hardware power brake"}
+
+
+@dataclass(frozen=True)
+class GpuSlot:
+    """One GPU for one worker: its number and UUID, and the processors of its node that are for its worker alone.
+
+    Without ``cores`` the worker may run on all.
+    """
+
+    index: int
+    uuid: str
+    cores: tuple[int, ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"GPU {self.index}"
+
+
+def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple[GpuSlot, ...]:
+    """Return the GPUs that ``all``, a number of them or a list such as ``0,2`` means among those that are visible.
+
+    Raises UsageProblem for what is none of these, or more than there is.
+    """
+    words = [word.strip() for word in (visible or "").split(",") if word.strip()]
+    seen = list(gpus) if visible is None else [gpu for word in words for gpu in gpus if _is_called(gpu, word)]
+    there = f"here: {', '.join(str(gpu.index) for gpu in seen) or 'none'}"
+    if choice == "all":
+        found = seen
+    elif choice.isdigit():
+        found = seen[: int(choice)]
+        if not 0 < int(choice) <= len(seen):
+            raise UsageProblem(f"--gpus {choice} asks for {choice} GPUs, and {len(seen)} can be used", "--gpus all")
+    else:
+        found = []
+        for word in filter(None, (word.strip() for word in choice.split(","))):
+            named = [gpu for gpu in seen if _is_called(gpu, word)]
+            if not named:
+                raise UsageProblem(f"--gpus {choice}: there is no GPU {word}; {there}", "--gpus all, or nvidia-smi -L")
+            found += named
+    unique = list(dict.fromkeys(gpu.uuid for gpu in found))
+    if not unique:
+        raise UsageProblem(f"--gpus {choice} names no GPU; {there}", "--gpus all, a number of GPUs, or a list as 0,1")
+    index = {gpu.uuid: gpu.index for gpu in gpus}
+    cores = cores_of(unique)
+    return tuple(GpuSlot(index[uuid], uuid, cores.get(uuid, ())) for uuid in unique)
+
+
+def _is_called(gpu: Gpu, word: str) -> bool:
+    return word == str(gpu.index) or (word.startswith("GPU-") and gpu.uuid.startswith(word))
+
+
+def cores_of(uuids: Sequence[str]) -> dict[str, tuple[int, ...]]:
+    """Return the processors near each GPU as NVML knows them; those that several are near to are shared out.
+
+    Memory is taken from the node of the processor that first writes it, so this settles the node, too. Empty where the
+    system does not tell, or there are fewer processors than GPUs.
+    """
+    near = {uuid: _near(uuid) for uuid in uuids}
+    shared: dict[tuple[int, ...], list[str]] = {}
+    for uuid, cores in near.items():
+        shared.setdefault(cores, []).append(uuid)
+    found: dict[str, tuple[int, ...]] = {}
+    for cores, group in shared.items():
+        part = len(cores) // len(group)
+        if part:
+            found |= {uuid: cores[n * part : (n + 1) * part] for n, uuid in enumerate(group)}
+    return found
+
+
+def _near(uuid: str) -> tuple[int, ...]:
+    allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else set[int]()
+    try:
+        import pynvml
+
+        pynvml.nvmlInit()
+    except Exception:  # no package, no driver
+        return ()
+    try:
+        size = max(allowed, default=0) // 64 + 1
+        words = pynvml.nvmlDeviceGetCpuAffinity(pynvml.nvmlDeviceGetHandleByUUID(uuid), size)
+    except pynvml.NVMLError:
+        return ()
+    finally:
+        pynvml.nvmlShutdown()
+    return tuple(sorted(core for core in allowed if words[core // 64] >> core % 64 & 1))
+
+
+@contextlib.contextmanager
+def gpu_workers(choice: str) -> Iterator[GpuWorkers]:
+    """Hold a worker for each GPU that was asked for. Raises UsageProblem, EnvironmentProblem where there are none."""
+    slots = chosen_slots(choice, query_gpus().gpus, os.environ.get(VISIBLE))
+    with workers_on(slots) as workers:
+        yield workers
+
+
+@contextlib.contextmanager
+def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
+    """Hold a worker for each slot; what they write meanwhile lies in a folder that goes with them.
+
+    Only this process can speak to them: the scheduler listens on this machine alone, with a certificate that is made
+    for it and kept in memory. Others who have an account here could else run programs through it.
+    """
+    if importlib.util.find_spec("distributed") is None or importlib.util.find_spec("cryptography") is None:
+        raise EnvironmentProblem("several GPUs are measured through Dask, which is not installed", CLUSTER_EXTRA)
+    import dask
+    from distributed import Client, Nanny, Scheduler, Security, SpecCluster
+
+    folder = Path(tempfile.mkdtemp(prefix="ncu-assist-gpus-"))
+    security = Security.temporary()
+    workers = {slot.name: {"cls": Nanny, "options": _options(slot, folder, security)} for slot in slots}
+    hosted = {"host": "127.0.0.1", "protocol": "tls", "security": security, "dashboard": False}
+    scheduler = {"cls": Scheduler, "options": hosted}
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+    try:
+        with (
+            dask.config.set({"distributed.worker.profile.enabled": False, "logging": {"distributed": "critical"}}),
+            SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL) as cluster,
+            Client(cluster, security=security, timeout=START_LIMIT_S) as client,
+        ):
+            client.register_plugin(_worker_plugin())
+            client.wait_for_workers(len(slots), timeout=START_LIMIT_S)
+            place = GpuWorkers(client)
+            try:
+                yield place
+            finally:
+                place.close()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _options(slot: GpuSlot, folder: Path, security: Any) -> dict[str, Any]:
+    own = folder / slot.name.replace(" ", "-")
+    own.mkdir(parents=True)
+    env = {
+        VISIBLE: slot.uuid,
+        "TMPDIR": str(own),
+        CORES: ",".join(map(str, slot.cores)),
+        "DASK_DISTRIBUTED__WORKER__PROFILE__ENABLED": "False",
+        "DASK_LOGGING__DISTRIBUTED": "critical",
+    }
+    return {
+        "name": slot.name,
+        "nthreads": 1,
+        "resources": {RESOURCE: 1},
+        "memory_limit": 0,  # else Dask would stop a worker whose reading of a report takes its share
+        "env": env,
+        "local_directory": str(own),
+        "security": security,
+        "host": "127.0.0.1",
+        "protocol": "tls",
+        "silence_logs": logging.CRITICAL,
+    }
+
+
+def _worker_plugin() -> Any:
+    """Return what every worker is set up with: Ctrl-C is the command's to act on, and a word ends what runs."""
+    from distributed import WorkerPlugin
+
+    class Stopping(WorkerPlugin):  # type: ignore[misc]
+        name = "ncu-assist"
+
+        def setup(self, worker: Any) -> None:
+            worker.ncu_assist_stop = threading.Event()
+            signal.signal(signal.SIGINT, _unheard)  # not SIG_IGN, which a child would inherit, and ncu obey
+
+        def teardown(self, worker: Any) -> None:
+            worker.ncu_assist_stop.set()
+
+    return Stopping()
+
+
+def _unheard(*_: object) -> None:
+    return
+
+
+def _stop(dask_worker: Any) -> None:
+    dask_worker.ncu_assist_stop.set()
+
+
+@dataclass(frozen=True)
+class _Stoppable:
+    """An executor whose program ends when the worker is told to stop."""
+
+    within: Executor
+    stop: threading.Event
+    name: str = "stoppable"
+
+    def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
+        is_stuck = options.get("is_stuck")
+
+        def is_over() -> bool:
+            if self.stop.is_set():
+                raise KeyboardInterrupt
+            return is_stuck is not None and is_stuck()
+
+        options["is_stuck"] = is_over
+        return self.within.run(argv, **options)
+
+
+@dataclass
+class _Told:
+    """Reports to the command from a worker: every note, and of live lines the newest, two in a second at most."""
+
+    worker: Any
+    topic: str
+    kernel: str
+    _last: float = 0.0
+
+    def note(self, text: str) -> None:
+        self.worker.log_event(self.topic, ("note", self.worker.name, text))
+
+    def status(self, text: str) -> None:
+        if time.monotonic() - self._last >= STATUS_STEP_S:
+            self._last = time.monotonic()
+            self.worker.log_event(self.topic, ("status", self.worker.name, f"{self.kernel}: {text}"))
+
+
+def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, UnitResult]:
+    """Work on a unit in a worker; return the worker's address and name, and what came of it."""
+    from distributed import get_worker
+
+    worker: Any = get_worker()
+    cores = {int(core) for core in os.environ.get(CORES, "").split(",") if core}
+    if cores:
+        os.sched_setaffinity(0, cores)  # of this thread, and so of the programs that it starts
+    unit = replace(unit, executor=_Stoppable(unit.executor, worker.ncu_assist_stop))
+    told = _Told(worker, topic, Path(unit.request.kernel_folder).name)
+    try:
+        result = do(unit, told)
+    except KeyboardInterrupt:
+        result = UnitResult(error=StageFailed("stopped"))
+    uuid = os.environ.get(VISIBLE, "")
+    known = hashlib.sha256(uuid.encode()).hexdigest() if uuid.startswith("GPU-") else ""
+    return worker.address, str(worker.name), replace(result, gpu_sha256=known)
+
+
+@dataclass
+class _Flight:
+    """A unit that a worker has: whose it is, how often it was given out, and where it must not go again."""
+
+    owner: Hashable
+    unit: WorkUnit
+    attempt: int = 0
+    refused: frozenset[str] = frozenset()
+
+
+@dataclass
+class GpuWorkers:
+    """The GPUs of a Dask cluster as a place for units. What a worker fails at is given to another where one is left."""
+
+    client: Any
+    _waiting: list[_Flight] = field(default_factory=list)
+    _flying: dict[Any, _Flight] = field(default_factory=dict)
+    _heard: queue.SimpleQueue[tuple[str, Any]] = field(default_factory=queue.SimpleQueue)
+    _builder: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
+    _building: int = 0
+    _lines: dict[str, str] = field(default_factory=dict)
+    _known: dict[str, str] = field(default_factory=dict)
+    _done: int = 0
+    _done_s: float = 0.0
+    _expected_s: float = 0.0
+    _is_closed: bool = False
+
+    def __post_init__(self) -> None:
+        self._topic = f"ncu-assist-{self.client.id}"
+        self.client.subscribe_topic(self._topic, lambda event: self._heard.put(("event", event[1])))
+        self._known = self._workers()
+
+    @property
+    def gpus(self) -> int:
+        return max(1, len(self._workers()))
+
+    def _workers(self) -> dict[str, str]:
+        """Return the workers that have a GPU, by address, with their names."""
+        found = self.client.scheduler_info(n_workers=-1)["workers"]
+        return {address: str(one["name"]) for address, one in found.items() if RESOURCE in one.get("resources", {})}
+
+    def build(self, owner: Hashable, work: Callable[[], object]) -> None:
+        self._building += 1
+        self._builder.submit(lambda: self._heard.put(("built", (owner, built(work)))))
+
+    def submit(self, owner: Hashable, unit: WorkUnit) -> None:
+        self._waiting.append(_Flight(owner, unit))
+
+    def finished(self, reporter: Reporter) -> Iterator[tuple[Any, WorkUnit | None, UnitResult]]:
+        while self._building or self._waiting or self._flying:
+            self._give_out()
+            try:
+                kind, what = self._heard.get(timeout=TICK_S)
+            except queue.Empty:
+                self._look(reporter)
+                continue
+            if kind == "event":
+                self._tell(reporter, *what)
+            elif kind == "built":
+                self._building -= 1
+                yield what[0], None, what[1]
+            elif what in self._flying:
+                flight = self._flying.pop(what)
+                result = self._landed(flight, what, reporter)
+                if result is not None:
+                    self._done += 1
+                    yield flight.owner, flight.unit, result
+
+    def _give_out(self) -> None:
+        """Submit the longest units that wait, as many as there are GPUs without one."""
+        workers = self._workers()
+        self._waiting.sort(key=lambda flight: -flight.unit.expected_s)
+        for flight in list(self._waiting):
+            if len(self._flying) >= len(workers):
+                return
+            allowed = [address for address in workers if address not in flight.refused] or list(workers)
+            self._waiting.remove(flight)
+            unit = flight.unit.again(flight.attempt) if flight.attempt else flight.unit
+            where = {"workers": allowed} if flight.refused else {}
+            future = self.client.submit(on_worker, unit, self._topic, pure=False, resources={RESOURCE: 1}, **where)
+            self._flying[future] = flight
+            future.add_done_callback(lambda done: self._heard.put(("done", done)))
+
+    def _landed(self, flight: _Flight, future: Any, reporter: Reporter) -> UnitResult | None:
+        """Return what came of a unit; None where it is given out again."""
+        name = flight.unit.name
+        result: UnitResult
+        try:
+            address, worker, result = future.result()
+        except Exception as error:
+            said = f"{name} ended its worker each time ({type(error).__name__})"
+            return UnitResult(error=StageFailed(said, "ncu-assist doctor"))
+        self._lines.pop(worker, None)
+        self._done_s, self._expected_s = self._done_s + result.seconds, self._expected_s + flight.unit.expected_s
+        others = [one for one in self._workers() if one != address and one not in flight.refused]
+        why = ""
+        if isinstance(result.error, EnvironmentProblem):
+            why = result.error.message
+            if others:
+                reporter.note(f"{worker} is left out: {why}")
+                self._known.pop(address, None)
+                self.client.retire_workers([address])
+        elif isinstance(result.error, StageFailed) and not flight.refused:
+            why = result.error.message
+        elif result.measured and result.measured.bench and not flight.refused:
+            throttled = THROTTLED & set(result.measured.bench.throttle_reasons or ())
+            why = f"it was throttled ({', '.join(sorted(throttled))})" if throttled else ""
+        if not why or not others:
+            return result
+        reporter.note(f"{name} failed on {worker} and is given to another: {why}")
+        self._waiting.append(replace(flight, attempt=flight.attempt + 1, refused=flight.refused | {address}))
+        return None
+
+    def _look(self, reporter: Reporter) -> None:
+        """Say which workers are gone, and how far everything is."""
+        now = self._workers()
+        for address, name in self._known.items():
+            if address not in now:
+                self._lines.pop(name, None)
+                reporter.note(f"{name} lost its worker; what it was at is given out again")
+        self._known = now
+        self._show(reporter)
+
+    def _tell(self, reporter: Reporter, kind: str, worker: str, text: str) -> None:
+        if kind == "note":
+            reporter.note(text)
+            return
+        self._lines[worker] = text
+        self._show(reporter)
+
+    def _show(self, reporter: Reporter) -> None:
+        """Show how much is done and left, and a line for each GPU."""
+        total = self._done + len(self._waiting) + len(self._flying)
+        pace = self._done_s / self._expected_s if self._expected_s else 0.0
+        left_s = sum(one.unit.expected_s for one in (*self._waiting, *self._flying.values())) * pace / self.gpus
+        left = f", about {minutes(left_s)} left" if left_s >= 1 else ""
+        building = ", building" if self._building else ""
+        lines = [f"{name}: {text}" for name, text in sorted(self._lines.items())]
+        reporter.status("\n".join([f"{self._done} of {total} done{building}{left}", *lines]))
+
+    def close(self) -> None:
+        """End the children of all workers, and wait until they are gone."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._builder.shutdown(wait=False, cancel_futures=True)
+        if self._flying:
+            with contextlib.suppress(Exception):
+                self.client.run(_stop)
+                from distributed import wait
+
+                wait(list(self._flying), timeout=GRACE_S)

@@ -1,0 +1,211 @@
+"""What one GPU does at a stretch, and the place that does it: check and bench of versions together, or ncu over some.
+
+Times are compared within one unit only, and a unit is one child process after another on one GPU. So however units are
+shared out, no verdict compares two GPUs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from math import ceil, sqrt
+from pathlib import Path
+from typing import Any, Protocol
+
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.executors.base import Executor
+from ncu_assist.harness import client
+from ncu_assist.harness.events import Event
+from ncu_assist.harness.request import HarnessRequest
+from ncu_assist.harness.sanitizer import Sanitized
+from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.pipeline.archiving import BENCH, NCU
+from ncu_assist.pipeline.ncu_stage import LAUNCH_S, ncu_stage
+from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
+from ncu_assist.pipeline.reporter import Pace, Reporter
+from ncu_assist.pipeline.sanitizing import sanitize_versions
+from ncu_assist.project import Project
+from ncu_assist.record import Run
+from ncu_assist.spec import Workload
+
+BENCH_S = 1.0  # check and bench of one version on one workload, where no earlier run tells
+# What a process takes before its first version: python, torch and the GPU; under ncu (docs/sources.md, Cost).
+START_S, NCU_START_S = 4.0, 9.4
+SANITIZER_S = 8.0  # a version under one tool of compute-sanitizer, on small workloads
+
+
+@dataclass(frozen=True)
+class WorkUnit:
+    """Work for one GPU. ``options`` None: check and bench as the request says; else ncu over versions of ``expected``.
+
+    With ``tools`` it is those of compute-sanitizer over the versions of ``looked_at``, on their workloads there.
+    ``expected_s`` is what it may take; ``name`` says in words what it is.
+    """
+
+    name: str
+    project: Project
+    request: HarnessRequest
+    executor: Executor
+    options: ProfileOptions | None = None
+    expected: Mapping[str, ExpectedLaunches] = field(default_factory=dict)
+    tools: tuple[str, ...] = ()
+    looked_at: Mapping[str, Sequence[Workload]] = field(default_factory=dict)
+    expected_s: float = 0.0
+
+    def again(self, attempt: int) -> WorkUnit:
+        """Return the same work in a folder of its own, so that what another attempt leaves there is no part of it."""
+        return replace(self, request=replace(self.request, out=f"{self.request.out}-again{attempt}"))
+
+
+@dataclass(frozen=True)
+class UnitResult:
+    """What came of a unit: what was measured or counted, or the error that ended it.
+
+    ``gpu_sha256`` is the hash of the UUID of the GPU, empty where it is the only one or nobody knows.
+    """
+
+    measured: client.Measured | None = None
+    profiled: ProfilingResult | None = None
+    sanitized: dict[str, tuple[Sanitized, ...]] | None = None
+    error: NcuAssistError | None = None
+    seconds: float = 0.0
+    gpu_sha256: str = ""
+
+
+class Place(Protocol):
+    """Where units are worked on. ``gpus`` is how many of them at once."""
+
+    @property
+    def gpus(self) -> int: ...
+
+    def build(self, owner: Hashable, work: Callable[[], object]) -> None:
+        """Build something: beside what the GPUs do, where that is possible. It stands among what is finished."""
+        ...
+
+    def submit(self, owner: Hashable, unit: WorkUnit) -> None:
+        """Take a unit."""
+        ...
+
+    def finished(self, reporter: Reporter) -> Iterator[tuple[Any, WorkUnit | None, UnitResult]]:
+        """Yield owner, unit (None: a build) and result of all that was given, also meanwhile, as each is done."""
+        ...
+
+    def close(self) -> None:
+        """End what is still at work."""
+        ...
+
+
+@dataclass
+class OneGpu:
+    """The GPU of this process, one unit after another in the order in which they came."""
+
+    gpus: int = 1
+    _todo: list[tuple[Hashable, WorkUnit | Callable[[], object]]] = field(default_factory=list)
+
+    def build(self, owner: Hashable, work: Callable[[], object]) -> None:
+        self._todo.append((owner, work))
+
+    def submit(self, owner: Hashable, unit: WorkUnit) -> None:
+        self._todo.append((owner, unit))
+
+    def finished(self, reporter: Reporter) -> Iterator[tuple[Any, WorkUnit | None, UnitResult]]:
+        while self._todo:
+            owner, work = self._todo.pop(0)
+            if isinstance(work, WorkUnit):
+                yield owner, work, do(work, reporter)
+            else:
+                yield owner, None, built(work)
+
+    def close(self) -> None:
+        self._todo.clear()
+
+
+def built(work: Callable[[], object]) -> UnitResult:
+    """Do what a place was given to build, and return the error that it ends with as a result."""
+    try:
+        work()
+    except NcuAssistError as error:
+        return UnitResult(error=error)
+    return UnitResult()
+
+
+def do(unit: WorkUnit, reporter: Reporter) -> UnitResult:
+    """Work on a unit in this process and return what came of it. KeyboardInterrupt is passed on by a bench.
+
+    Under ncu it is in the result, with what was finished before.
+    """
+    started = time.monotonic()
+    try:
+        if unit.tools:
+            found = UnitResult(
+                sanitized=sanitize_versions(unit.request, unit.tools, unit.looked_at, unit.executor, reporter)
+            )
+        elif unit.options is None:
+            found = UnitResult(measured=_check_and_bench(unit, reporter))
+        else:
+            found = UnitResult(profiled=_profile(unit, unit.options, reporter))
+    except NcuAssistError as error:
+        found = UnitResult(error=error)
+    except OSError as error:  # where ours, and not the child, meet a full disk
+        found = UnitResult(error=EnvironmentProblem(f"results cannot be kept: {error}", "df -h"))
+    return replace(found, seconds=time.monotonic() - started)
+
+
+def _check_and_bench(unit: WorkUnit, reporter: Reporter) -> client.Measured:
+    request = unit.request
+    if not request.artifacts:
+        return client.collect(request)
+    paces: dict[str, Pace] = {}
+    took_s: dict[str, float] = {}
+    heard = [time.monotonic()]
+
+    def show(event: Event) -> None:
+        before, now = heard[0], time.monotonic()
+        heard[0] = now
+        if event.workload:
+            took_s[event.workload] = took_s.get(event.workload, 0.0) + now - before
+        if event.event == "begin" and event.version:
+            reporter.status(f"{event.stage}: {event.version} {event.workload}")
+        elif event.event == "round":
+            left = paces.setdefault(event.workload, Pace(event.total)).left(event.index)
+            reporter.status(f"bench: {event.workload} round {event.index} of {event.total}{left}")
+
+    measured = client.measure(request, unit.executor, show, unit.project.settings.version_timeout_s)
+    return replace(measured, took_s=took_s)
+
+
+def _profile(unit: WorkUnit, options: ProfileOptions, reporter: Reporter) -> ProfilingResult:
+    stage = ncu_stage(unit.project, Path(unit.request.out), unit.executor, options)
+    launches = unit.project.settings.max_launches
+    return profile_versions(unit.request, unit.expected, stage, launches, reporter)
+
+
+def in_groups(costs_s: Mapping[str, float], start_s: float, gpus: int, kernels: int) -> list[tuple[str, ...]]:
+    """Return the names in as many groups as end soonest on so many GPUs, each in the order given; one for one GPU.
+
+    Each group costs its start again, and the fewer there are, the longer the GPUs wait for the last one. Of n groups
+    that take T seconds in all, started in S, G GPUs need about T/G + n*S/G + T/(2*n): least at n = sqrt(T*G/(2*S)).
+    Of several ``kernels`` that are measured at once each gets its share of those.
+    """
+    total = sum(costs_s.values())
+    wanted = ceil(sqrt(total * gpus / (2 * start_s * kernels))) if gpus > 1 else 1
+    groups: list[list[str]] = [[] for _ in range(max(1, min(len(costs_s), wanted)))]
+    for name in sorted(costs_s, key=lambda name: -costs_s[name]):
+        min(groups, key=lambda group: sum(costs_s[one] for one in group)).append(name)
+    return [tuple(name for name in costs_s if name in group) for group in groups if group]
+
+
+def bench_seconds(runs: Sequence[Run], workload: str) -> float:
+    """Return how long check and bench of versions on a workload may take, by the newest run of each of them."""
+    took = [seconds for run in runs if (seconds := run.took_s.get(f"{BENCH} {workload}"))]
+    return max(took, default=BENCH_S * max(1, len(runs)))
+
+
+def ncu_seconds(run: Run | None, options: ProfileOptions, expected: ExpectedLaunches) -> float:
+    """Return how long a version may take under ncu: what it took on as many launches, else what launches take."""
+    launches = expected.launches * expected.workloads
+    a_launch = LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
+    if run is not None and run.launches and NCU in run.took_s:
+        a_launch = run.took_s[NCU] / len(run.launches)
+    return launches * a_launch
