@@ -27,8 +27,8 @@ from ncu_assist.pipeline.work_units import (
     SANITIZER_S,
     START_S,
     OneGpu,
-    Place,
     UnitResult,
+    WorkPlace,
     WorkUnit,
     bench_seconds,
     in_groups,
@@ -88,7 +88,7 @@ def measure(
     job: MeasureJob,
     reporter: Reporter,
     on_timed: Callable[[KernelOutcome], None] | None = None,
-    place: Place | None = None,
+    place: WorkPlace | None = None,
 ) -> KernelOutcome:
     """Measure as the job says and return the saved runs, and for each version that has none, why.
 
@@ -105,7 +105,7 @@ def measure_all(
     jobs: Sequence[MeasureJob],
     reporter: Reporter,
     on_timed: Callable[[KernelOutcome], None] | None = None,
-    place: Place | None = None,
+    place: WorkPlace | None = None,
 ) -> list[KernelOutcome]:
     """Measure several jobs at one place, as ``measure`` does one, and save each as soon as it is finished.
 

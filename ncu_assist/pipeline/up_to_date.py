@@ -23,7 +23,7 @@ from ncu_assist.pipeline.archiving import Tools
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.reporter import Reporter
-from ncu_assist.pipeline.work_units import Place
+from ncu_assist.pipeline.work_units import WorkPlace
 from ncu_assist.record import Run, Toolchain
 from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_sha256
 from ncu_assist.spec import Version, Workload, unserved, why_skipped
@@ -85,7 +85,7 @@ def known_runs(job: MeasureJob, against_first: bool) -> KnownRuns:
 
 
 def measure_changed(
-    jobs: Sequence[MeasureJob], reporter: Reporter, against_first: bool = False, place: Place | None = None
+    jobs: Sequence[MeasureJob], reporter: Reporter, against_first: bool = False, place: WorkPlace | None = None
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
     """Measure what of jobs has no run that still holds, say what has, and return all versions of each.
 

@@ -73,7 +73,7 @@ class UnitResult:
     gpu_sha256: str = ""
 
 
-class Place(Protocol):
+class WorkPlace(Protocol):
     """Where units are worked on. ``gpus`` is how many of them at once."""
 
     @property
