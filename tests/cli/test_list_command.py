@@ -136,7 +136,7 @@ def test_files_that_are_no_versions_are_named_with_the_command_that_mends_each(
 ) -> None:
     write_kernel(tmp_path, {"v0_torch.py": PYTHON_VERSION, **STRAYS})
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("ncu_assist.pipeline.planning.measure", measured_nothing)
+    monkeypatch.setattr("ncu_assist.pipeline.planning.measure_all", measured_nothing)
     commands = [
         "mv kernels/add_one/v1.cu kernels/add_one/v1_idea.cu",
         "mv kernels/add_one/V2_x.cu kernels/add_one/v2_x.cu",
@@ -153,7 +153,7 @@ def test_files_that_are_no_versions_are_named_with_the_command_that_mends_each(
     assert len(kernel["misnamed"]) == 4
 
 
-def measured_nothing(*_: object) -> None:
+def measured_nothing(*_: object, **__: object) -> None:
     raise StageFailed("nothing is measured here")
 
 

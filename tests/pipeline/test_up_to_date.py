@@ -30,7 +30,7 @@ def work(job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Meas
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     made = make_job(job.project.root, {**ELEVEN, "v0_naive.py": f"# Baseline: torch.\n{RIGHT}"})
     made = replace(made, workloads=made.workloads[:1])
-    outcome, known = measure_changed(made, notes)
+    outcome, known = measure_changed([made], notes)[0]
     assert (outcome.exit_code, known.kept) == (0, {})
     return made
 
@@ -63,7 +63,7 @@ class TestElevenVersions:
         argv = tmp_path / "argv"
         monkeypatch.setenv("FAKE_NCU_ARGV", str(argv))
         notes = Notes()
-        outcome, known = measure_changed(work, notes)
+        outcome, known = measure_changed([work], notes)[0]
         own = [one.run for one in before if one.run.version not in ("v0_naive", "v4_step")]
         best = min(own, key=lambda run: run.timings[0].median_ns).version.partition("_")[0]
         partners = {"v3", "v5", "v0", best}
@@ -86,7 +86,7 @@ class TestElevenVersions:
 
     def test_what_is_timed_again_keeps_its_counters(self, work: MeasureJob, notes: Notes) -> None:
         edit(work, "v1")
-        outcome, _ = measure_changed(work, notes)
+        outcome, _ = measure_changed([work], notes)[0]
         v0 = outcome.versions[0]
         assert v0.run is not None
         assert v0.run.run.profile is None
@@ -95,7 +95,7 @@ class TestElevenVersions:
 
     def test_nothing_changed(self, work: MeasureJob) -> None:
         before, notes = runs(work), Notes()
-        outcome, known = measure_changed(work, notes)
+        outcome, known = measure_changed([work], notes)[0]
         assert all(row.kept for row in outcome.versions)
         assert (known.changed, known.beside) == ({}, frozenset())
         assert measured_again(work, before) == {}
@@ -105,11 +105,11 @@ class TestElevenVersions:
     def test_a_pair_that_was_never_timed_together_is(self, work: MeasureJob, notes: Notes) -> None:
         edit(work, "v4")
         before = runs(work)
-        measure_changed(replace(work, versions=work.kernel.select_versions(("v4",))), notes)
+        measure_changed([replace(work, versions=work.kernel.select_versions(("v4",)))], notes)
         alone = measured_again(work, before)
         assert alone == {"v4": True}
         before = runs(work)
-        measure_changed(work, notes)
+        measure_changed([work], notes)
         again = measured_again(work, before)
         assert {"v3", "v4", "v5"} <= set(again)
         assert not any(again.values())
@@ -127,7 +127,7 @@ class TestElevenVersions:
     def test_a_partner_that_fails_now_is_told(self, work: MeasureJob, notes: Notes) -> None:
         edit(work, "v4")
         (work.kernel.folder / "v3_step.py").write_text(RIGHT + "\nraise RuntimeError('gone')\n")
-        outcome, _ = measure_changed(work, notes)
+        outcome, _ = measure_changed([work], notes)[0]
         assert outcome.exit_code == 5
         assert "gone" in outcome.versions[3].failure
 
@@ -187,7 +187,7 @@ def test_what_of_a_kernel_makes_a_run_hold_no_longer(
 def _measured(job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> MeasureJob:
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     two = replace(job, workloads=job.workloads[:1])
-    measure_changed(two, notes)
+    measure_changed([two], notes)
     assert set(known_runs(two, against_first=False).kept) == {"v0_naive", "v1_shared"}
     return two
 
