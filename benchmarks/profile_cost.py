@@ -1,41 +1,50 @@
-"""What ncu-assist adds to ncu: one plain ncu process, our profile, one ncu process a version, back to back.
+"""What ncu-assist adds to ncu: one plain ncu process, our profile stage by stage, --adaptive, one ncu a version.
 
-usage: python benchmarks/profile_cost.py [KERNEL]     (on a GPU, from the project's root; writes profile_cost.json)
+usage: python benchmarks/profile_cost.py [KERNEL [VERSION …]] [--one-by-one]
+
+On a GPU, from the project's root, back to back; writes profile_cost.json. Nothing is built before the first profile;
+runs go into the project's archive.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
+import shutil
 import sys
 import time
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from ncu_assist import process
 from ncu_assist.backends import build_versions
+from ncu_assist.executors.local import Local
 from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.request import HarnessRequest, new_request, write_request
-from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
+from ncu_assist.pipeline import measuring
 from ncu_assist.pipeline.measuring import measure
 from ncu_assist.pipeline.ncu_stage import ncu_stage
+from ncu_assist.pipeline.pages.writing import pages_of
 from ncu_assist.pipeline.planning import MeasureRequest, plan
-from ncu_assist.pipeline.profiling import STARTING
 from ncu_assist.project import Project, find_project
 
 
+@dataclass
 class Stopwatch:
-    """A reporter that remembers when the ncu stage began."""
+    """A reporter that remembers when each stage was first and last heard of."""
 
-    def __init__(self) -> None:
-        self.ncu_started = 0.0
+    heard: dict[str, tuple[float, float]] = field(default_factory=dict)
 
     def note(self, text: str) -> None:
         sys.stderr.write(f"{text}\n")
 
     def status(self, text: str) -> None:
-        if text == STARTING:
-            self.ncu_started = time.perf_counter()
+        now, stage = time.perf_counter(), text.split(":")[0].split()[0]
+        self.heard[stage] = self.heard.get(stage, (now, now))[0], now
 
 
 def plain_ncu_s(project: Project, request: HarnessRequest) -> float:
@@ -50,36 +59,72 @@ def plain_ncu_s(project: Project, request: HarnessRequest) -> float:
     return done.seconds
 
 
-def main(kernel: str) -> None:
+def profile_s(project: Project, kernel: str, versions: Sequence[str], section_set: str) -> dict[str, float]:
+    """Return the seconds of each stage of a profile, its pages among them."""
+    job = plan(project, MeasureRequest(kernel, tuple(versions)), ("check", "bench"), ProfileOptions(section_set))
+    watch, ncu, saving = Stopwatch(), list[tuple[float, float]](), list[tuple[float, float]]()
+    run, save = Local.run, measuring._save
+
+    def timed_run(local: Local, argv: Sequence[str], **options: Any) -> Any:
+        began = time.perf_counter()
+        done = run(local, argv, **options)
+        ncu.append((began, time.perf_counter()))
+        return done
+
+    def timed_save(*given: Any) -> Any:
+        began = time.perf_counter()
+        outcome = save(*given)
+        saving.append((began, time.perf_counter()))
+        return outcome
+
+    Local.run, measuring._save = timed_run, timed_save  # type: ignore[method-assign]
+    try:
+        began = time.perf_counter()
+        outcome = measure(job, watch)
+        measured = time.perf_counter()
+    finally:
+        Local.run, measuring._save = run, save  # type: ignore[method-assign]
+    pages_of(project, [one.run for one in outcome.versions if one.run], watch)
+    ended = time.perf_counter()
+    first_bench = watch.heard["bench"][0]
+    return {
+        "build_and_start_s": watch.heard["check"][0] - began,
+        "check_s": first_bench - watch.heard["check"][0],
+        "bench_s": ncu[0][0] - first_bench,
+        "ncu_s": sum(end - start for start, end in ncu),
+        "reading_s": saving[0][0] - ncu[-1][1],
+        "saving_s": saving[0][1] - saving[0][0],
+        "pages_s": ended - measured,
+        "profile_s": measured - began,
+        "with_pages_s": ended - began,
+    }
+
+
+def main() -> None:
+    """Measure, write and print."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("kernel", nargs="?", default="lightning_decode")
+    parser.add_argument("versions", nargs="*")
+    parser.add_argument("--one-by-one", action="store_true")
+    asked = parser.parse_args()
     project = find_project(Path.cwd())
-    job = plan(project, MeasureRequest(kernel), ("check", "bench"), ProfileOptions())
-    measure(replace(job, options=None), Stopwatch())  # builds, compiles Triton: everything cached from here on
+    shutil.rmtree(project.work / "build" / asked.kernel, ignore_errors=True)
+    full = profile_s(project, asked.kernel, asked.versions, "full")
+    adaptive = profile_s(project, asked.kernel, asked.versions, ADAPTIVE)
+    job = plan(project, MeasureRequest(asked.kernel, tuple(asked.versions)), ("check", "bench"), ProfileOptions())
     builds = build_versions(job.kernel, job.versions, project.work)
     request = new_request(job.kernel, builds, job.workloads, job.settings, project.work)
     plain = plain_ncu_s(project, request)
-    watch, started = Stopwatch(), time.perf_counter()
-    measure(job, watch)
-    ended = time.perf_counter()
-    plain_again = plain_ncu_s(project, request)
-    one_by_one = sum(plain_ncu_s(project, only(request, (version,))) for version in request.versions)
-    figures = {
-        "versions": len(request.versions),
-        "plain_ncu_s": [plain, plain_again],
-        "ncu_stage_s": ended - watch.ncu_started,
-        "profile_s": ended - started,
-        "one_ncu_a_version_s": one_by_one,
-    }
-    mean = (plain + plain_again) / 2
-    figures |= {
-        "stage_over_plain": figures["ncu_stage_s"] / mean,  # type: ignore[operator]
-        "profile_over_plain": figures["profile_s"] / mean,  # type: ignore[operator]
-        "one_by_one_over_profile": one_by_one / figures["profile_s"],  # type: ignore[operator]
-        "one_by_one_over_stage": one_by_one / figures["ncu_stage_s"],  # type: ignore[operator]
-    }
+    figures: dict[str, Any] = {"versions": len(request.versions), "plain_ncu_s": plain, "full": full}
+    figures |= {"adaptive": adaptive, "stage_over_plain": (full["ncu_s"] + full["reading_s"]) / plain}
+    figures |= {"adaptive_over_full": adaptive["ncu_s"] / full["ncu_s"]}
+    if asked.one_by_one:
+        one_by_one = sum(plain_ncu_s(project, only(request, (version,))) for version in request.versions)
+        figures |= {"one_ncu_a_version_s": one_by_one, "one_by_one_over_plain": one_by_one / plain}
     text = json.dumps(figures, indent=1)
     (Path(os.environ.get("OUT", ".")) / "profile_cost.json").write_text(text)
     sys.stdout.write(text + "\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1] if len(sys.argv) > 1 else "lightning_decode")
+    main()

@@ -22,6 +22,7 @@ KILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows,
 STEPS = (signal.SIGINT, signal.SIGTERM, KILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
+MOST_AT_ONCE = 8  # each may read a report of 100 MB
 
 
 class RunOptions(TypedDict, total=False):
@@ -45,6 +46,11 @@ class Completed:
     stderr: str
     seconds: float
     timed_out: bool
+
+
+def side_by_side() -> int:
+    """Return how many programs that work all the time may run beside each other."""
+    return min(MOST_AT_ONCE, os.cpu_count() or 1)
 
 
 def run(

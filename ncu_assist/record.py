@@ -207,7 +207,7 @@ class Run:
     bench: Bench | None = None
     profile: Profile | None = None
     launches: tuple[Launch, ...] = ()
-    sections: tuple[str, ...] = ()  # of ncu, by identifier, of a report of others; empty where that is not known
+    sections: tuple[str, ...] = ()  # of ncu, by identifier, where they were chosen or a report of others has them
     notes: tuple[str, ...] = ()
     host_memory: HostMemory | None = None
     commit: Commit | None = None  # None outside a git repository, and in runs that are older than the field

@@ -66,6 +66,7 @@ def _is_program(word: str) -> bool:
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
 @click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
+@click.option("--adaptive", is_flag=True, help="Find what binds a kernel first, then collect only what matters.")
 @click.option(
     "--repeats",
     type=click.IntRange(1, MOST_REPEATS),
@@ -100,6 +101,7 @@ def command(
     workload: str | None,
     section_set: str | None,
     quick: bool,
+    adaptive: bool,
     repeats: int,
     dry_run: bool,
     rounds: int | None,
@@ -127,12 +129,12 @@ def command(
     command behind --. Its options come behind it, ours before it. Its run is archived under its name, as the version
     after the last; `diff` without arguments then compares the last two.
     """
-    from ncu_assist.ncu.command import ProfileOptions
+    from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
     from ncu_assist.pipeline.planning import MeasureRequest
 
-    if quick and section_set:
-        raise UsageProblem("--quick and --set exclude each other", "drop one of them")
-    chosen_set = section_set or ("basic" if quick else "full")
+    if bool(section_set) + quick + adaptive > 1:
+        raise UsageProblem("--quick, --adaptive and --set exclude each other", "name one of them")
+    chosen_set = section_set or ("basic" if quick else ADAPTIVE if adaptive else "full")
     of_program = {
         "--kernel": kernel,
         "--version": version,
@@ -163,7 +165,7 @@ def command(
             return _kernels(words, request, ProfileOptions(chosen_set), as_json)
         request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats, again=again, gpus=gpus)
         return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
-    of_kernel = {"--workload": workload, "--rounds": rounds, "--again": again, "--gpus": gpus}
+    of_kernel = {"--workload": workload, "--rounds": rounds, "--again": again, "--gpus": gpus, "--adaptive": adaptive}
     for name, value in of_kernel.items():
         if value:
             raise UsageProblem(f"{name} is for a kernel, and this is a program", f"drop {name}")

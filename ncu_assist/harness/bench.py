@@ -17,7 +17,7 @@ import torch
 
 from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import measured
-from ncu_assist.harness import accelerator, events, results
+from ncu_assist.harness import accelerator, events, racing, results
 from ncu_assist.harness.events import COPY, EMPTY, LINK, Event
 from ncu_assist.harness.facts import Nvml
 from ncu_assist.harness.problem import Problem, ReferenceProblem, Tensors
@@ -111,8 +111,12 @@ def run_rounds(
 
     Rounds before the first kept one have negative numbers and are dropped. The order within a round is a permutation
     drawn from the request's first seed, so that it can be repeated. What is late from the start, as often as the
-    settings say, is called no more.
+    settings say, is called no more. In a race neither is what cannot be the fastest any more.
     """
+    race = dict[str, dict[int, float]]()
+    if request.settings.race:
+        race = {name: {} for name in runs if name in request.versions}
+    entered, rounds = len(race), request.settings.rounds
     samples, order = BenchSamples(), random.Random(f"{request.seeds[0]} {workload}")
     names, late = list(runs), dict.fromkeys(runs, 0)  # samples so far, of what was never in time
     enough = request.settings.late_enough
@@ -130,8 +134,14 @@ def run_rounds(
             if number >= 0:
                 row = (number, position, reading.time_ns, reading.sm_clock_mhz, reading.late)
                 samples.add(request.bench_id, workload, name, *row)
+                if name in race and not reading.late:
+                    race[name][number] = reading.time_ns
         if number >= 0:
             progress.round(number)
+        if race and number >= 0 and racing.is_look(number + 1, rounds):
+            for name in racing.losers(race, entered) - {request.settings.race}:
+                names.remove(name)
+                del race[name]
     return samples
 
 

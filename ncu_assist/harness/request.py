@@ -52,7 +52,8 @@ class HarnessSettings:
     ``profile_repeats`` that of profiled calls.
 
     ``rounds`` and ``warmup`` count bench rounds kept and not kept. A version whose first ``late_enough`` samples are
-    all late is not timed on; 0 times it to the end. ``device`` is cuda; cpu serves tests.
+    all late is not timed on; 0 times it to the end. ``race`` names a version that is timed to the end while the others
+    drop out once they cannot be the fastest; empty: none does. ``device`` is cuda; cpu serves tests.
     """
 
     stages: tuple[Stage, ...]
@@ -62,6 +63,7 @@ class HarnessSettings:
     rounds: int = 100
     warmup: int = 3
     late_enough: int = 0
+    race: str = ""
     flush: Flush = "read"
     device: str = "cuda"
 

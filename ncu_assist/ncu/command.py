@@ -19,6 +19,29 @@ VERSION_LINE = re.compile(r"^Version (\S+)", re.MULTILINE)
 SET_LINE = re.compile(r"^(?!Identifier)(\w+) {2,}\S", re.MULTILINE)
 ANSWER_TIMEOUT_S = 60.0  # `ncu --list-sets` takes about a second, more on a cold network disk
 EXTENSION = ".ncu-rep"  # without it ncu 2026.3 and later write another format
+SECTION_LINE = re.compile(r"^(?!Identifier|-)(\w+) {2,}\S", re.MULTILINE)
+ADAPTIVE = "adaptive"
+# What rules ask for, by the section that has it (benchmarks/adaptive_loss.py). Of --set full that leaves out what none
+# asks for: PM sampling, links and NUMA, the rooflines by cache level and of tensor operations.
+MEMORY_SECTIONS = (
+    "SpeedOfLight",
+    "LaunchStats",
+    "Occupancy",
+    "WorkloadDistribution",
+    "SchedulerStats",
+    "WarpStateStats",
+    "SourceCounters",
+    "MemoryWorkloadAnalysis",
+    "MemoryWorkloadAnalysis_Chart",
+    "MemoryWorkloadAnalysis_Tables",
+)
+COMPUTE_SECTIONS = (
+    "ComputeWorkloadAnalysis",
+    "InstructionStats",
+    "SpeedOfLight_RooflineChart",
+    "SpeedOfLight_HierarchicalHalfRooflineChart",
+)
+ALL_SECTIONS = (*MEMORY_SECTIONS, *COMPUTE_SECTIONS)
 INSTALL_HINT = "install Nsight Compute (package nsight-compute or the CUDA toolkit) or put ncu on PATH"
 
 
@@ -35,6 +58,12 @@ class ProfileOptions:
     max_launches: int | None = None
     skip_launches: int = 0  # of those that the filter lets through
     metrics: tuple[str, ...] = ()  # these alone instead of the section set
+    sections: tuple[str, ...] = ()  # the same
+
+
+def set_words(options: ProfileOptions) -> list[str]:
+    """Return how our own command line asks for what is collected."""
+    return ["--adaptive"] if options.section_set == ADAPTIVE else ["--set", options.section_set]
 
 
 def find_ncu(env: Mapping[str, str] = os.environ, cuda_link: Path = CUDA_LINK, nsight_root: Path = NSIGHT_ROOT) -> Path:
@@ -67,6 +96,11 @@ def list_sets(ncu: Path) -> tuple[str, ...]:
     return tuple(SET_LINE.findall(_answer(ncu, "--list-sets")))
 
 
+def list_sections(ncu: Path) -> tuple[str, ...]:
+    """Return the identifiers of the sections that an ncu knows."""
+    return tuple(SECTION_LINE.findall(_answer(ncu, "--list-sections")))
+
+
 def check_set(ncu: Path, name: str) -> None:
     """Raise UsageProblem for a section set that does not exist; ncu itself only warns and collects nothing."""
     known = list_sets(ncu)
@@ -80,7 +114,8 @@ def profile_argv(ncu: Path, options: ProfileOptions, report: Path, log: Path, co
     Each flag is there because its absence hurt somebody: ncu obeys a config file in the current folder, for example.
     """
     target = report if report.suffix == EXTENSION else report.with_name(report.name + EXTENSION)
-    collected = ["--metrics", ",".join(options.metrics)] if options.metrics else ["--set", options.section_set]
+    collected = [word for one in options.sections for word in ("--section", one)] or ["--set", options.section_set]
+    collected = ["--metrics", ",".join(options.metrics)] if options.metrics else collected
     argv = [str(ncu), "--config-file", "off", *collected, "--import-source", "yes"]
     argv += ["--target-processes", "all", "--check-exit-code", "yes", "--nvtx"]
     if options.nvtx_include is not None:

@@ -190,6 +190,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         host_memory=shared.host_memory,
         commit=shared.commit,
         took_s=_took_s(shared, result),
+        sections=capture.sections if capture else (),
     )
     return save_judged(store, run, _files(shared, result))
 

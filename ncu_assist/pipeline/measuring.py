@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 
+from ncu_assist import process
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.backends import build_versions
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.commits import commit_of
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
+from ncu_assist.executors.local import Local
+from ncu_assist.executors.warm import Warm
 from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
-from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
+from ncu_assist.ncu.command import ProfileOptions, set_words
+from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
 from ncu_assist.pipeline.ncu_stage import cost_words
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, merged
 from ncu_assist.pipeline.reporter import Reporter
@@ -35,11 +43,14 @@ from ncu_assist.pipeline.work_units import (
     ncu_seconds,
 )
 from ncu_assist.project import Project
+from ncu_assist.quantity import duration
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
 
 SECOND = timedelta(seconds=1)
+FULL, FULL_PASSES = "full", 38  # of 2025.3.1, on an H200 (docs/sources.md, Cost)
+LONG_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -78,7 +89,7 @@ class MeasureJob:
         everything = len(self.versions) == len(self.kernel.versions)
         names = [] if everything else [version.short for version in self.versions]
         workload = "all" if len(self.workloads) > 1 else self.workloads[0].name
-        section_set = ["--set", self.options.section_set] if self.options else []
+        section_set = set_words(self.options) if self.options else []
         if self.settings.profile_repeats > 1:
             section_set += ["--repeats", str(self.settings.profile_repeats)]
         return " ".join(["ncu-assist", what, self.kernel.name, *names, "--workload", workload, *section_set])
@@ -101,6 +112,20 @@ def measure(
     return measure_all([job], reporter, on_timed, place)[0]
 
 
+@contextmanager
+def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
+    """Give the job a measuring process that imports torch and opens the GPU while nvcc builds."""
+    if type(job.executor) is not Local or not hasattr(os, "mkfifo"):
+        yield job
+        return
+    warm = Warm(job.settings.device, job.executor)
+    warm.start(client.child_environment(), job.kernel.folder.parent.parent)
+    try:
+        yield replace(job, executor=warm)
+    finally:
+        warm.close()
+
+
 def measure_all(
     jobs: Sequence[MeasureJob],
     reporter: Reporter,
@@ -112,6 +137,18 @@ def measure_all(
     Raises what ended a job first, after the others.
     """
     place = place or OneGpu()
+    if isinstance(place, OneGpu) and len(jobs) == 1:
+        with _warming(jobs[0]) as warmed:
+            return _measure_all([warmed], reporter, on_timed, place)
+    return _measure_all(jobs, reporter, on_timed, place)
+
+
+def _measure_all(
+    jobs: Sequence[MeasureJob],
+    reporter: Reporter,
+    on_timed: Callable[[KernelOutcome], None] | None,
+    place: WorkPlace,
+) -> list[KernelOutcome]:
     works = [KernelWork(job, reporter, place.gpus, len(jobs), on_timed) for job in jobs]
     errors: list[BaseException] = []
     try:
@@ -319,6 +356,9 @@ class KernelWork:
         right = {v: _right_on(v, measured) & set(names) for v in request.versions if v in counted}
         expected = {v: ExpectedLaunches(len(on), _launches_before(job, v)) for v, on in right.items() if on}
         asked = replace(request, workloads=names, skip=wrong)
+        for line in _long_calls(job, measured, right):
+            self.reporter.note(line)
+        threading.Thread(target=_import_for_pages, daemon=True).start()  # beside ncu's passes
         runs = {v: next((one.run for one in self._runs[v] if one.run.launches), None) for v in expected}
         costs = {v: ncu_seconds(runs[v], options, one) for v, one in expected.items()}
         units = []
@@ -373,6 +413,31 @@ def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Repo
         reporter.note(f"built, but not checked: {', '.join(built)}")
 
 
+def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, set[str]]) -> Iterator[str]:
+    """Yield a line for each version that takes so long that its passes under ncu are worth saying, and what is less."""
+    assert job.options is not None
+    if measured.samples is None or job.options.section_set != FULL:
+        return
+    for version, names in right.items():
+        for timing in timings_of(measured.samples, version):
+            seconds = FULL_PASSES * job.settings.profile_repeats * timing.median_ns / 1e9
+            if timing.workload in names and seconds > LONG_S:
+                bytes_of = {one.name: job.kernel.algorithmic_bytes(one) for one in job.kernel.workloads}
+                less = [name for name in bytes_of if bytes_of[name] < bytes_of[timing.workload]]
+                small = f" or --workload {min(less, key=lambda name: bytes_of[name])}" if less else ""
+                took = duration(timing.median_ns)
+                said = f"a call takes {took}, and ncu repeats it {FULL_PASSES} times: {seconds:.0f} s and more"
+                yield f"{version} {timing.workload}: {said}; --adaptive{small} takes less"
+
+
+def _import_for_pages() -> None:
+    """Import what is needed once ncu has ended: its report is read, runs are judged, pages are made."""
+    from ncu_assist.pipeline.pages.writing import OF_PAGES
+
+    for name in OF_PAGES:
+        importlib.import_module(name)
+
+
 def _launches_before(job: MeasureJob, version: str) -> float:
     """Return how many launches a call of this version made when it was profiled last; 1 if it never was."""
     for stored in Store(job.project.reports).runs(job.kernel.name, version):
@@ -412,31 +477,30 @@ def _save(
         gpus=measured.gpus,
     )
     store = Store(job.project.reports)
-    rows = []
-    for version in job.timed:
+
+    def saved(version: Version) -> VersionOutcome:
         if version.name not in builds:
-            rows.append(VersionOutcome(version.name, None, skipped=why_skipped(version), is_peer=version.is_peer))
-            continue
+            return VersionOutcome(version.name, None, skipped=why_skipped(version), is_peer=version.is_peer)
+        results = sanitized.get(version.name, ())
         result = VersionResult(
             version,
             builds[version.name].log,
             measured.checks.get(version.name, ()),
             profiled.captures.get(version.name),
-            (*_counted_on(job, version), *_found_in(results := sanitized.get(version.name, ()))),
+            (*_counted_on(job, version), *_found_in(results)),
         )
-        failure = _failure(version.name, builds, measured, profiled, results)
-        run = save(store, shared, result) if result.checks or result.capture else None
-        rows.append(
-            VersionOutcome(
-                version.name,
-                run,
-                failure,
-                unserved=unserved(version, job.workloads),
-                is_peer=version.is_peer,
-                sanitized=results,
-            )
+        return VersionOutcome(
+            version.name,
+            save(store, shared, result) if result.checks or result.capture else None,
+            _failure(version.name, builds, measured, profiled, results),
+            unserved=unserved(version, job.workloads),
+            is_peer=version.is_peer,
+            sanitized=results,
         )
-    return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", tuple(rows))
+
+    with ThreadPoolExecutor(process.side_by_side()) as pool:  # most of the time goes to children that read code
+        rows = tuple(pool.map(saved, job.timed))
+    return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", rows)
 
 
 def _counted_on(job: MeasureJob, version: Version) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, StageFailed
 from ncu_assist.executors.base import Executor
-from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
+from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, set_words
 from ncu_assist.ncu.failures import LogFollower, ProfiledLaunch, profiling_error, read_log
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.reporter import minutes
@@ -134,7 +134,7 @@ def cost_words(options: ProfileOptions, launches: float) -> str:
     seconds = launches * LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
     if options.metrics or seconds < WORTH_SAYING_S:
         return ""
-    return f"{launches:.0f} launches under ncu --set {options.section_set}, about {minutes(seconds)}"
+    return f"{launches:.0f} launches under ncu {' '.join(set_words(options))}, about {minutes(seconds)}"
 
 
 def _any_ncu() -> Path:

@@ -19,7 +19,8 @@ from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
 from ncu_assist.harness.sanitizer import find_sanitizer
-from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu
+from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, check_set, find_ncu
+from ncu_assist.pipeline.adaptive import FIRST
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.foreign_run import fit_name
@@ -332,7 +333,8 @@ def profile_all(
         return [replay(store, job.kernel, job.versions, job.workloads, why, reporter) for job in jobs]
     if not jobs:
         return []
-    check_set(find_ncu(), options.section_set)
+    if options.section_set != ADAPTIVE:
+        check_set(find_ncu(), options.section_set)
     return [outcome for outcome, _ in _measure(jobs, requests[0], reporter)]
 
 
@@ -390,5 +392,10 @@ def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, 
     """Return the ncu command that ``profile`` would run, as text for a shell; RUN stands for the run's own folder."""
     job = plan(project, request, ("profile",), options, reporter)
     folder = project.work / "measure" / "RUN"
+    command = profile_command(Path(os.path.relpath(folder / REQUEST_FILE, project.root)))
     stage = ncu_stage(project, folder, job.executor, options)
-    return stage.in_words(profile_command(Path(os.path.relpath(folder / REQUEST_FILE, project.root))))
+    if options.section_set != ADAPTIVE:
+        return stage.in_words(command)
+    steps = (replace(stage, options=replace(options, sections=one)) for one in (FIRST, MEMORY_SECTIONS, ALL_SECTIONS))
+    first, memory, others = (one.in_words(command) for one in steps)
+    return "\n".join((f"{first}\n\nthen, for versions bound by memory:\n\n{memory}\n\nfor the others:\n", others))

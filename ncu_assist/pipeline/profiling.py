@@ -159,6 +159,7 @@ class VersionCapture:
     silent: tuple[str, ...] = ()
     took_s: float | None = None
     gpu: str | None = None
+    sections: tuple[str, ...] = ()  # that were chosen for it; empty where a set was asked for
 
 
 @dataclass(frozen=True)
@@ -280,6 +281,7 @@ def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> V
 
 def merged(one: ProfilingResult, other: ProfilingResult) -> ProfilingResult:
     """Return what came of two parts of profiling as one."""
+    """Return both."""
     return ProfilingResult(one.captures | other.captures, one.failures | other.failures, other.interrupted)
 
 

@@ -18,7 +18,7 @@ from ncu_assist import __version__
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.errors import DamagedData, EnvironmentProblem
-from ncu_assist.ncu.command import find_ncu, version_of
+from ncu_assist.ncu.command import ADAPTIVE, find_ncu, version_of
 from ncu_assist.pipeline.archiving import Tools
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
@@ -35,6 +35,7 @@ from ncu_assist.versions import short_name
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
 NOT_HERE, EDITED = "no run of this machine", "its source has changed"
 SPAN = 3  # neighbours from which on the first and the last are named
+MOST = "full"  # the set that holds all that --adaptive would collect
 Pair = tuple[str, str, str]  # two versions that a verdict is about, and the workload
 
 
@@ -167,7 +168,8 @@ class _Judge:
         asked = (options.section_set, options.clock_control, options.cache_control, options.replay_mode)
         if profile is None:
             return "no counters yet"
-        if asked != (profile.section_set, profile.clock_control, profile.cache_control, profile.replay_mode):
+        had = (profile.section_set, profile.clock_control, profile.cache_control, profile.replay_mode)
+        if had not in (asked, (MOST, *asked[1:]) if options.section_set == ADAPTIVE else asked):
             return f"its counters are of set {profile.section_set}, not {options.section_set}"
         if profile.repeats < self.job.settings.profile_repeats:
             return f"profiled {profile.repeats} times, not {self.job.settings.profile_repeats}"

@@ -298,18 +298,22 @@ class FolderWatch:
         return store.save(replace(run, files={}, digest="", commit=commit_of(self.folder)), files)
 
     def _copy(self) -> None:
-        """Copy the folder, and what its versions include from beside it, below the copy's root."""
-        target = self.copy.kernels / self.folder.name
-        shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(self.folder, target, ignore=shutil.ignore_patterns(*NOT_WATCHED))
-        root = self.project.root.resolve()
-        for version in read_kernel(self.folder).versions:
-            for file in source_files(version.path):
-                whole = file.resolve()
-                if self.folder.resolve() not in whole.parents and root in whole.parents:
-                    beside = self._root / whole.relative_to(root)
-                    beside.parent.mkdir(parents=True, exist_ok=True)
-                    shutil.copyfile(whole, beside)
+        copy_folder(self.project, self.folder, self.copy)
+
+
+def copy_folder(project: Project, folder: Path, copy: Project) -> None:
+    """Copy a kernel folder, and what its versions include from beside it, below the root of another project."""
+    target = copy.kernels / folder.name
+    shutil.rmtree(target, ignore_errors=True)
+    shutil.copytree(folder, target, ignore=shutil.ignore_patterns(*NOT_WATCHED))
+    root = project.root.resolve()
+    for version in read_kernel(folder).versions:
+        for file in source_files(version.path):
+            whole = file.resolve()
+            if folder.resolve() not in whole.parents and root in whole.parents:
+                beside = copy.root / whole.relative_to(root)
+                beside.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(whole, beside)
 
 
 def _files(folder: Path) -> Iterator[Path]:

@@ -19,7 +19,8 @@ from ncu_assist.harness import client
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.harness.sanitizer import Sanitized
-from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
+from ncu_assist.pipeline.adaptive import profile_adaptively
 from ncu_assist.pipeline.archiving import BENCH, NCU
 from ncu_assist.pipeline.ncu_stage import LAUNCH_S, ncu_stage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
@@ -178,7 +179,8 @@ def _check_and_bench(unit: WorkUnit, reporter: Reporter) -> client.Measured:
 def _profile(unit: WorkUnit, options: ProfileOptions, reporter: Reporter) -> ProfilingResult:
     stage = ncu_stage(unit.project, Path(unit.request.out), unit.executor, options)
     launches = unit.project.settings.max_launches
-    return profile_versions(unit.request, unit.expected, stage, launches, reporter)
+    profiled = profile_adaptively if options.section_set == ADAPTIVE else profile_versions
+    return profiled(unit.request, unit.expected, stage, launches, reporter)
 
 
 def in_groups(costs_s: Mapping[str, float], start_s: float, gpus: int, kernels: int) -> list[tuple[str, ...]]:

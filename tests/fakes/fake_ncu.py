@@ -1,6 +1,7 @@
 """A fake ncu for machines without one: answers, logs and fails in the words of the real one, replaying a report.
 
-It understands the command line that ``ncu_assist.ncu.command.profile_argv`` makes, ``--version`` and ``--list-sets``.
+It understands the command line that ``ncu_assist.ncu.command.profile_argv`` makes, ``--version``,
+``--list-sets`` and ``--list-sections``.
 ``install(folder)`` puts an executable ``ncu`` into a folder for PATH. The environment chooses what it does:
 
 FAKE_NCU_MODE      ok (default), truncated, hang, crash, or a key of MESSAGES: a failure as the real ncu shows it
@@ -43,6 +44,18 @@ full       ComputeWorkloadAnalysis, InstructionStats, LaunchStats, Me no      77
            s, WarpStateStats
 roofline   SpeedOfLight, SpeedOfLight_RooflineChart                   no      6649
 """
+SECTION_IDS = """\
+ComputeWorkloadAnalysis InstructionStats LaunchStats MemoryWorkloadAnalysis MemoryWorkloadAnalysis_Chart
+MemoryWorkloadAnalysis_Tables Nvlink Occupancy PmSampling SchedulerStats SourceCounters SpeedOfLight
+SpeedOfLight_HierarchicalHalfRooflineChart SpeedOfLight_RooflineChart WarpStateStats WorkloadDistribution
+"""
+SECTIONS = "".join(
+    f"{one:43} {name:30} {enabled:7} {file}\n"
+    for one, name, enabled, file in (
+        ("Identifier", "Display Name", "Enabled", "Filename"),
+        *((one, "a section", "no", f".../{one}.section") for one in SECTION_IDS.split()),
+    )
+)
 CONNECTED = "==PROF== Connected to process 100 (./transpose)\n"
 NOTHING = """==PROF== Disconnected from process 100
 ==WARNING== No kernels were profiled.
@@ -147,6 +160,9 @@ def main(argv: list[str]) -> int:
         return 0
     if argv == ["--list-sets"]:
         sys.stdout.write(SETS)
+        return 0
+    if argv == ["--list-sections"]:
+        sys.stdout.write(SECTIONS)
         return 0
     if argv[:1] == ["--import"]:
         return _import()

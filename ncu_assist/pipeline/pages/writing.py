@@ -10,11 +10,13 @@ import difflib
 import os
 import secrets
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ncu_assist import process
 from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.pipeline.foreign_run import stem
@@ -116,19 +118,22 @@ class Pages:
 
         return PageStore(self.project.reports)
 
-    def run(self, stored: StoredRun, path: Path | None = None) -> None:
+    def run(self, stored: StoredRun, path: Path | None = None, made: Callable[[], str] | None = None) -> None:
         """Write the page of a run, into its folder unless said. Raises DamagedData for files that were changed."""
-        from ncu_assist.pipeline.pages.run import run_page
-
         place = path or stored.folder / RUN_PAGE
-        beside = self._diffs_beside(stored) if path is None else frozenset()
         try:
-            made = partial(run_page, stored, self.store, path is None, beside, self.redact)
-            self._write("run", stored.reference, place, made)
+            self._write("run", stored.reference, place, made or self.run_text(stored, path is None))
         except DamagedData as error:
             if path is None:
                 self.withdraw(stored.folder, error.message)
             raise
+
+    def run_text(self, stored: StoredRun, is_beside: bool = True) -> Callable[[], str]:
+        """Return what makes the page of a run, to lie in its folder or elsewhere."""
+        from ncu_assist.pipeline.pages.run import run_page
+
+        beside = self._diffs_beside(stored) if is_beside else frozenset()
+        return partial(run_page, stored, self.store, is_beside, beside, self.redact)
 
     def plan(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
         """Note which diffs ``ladder`` will write."""
@@ -383,8 +388,10 @@ def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) ->
         return None
     try:
         ladders = _planned(pages, runs, diffs=False)
-        for stored in runs:
-            pages.tried(partial(pages.run, stored))
+        with ThreadPoolExecutor(process.side_by_side()) as pool:  # half of a page's time goes to a child that reads
+            made = [(stored, pool.submit(pages.run_text(stored))) for stored in runs]
+            for stored, page in made:
+                pages.tried(partial(pages.run, stored, made=page.result))
         written = _and_around(pages, runs, ladders)
     except Exception as error:  # a bug in a page must not look like a failed measurement
         problem, again = f"{type(error).__name__}: {error}", f"ncu-assist report {runs[-1].run.kernel}"

@@ -429,6 +429,18 @@ MEANINGS = {
     "window": "The runs that times were held against where those are several, the newest first; the baseline of a time "
     "is then their lowest level",
     "GatesAnswer.since": "The commit, as it was named",
+    "TuneAnswer.values": "What the file says now, by the names of its constants",
+    "TuneAnswer.winner": "The values that are faster than the file's, by the verdict; null where none are",
+    "TuneAnswer.verdict": "The fastest other combination against the file's values, in a bench of the two alone; null "
+    "where it could not be timed",
+    "TuneAnswer.combinations": "Every combination, the fastest first; what dropped out comes after what did not, and "
+    "what has no time last",
+    "TuneAnswer.kept": "The file that the winner was written into; null where nothing was written",
+    "CombinationKeys.values": "The value of each constant",
+    "CombinationKeys.median_ns": "Median time of a call; null where it has none",
+    "CombinationKeys.samples": "Rounds in which it was timed",
+    "CombinationKeys.dropped_out": "Whether it was timed no more once it could not be the fastest",
+    "CombinationKeys.failure": "Why it does not build, is wrong or has no time; null where nothing failed",
     "WatchAnswer.attempt": "Number of the edit since the watch began, from 1",
     "WatchAnswer.state": "What becomes of the edit; `superseded`: a later one came before its verdict",
     "WatchAnswer.seconds": "From the moment that the edit was noticed to its verdict; null before",

@@ -20,6 +20,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     **dict.fromkeys(("profile", "check", "bench"), shapes.OutcomeAnswer),
     "diff": shapes.DiffAnswer,
     "watch": shapes.WatchAnswer,
+    "tune": shapes.TuneAnswer,
     "profiles": shapes.OutcomesAnswer,
     "gate": shapes.GateAnswer,
     "gates": shapes.GatesAnswer,

@@ -411,6 +411,29 @@ class WatchAnswer(AnswerKeys):
     verdicts: list[OutcomeVerdictKeys]
 
 
+class CombinationKeys(TypedDict):
+    """One combination of values."""
+
+    values: dict[str, int]
+    median_ns: float | None
+    samples: int
+    dropped_out: bool
+    failure: str | None
+
+
+class TuneAnswer(AnswerKeys):
+    """What came of trying combinations of values of a version."""
+
+    kernel: str
+    version: str
+    workload: str
+    values: dict[str, int]
+    winner: dict[str, int] | None
+    verdict: OutcomeVerdictKeys | None
+    combinations: list[CombinationKeys]
+    kept: str | None
+
+
 class OutcomesAnswer(AnswerKeys):
     """The versions that have changed, kernel by kernel: ``profile --since`` and ``profile --changed``."""
 

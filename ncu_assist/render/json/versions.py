@@ -8,6 +8,7 @@ from typing import Any
 
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.ladder import Attempt, KernelOutcome, LadderCell, VersionOutcome
+from ncu_assist.analysis.tuning import TuneOutcome, Values
 from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.render.words.sanitizer import finding_words
@@ -49,6 +50,36 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
             "verdicts": [_verdict(diff) for diff in attempt.diffs],
         },
     )
+
+
+def tune_json(outcome: TuneOutcome) -> dict[str, Any]:
+    """Return what came of tuning a version, the fastest combination first, what has no time at the end."""
+    ranked = outcome.ranked
+    untimed = [(values, row) for values, row in outcome.rows if outcome.timing(row) is None]
+    return answer(
+        "tune",
+        {
+            "kernel": outcome.kernel,
+            "version": outcome.version,
+            "workload": outcome.workload,
+            "values": dict(outcome.own),
+            "winner": dict(outcome.winner) if outcome.winner else None,
+            "verdict": _verdict(outcome.diff) if outcome.diff else None,
+            "combinations": [_combination(outcome, values, row) for values, row in (*ranked, *untimed)],
+            "kept": str(outcome.kept) if outcome.kept else None,
+        },
+    )
+
+
+def _combination(outcome: TuneOutcome, values: Values, row: VersionOutcome) -> dict[str, Any]:
+    timing = outcome.timing(row)
+    return {
+        "values": dict(values),
+        "median_ns": timing.median_ns if timing else None,
+        "samples": timing.samples if timing else 0,
+        "dropped_out": outcome.is_dropped(row),
+        "failure": row.failure or None,
+    }
 
 
 def _verdict(diff: Diff) -> dict[str, Any]:
