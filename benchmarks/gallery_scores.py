@@ -3,8 +3,8 @@
     python benchmarks/gallery_scores.py [--half HALF | --part PART] [--case NAME] [--nvidia] [--reports FOLDER]
 
 Reads tests/gallery/reports, of an H200, or the reports of another GPU. ``--part chip`` is of the kernels bound on the
-chip, which are counted apart: chip-tuned and chip-held-out; ``blind2`` and ``blind3`` of more by those who had seen
-no rule.
+chip, which are counted apart: chip-tuned and chip-held-out; ``blind2``, ``blind3`` and ``blind4`` of more by those who
+had seen no rule.
 ``--case`` prints everything of one case. The held-out half is for counting only.
 ``--nvidia`` puts what Nsight Compute's own rules say of the same reports beside it: nvidia_rules.py says how they are
 ranked and read as ids.
@@ -30,6 +30,7 @@ REPORTS = GALLERY / "reports"
 CHIP_REPORTS = GALLERY / "reports_chip"
 BLIND2_REPORTS = GALLERY / "reports_blind2"
 BLIND3_REPORTS = GALLERY / "reports_blind3"
+BLIND4_REPORTS = GALLERY / "reports_blind4"
 sys.path.insert(0, str(GALLERY))
 
 from nvidia_rules import Theirs, advice_of, says_high  # noqa: E402
@@ -124,7 +125,8 @@ def _ceilings(report: Report) -> Ceilings | None:
 
 def folder_of(part: Part | None) -> Path:
     """Return where the reports of a part lie."""
-    return {"chip": CHIP_REPORTS, "blind2": BLIND2_REPORTS, "blind3": BLIND3_REPORTS}.get(part or "", REPORTS)
+    own = {"chip": CHIP_REPORTS, "blind2": BLIND2_REPORTS, "blind3": BLIND3_REPORTS, "blind4": BLIND4_REPORTS}
+    return own.get(part or "", REPORTS)
 
 
 def judged(half: str | None = None, folder: Path = REPORTS, parts: Sequence[Part] = PARTS) -> Iterator[Judged]:
@@ -139,7 +141,7 @@ def judged(half: str | None = None, folder: Path = REPORTS, parts: Sequence[Part
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--half", choices=HALVES)
-    parser.add_argument("--part", choices=("main", "blind", "blind2", "blind3", "chip"))
+    parser.add_argument("--part", choices=("main", "blind", "blind2", "blind3", "blind4", "chip"))
     parser.add_argument("--case")
     parser.add_argument("--nvidia", action="store_true")
     parser.add_argument("--reports", type=Path)
@@ -177,7 +179,7 @@ def say_theirs(one: Theirs) -> None:
 
 
 def say_scores(found: Sequence[Judged]) -> None:
-    for half in (*HALVES, *CHIP_HALVES, "blind2", "blind3"):
+    for half in (*HALVES, *CHIP_HALVES, "blind2", "blind3", "blind4"):
         own = [one for one in found if one.case.half == half]
         if own:
             say(f"\n{half:34}{'of':>5}{'ours':>7}{'NVIDIA':>8}")

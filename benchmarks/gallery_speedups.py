@@ -1,6 +1,6 @@
 """Hold estimated speed-ups against achieved ones, over the pairs of the gallery: a fault, and the same work without it.
 
-    python benchmarks/gallery_speedups.py [--part chip|blind2|blind3] [--reports FOLDER] [--out FILE] [--before FILE]
+    python benchmarks/gallery_speedups.py [--part PART] [--reports FOLDER] [--out FILE] [--before FILE]
 
 Achieved: the fault's time over the fix's, both with CUDA events in one process (times*.json in tests/gallery/reports).
 Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
@@ -24,8 +24,8 @@ from typing import Any
 from gallery_scores import CHIP_HALVES, HALVES, PARTS, REPORTS, Judged, folder_of, judged, say, score_rows, theirs
 from table import pairs
 
-TIMES = ("times.json", "times_blind.json", "times_chip.json", "times_blind2.json", "times_blind3.json")
-HALVES_OF = {"chip": CHIP_HALVES, "blind2": ("blind2",), "blind3": ("blind3",)}
+TIMES = tuple(f"times{part}.json" for part in ("", "_blind", "_chip", "_blind2", "_blind3", "_blind4"))
+HALVES_OF = {"chip": CHIP_HALVES, "blind2": ("blind2",), "blind3": ("blind3",), "blind4": ("blind4",)}
 TARGET = 0.25  # of the median absolute error
 COLUMNS = ("estimated", "nvidia_largest", "nvidia_fitting")
 
@@ -118,7 +118,7 @@ def _pair(one: Judged, fix: str, achieved: float) -> Pair:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path)
-    parser.add_argument("--part", choices=("main", "blind", "blind2", "blind3", "chip"))
+    parser.add_argument("--part", choices=("main", "blind", "blind2", "blind3", "blind4", "chip"))
     parser.add_argument("--reports", type=Path)
     parser.add_argument("--before", type=Path)
     asked = parser.parse_args()

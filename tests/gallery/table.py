@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Literal
 
 FOLDER = Path(__file__).parent
-TABLES = (FOLDER / "gallery.toml", FOLDER / "chip.toml", FOLDER / "blind3.toml")
+TABLES = (FOLDER / "gallery.toml", FOLDER / "chip.toml", FOLDER / "blind3.toml", FOLDER / "blind4.toml")
 MARKER = "// FAULT"
 KERNEL = re.compile(r'^extern "C" __global__ void (?:__\w+__\([^)]*\) )*(\w+)\(', re.MULTILINE)
 INLINED = re.compile(r"^__device__ .*?(\w+)\(", re.MULTILINE)
 
 Kind = Literal["fault", "near-miss", "healthy", "compound", "fix"]
-Half = Literal["tuned", "held-out", "blind", "blind2", "blind3", "chip-tuned", "chip-held-out"]
-Part = Literal["main", "blind", "blind2", "blind3", "chip"]
+Half = Literal["tuned", "held-out", "blind", "blind2", "blind3", "blind4", "chip-tuned", "chip-held-out"]
+Part = Literal["main", "blind", "blind2", "blind3", "blind4", "chip"]
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Case:
 
     @property
     def half(self) -> Half:
-        if self.part in ("blind", "blind2", "blind3"):
+        if self.part not in ("main", "chip"):
             return self.part
         if self.part == "chip":
             return "chip-held-out" if half(self.name) == "held-out" else "chip-tuned"
