@@ -26,6 +26,9 @@ SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
 TOOLS: tuple[SanitizerTool, ...] = get_args(SanitizerTool)
 PROGRAM = "compute-sanitizer"
 STAGE = "sanitize"
+# racecheck tells pairs of accesses with the number of their hazards, all of them, but no thread; or single hazards, of
+# each byte, with threads: the limit of what is printed is then reached by one pair, and others would not be seen.
+PAIRS, HAZARDS_ALONE = "analysis", "hazard"
 PRINTED = 100  # blocks of its output; a fault of every thread says the same thing each time
 # A pool hands out parts of one large allocation, in which an access far outside of a tensor is none outside of memory.
 # Without it torch asks cudaMalloc for each tensor, of its exact size.
@@ -58,20 +61,13 @@ MESSAGES: tuple[SanitizerMessage, ...] = (
         "the address of a vector load or store has to be a multiple of its size: test it, or take the narrow path",
     ),
     SanitizerMessage(
-        "after-free",
-        "memcheck",
-        r"^Invalid __\w+__ (?:read|write|atomic)",
-        r"\bfreed\b|before (?:its )?allocation|after (?:it was )?free",
-        "use after free",
-        "free the memory in the stream that uses it last, after that use",
-    ),
-    SanitizerMessage(
         "out-of-bounds",
         "memcheck",
         r"^Invalid __\w+__ (?:read|write|atomic)",
         r"",
         "out of bounds",
-        "compare the index with the sizes of the workload: a tail, a stride, an offset that overflows 32 bits",
+        "compare the index with the sizes of the workload: a tail, a stride, an offset that overflows 32 bits; "
+        "memory that was freed before is out of bounds too",
     ),
     SanitizerMessage(
         "stack",
@@ -165,10 +161,10 @@ class CodePlace:
 class SanitizerFinding:
     """One thing that is wrong, however often it was seen. ``id`` and ``words`` are of MESSAGES.
 
-    ``access`` is what was done: "read of 4 bytes, global memory". ``place`` may be in a function that was inlined;
-    ``called_at`` is then the line of the kernel that leads there, where the tool tells it. ``other`` is the second
-    access of a race. ``thread`` and ``block`` are those of the first time; empty where the tool names none. ``said`` is
-    the tool's own first line.
+    ``access`` is what was done and how far from memory that is allocated: "read of 4 bytes, global memory". ``place``
+    may be in a function that was inlined; ``called_at`` is then the line of the kernel that leads there, where the tool
+    tells it. ``other`` is the second access of a race. ``thread`` and ``block`` are those of the first time; empty
+    where the tool names none. ``said`` is the tool's own first line.
     """
 
     tool: str
@@ -195,11 +191,14 @@ class Sanitized:
     findings: tuple[SanitizerFinding, ...] = ()
     seconds: float = 0.0
     problem: str = ""
+    unprinted: int = 0  # errors that were counted and not printed: of the same faults, as a rule
     log: str = field(default="", repr=False)
 
 
 SIGN = "========="
-SUMMARY = re.compile(r"^(?:ERROR|RACECHECK|LEAK|INITCHECK|SYNCCHECK) SUMMARY: (\d+) ")
+SUMMARY = re.compile(r"^\w+ SUMMARY: (\d+) (?:error|hazard)s?\b(?! (?:was|were) not)")
+UNPRINTED = re.compile(r"^\w+ SUMMARY: (\d+) \w+ (?:was|were) not printed")
+NEAREST = re.compile(r"[\d,]+ bytes (?:before|after) the nearest allocation\b.*?(?: of size [\d,]+ bytes|$)")
 NO_FINDING = re.compile(
     r"^(?:COMPUTE-SANITIZER|\w+ SUMMARY:|Program hit|Target application|Saved |Unable to|Internal |Device not|"
     r"Insufficient|Error: (?:process|No attachable|Target))"
@@ -220,7 +219,7 @@ HAZARDS = re.compile(r"\[(\d+) hazards?\]")
 def read_findings(text: str, tool: str) -> tuple[SanitizerFinding, ...]:
     """Return what a tool found, the same thing at the same place once, in the order in which it was found.
 
-    A race comes with its threads where single hazards are told beside it (``--racecheck-report all``).
+    A race comes with its threads where single hazards are told beside it.
     """
     found: dict[tuple[object, ...], SanitizerFinding] = {}
     for block in _blocks(text):
@@ -242,6 +241,10 @@ def summed_up(text: str) -> int | None:
     """Return how many errors or hazards the tool sums up at its end; None where it came to none."""
     counts = [match[1] for line in text.splitlines() if (match := SUMMARY.match(_own(line)))]
     return sum(map(int, counts)) if counts else None
+
+
+def _unprinted(text: str) -> int:
+    return sum(int(match[1]) for line in text.splitlines() if (match := UNPRINTED.match(_own(line))))
 
 
 def tool_failure(text: str) -> tuple[str, str] | None:
@@ -289,7 +292,7 @@ def _findings(block: Sequence[str], tool: str) -> Iterator[SanitizerFinding]:
         id=row.id,
         words=row.words,
         advice=row.advice,
-        access=_access(head),
+        access=_access(head, below),
         place=first,
         other=None,
         called_at=frames[-1] if frames else None,
@@ -327,12 +330,13 @@ def plain_kernel(signature: str) -> str:
     return bare.split()[-1] if bare.split() else signature.strip()
 
 
-def _access(head: str) -> str:
-    match = ACCESS.search(head)
+def _access(head: str, below: str) -> str:
+    match, nearest = ACCESS.search(head), NEAREST.search(below)
     if match is None:
         return ""
     size = f" of {match['size']} bytes" if match["size"] else ""
-    return f"{match['what']}{size}, {match['space']} memory"
+    far = f", {re.sub(r' at 0x[0-9a-f]+', '', nearest[0])}" if nearest else ""
+    return f"{match['what']}{size}, {match['space']} memory{far}"
 
 
 def _race_of(text: str) -> str:
@@ -360,15 +364,15 @@ def find_sanitizer() -> Path:
     return beside
 
 
-def sanitizer_argv(program: Path, tool: str, command: Sequence[str]) -> list[str]:
-    """Return the command line that runs a program under a tool.
+def sanitizer_argv(program: Path, tool: str, command: Sequence[str], report: str = PAIRS) -> list[str]:
+    """Return the command line that runs a program under a tool; ``report`` is the form in which racecheck tells races.
 
     Errors that calls of the CUDA API return are not told: torch asks for some on purpose, and a launcher returns its
     own. The stack of the host is that of our own child.
     """
     own = ["--tool", tool, "--print-limit", str(PRINTED), "--show-backtrace", "device", "--report-api-errors", "no"]
     if tool == "racecheck":
-        own += ["--racecheck-report", "all"]  # the pair of accesses, and single hazards with their threads
+        own += ["--racecheck-report", report]
     return [str(program), *own, *command]
 
 
@@ -412,7 +416,7 @@ class SanitizerRequest:
 def sanitize(
     request: SanitizerRequest, tool: str, executor: Executor, cwd: Path, timeout_s: float, program: Path | None = None
 ) -> Sanitized:
-    """Run a version under a tool and return what it found.
+    """Run a version under a tool and return what it found; where that are races, once more for their threads.
 
     What keeps the tool from its end is its ``problem``: too slow, a version that crashes. Raises EnvironmentProblem
     where the tool is missing or cannot work here.
@@ -420,16 +424,21 @@ def sanitize(
     program = program or find_sanitizer()
     command = [sys.executable, "-m", "ncu_assist.harness.sanitized", str(request.path)]
     started = time.monotonic()
-    done = executor.run(
-        sanitizer_argv(program, tool, command),
-        env={**child_environment(), **PLAIN_MEMORY},
-        cwd=cwd,
-        timeout_s=timeout_s,
-    )
-    result = Sanitized(request.artifact.version, tool, request.workloads, log=done.stdout + done.stderr)
-    findings = read_findings(result.log, tool)
-    problem = "" if findings else _problem(done, request, timeout_s)
-    return replace(result, findings=findings, seconds=round(time.monotonic() - started, 3), problem=problem)
+
+    def run(report: str) -> Completed:
+        argv = sanitizer_argv(program, tool, command, report)
+        left_s = timeout_s - (time.monotonic() - started)
+        return executor.run(argv, env={**child_environment(), **PLAIN_MEMORY}, cwd=cwd, timeout_s=max(1.0, left_s))
+
+    done = run(PAIRS)
+    log = done.stdout + done.stderr
+    findings = read_findings(log, tool)
+    problem, unprinted = "" if findings else _problem(done, request, timeout_s), _unprinted(log)
+    if any(one.id == "race" for one in findings):
+        log += run(HAZARDS_ALONE).stdout
+        findings = read_findings(log, tool)
+    seconds = round(time.monotonic() - started, 3)
+    return Sanitized(request.artifact.version, tool, request.workloads, findings, seconds, problem, unprinted, log)
 
 
 def _problem(done: Completed, request: SanitizerRequest, timeout_s: float) -> str:

@@ -1,7 +1,8 @@
 """A fake compute-sanitizer for machines without one: it runs the program and says what the real one said.
 
 ``install(folder)`` puts an executable ``compute-sanitizer`` into a folder for PATH, whole, as a sandbox shows only what
-is on PATH. Beside it lie the recorded words, ``<version>-<tool>.txt``; where there is no such file, nothing was found.
+is on PATH. Beside it lie the recorded words, ``<version>-<tool>.txt``, of single hazards
+``<version>-<tool>-hazard.txt``; where there is no such file, nothing was found.
 A file ``mode`` there says what it does else: hang, crash (no summary), broken (its libraries are not there).
 """
 
@@ -45,7 +46,8 @@ def main(argv: list[str]) -> int:
     exit_code = subprocess.call(command)
     if not mode:
         version = json.loads(Path(command[-1]).read_text())["artifact"]["version"]
-        recorded = HERE / f"{version}-{tool}.txt"
+        hazards = "-hazard" if "hazard" in argv[: argv.index(sys.executable)] else ""
+        recorded = HERE / f"{version}-{tool}{hazards}.txt"
         sys.stdout.write(own_words(recorded) or SUMMARIES.get(tool, "========= ERROR SUMMARY: 0 errors\n"))
     return exit_code
 

@@ -18,7 +18,7 @@ MOST_TOLD = 3  # findings of one tool in one sentence
 def finding_words(one: SanitizerFinding) -> str:
     """Return a finding as a sentence: ``out of bounds at v2.cu:14: read of 4 bytes, … (in f, thread …)``."""
     places = " and ".join(_place(place) for place in (one.place, one.other) if place is not None)
-    access = f": {one_line(one.access, LETTERS)}" if one.access else ""
+    access = f": {one_line(one.access, 2 * LETTERS)}" if one.access else ""
     kernel = one.called_at or one.place
     where = [f"in {one_line(kernel.kernel, LETTERS)}"] if kernel.kernel else []
     where += [f"by way of {_place(one.called_at)}"] if one.called_at else []
@@ -35,7 +35,9 @@ def result_words(result: Sanitized) -> str:
     if result.findings:
         told = "; ".join(finding_words(one) for one in result.findings[:MOST_TOLD])
         rest = len(result.findings) - MOST_TOLD
-        return f"{result.tool}: {told}" + (f"; and {rest} more" if rest > 0 else "")
+        told += f"; and {rest} more" if rest > 0 else ""
+        told += f"; {result.unprinted:,} messages more were not printed" if result.unprinted else ""
+        return f"{result.tool}: {told}"
     return f"{result.tool}: no result: {one_line(result.problem, 500)}" if result.problem else ""
 
 

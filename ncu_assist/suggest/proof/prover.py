@@ -61,8 +61,10 @@ from ncu_assist.suggest.proof.judging import (
 from ncu_assist.verdict import Verdict, compare, select
 
 GPU = "cuda"
-SANITIZE_S = 60.0  # memcheck and racecheck at once: 6 to 12 s each where the workloads are small
-SANITIZERS = ("memcheck", "racecheck")  # faults that a right result hides; the others look at what check sees
+SANITIZE_S = 60.0  # all tools at once: 6 s in a proof, 8 where a race is found (docs/accuracy.md)
+# Faults that a right result hides. racecheck does not see what TMA writes and wgmma reads; synccheck sees an mbarrier
+# that nobody waits for.
+SANITIZERS = ("memcheck", "racecheck", "synccheck")
 EXAM_S = 300.0  # check and bench of a draft: seconds together, unless it hangs
 
 
@@ -147,7 +149,7 @@ def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> t
 
 
 def sanitize_draft(workspace: ProofWorkspace, plan: ExamPlan, built: BuildOutcome) -> tuple[Sanitized, ...]:
-    """Run a draft under memcheck and racecheck at once, each in a sandbox of its own, on inputs of the exam.
+    """Run a draft under tools of compute-sanitizer at once, each in a sandbox of its own, on inputs of the exam.
 
     The processes of the exam wait meanwhile, and nothing is timed: the lock on the GPU is theirs. Raises
     EnvironmentProblem without compute-sanitizer.

@@ -56,7 +56,7 @@ def test_where_nothing_is_found_that_is_said_with_the_workloads(project: Project
     assert draft.reason.startswith("right, and faster")
     stage = _sanitize(draft)
     assert stage.passed
-    assert stage.said.startswith("memcheck, racecheck: nothing found on small, odd (")
+    assert stage.said.startswith("memcheck, racecheck, synccheck: nothing found on small, odd (")
 
 
 @pytest.mark.parametrize(
