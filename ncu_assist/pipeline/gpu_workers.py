@@ -312,6 +312,11 @@ class GpuWorkers:
     def gpus(self) -> int:
         return max(1, len(self._workers()))
 
+    @property
+    def names(self) -> list[str]:
+        """What the GPUs are called, in their order."""
+        return sorted(self._workers().values(), key=lambda name: (len(name), name))
+
     def _workers(self) -> dict[str, str]:
         """Return the workers that have a GPU, by address, with their names."""
         found = self.client.scheduler_info(n_workers=-1)["workers"]
@@ -352,9 +357,13 @@ class GpuWorkers:
             if len(self._flying) >= len(workers):
                 return
             allowed = [address for address in workers if address not in flight.refused] or list(workers)
+            if flight.unit.on:
+                allowed = [address for address, name in workers.items() if name == flight.unit.on]
+                if not allowed or any(one.unit.on == flight.unit.on for one in self._flying.values()):
+                    continue
             self._waiting.remove(flight)
             unit = flight.unit.again(flight.attempt) if flight.attempt else flight.unit
-            where = {"workers": allowed} if flight.refused else {}
+            where = {"workers": allowed} if flight.refused or flight.unit.on else {}
             future = self.client.submit(on_worker, unit, self._topic, pure=False, resources={RESOURCE: 1}, **where)
             self._flying[future] = flight
             future.add_done_callback(lambda done: self._heard.put(("done", done)))
@@ -370,7 +379,7 @@ class GpuWorkers:
             return UnitResult(error=StageFailed(said, "ncu-assist doctor"))
         self._lines.pop(worker, None)
         self._done_s, self._expected_s = self._done_s + result.seconds, self._expected_s + flight.unit.expected_s
-        others = [one for one in self._workers() if one != address and one not in flight.refused]
+        others = [one for one in self._workers() if one != address and one not in flight.refused and not flight.unit.on]
         why = ""
         if isinstance(result.error, EnvironmentProblem):
             why = result.error.message

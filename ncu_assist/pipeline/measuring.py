@@ -58,6 +58,7 @@ class MeasureJob:
     """What to measure. ``options`` None: no counters; ``counted`` are the workloads to take them on, empty: all.
 
     ``beside`` are versions that are checked and timed with the others and of which no counters are taken.
+    ``on`` names the only GPU that it is for, among several.
     ``sanitize`` are the tools of compute-sanitizer to run versions under, on the ``workloads`` if ``named``, else on
     small ones.
     """
@@ -73,6 +74,7 @@ class MeasureJob:
     beside: tuple[Version, ...] = ()
     sanitize: tuple[str, ...] = ()
     named: bool = False
+    on: str = ""
 
     @property
     def timed(self) -> tuple[Version, ...]:
@@ -195,7 +197,7 @@ class KernelWork:
     ) -> None:
         self.job, self.reporter, self.on_timed = job, reporter, on_timed
         self.outcome: KernelOutcome | None = None
-        self._gpus, self._kernels = gpus, kernels
+        self._gpus, self._kernels = 1 if job.on else gpus, kernels
         self._builds: dict[str, BuildOutcome] = {}
         self._request: HarnessRequest | None = None
         self._left: list[WorkUnit] = []
@@ -322,7 +324,8 @@ class KernelWork:
 
     def _unit(self, what: str, request: HarnessRequest, expected_s: float) -> WorkUnit:
         job = self.job
-        return WorkUnit(f"{job.kernel.name}: {what}", job.project, request, job.executor, expected_s=expected_s)
+        name = f"{job.kernel.name}: {what}"
+        return WorkUnit(name, job.project, request, job.executor, expected_s=expected_s, on=job.on)
 
     def _merged(self) -> client.Measured:
         assert self._request is not None

@@ -14,6 +14,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.analysis.spread import Spread, spread_of
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
@@ -358,6 +359,26 @@ def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> Kern
     pairs = ((other, name) for other in runs[1:] for name in outcome.workloads)
     found = ((sides, name) for other, name in pairs if (sides := _sides(runs[0], other, name)))
     return replace(outcome, diffs=tuple(diff_runs(*sides, DiffOptions(name)) for sides, name in found))
+
+
+def spread(project: Project, request: MeasureRequest, reporter: Reporter) -> Spread:
+    """Check and time the versions named on each GPU by itself, archive a run for each, and say how far GPUs differ.
+
+    What fails on one GPU is told, and the others are shown. Raises UsageProblem for less than two versions or GPUs.
+    """
+    if len(request.versions) < 2:
+        raise UsageProblem("--spread compares versions on each GPU, and needs two", "name the versions")
+    job = plan(project, request, ("check", "bench"), reporter=reporter)
+    with gpu_workers(request.gpus or "all") as place:
+        names = place.names
+        if len(names) < 2:
+            raise UsageProblem("--spread compares GPUs, and one is used", "--gpus all")
+        outcomes = measure_all([replace(job, on=name) for name in names], reporter, place=place)
+    runs = [[row.run for row in one.versions if row.run is not None] for one in outcomes]
+    failed = [(name, row) for name, one in zip(names, outcomes, strict=True) for row in one.versions if row.failure]
+    failures = tuple(f"{name}: {row.version}: {row.failure}" for name, row in failed)
+    rows = spread_of(runs, [workload.name for workload in job.workloads])
+    return Spread(job.kernel.name, tuple(names), rows, failures)
 
 
 def _sides(one: Sequence[StoredRun], other: Sequence[StoredRun], workload: str) -> tuple[StoredRun, StoredRun] | None:

@@ -41,7 +41,7 @@ class WorkUnit:
     """Work for one GPU. ``options`` None: check and bench as the request says; else ncu over versions of ``expected``.
 
     With ``tools`` it is those of compute-sanitizer over the versions of ``looked_at``, on their workloads there.
-    ``expected_s`` is what it may take; ``name`` says in words what it is.
+    ``expected_s`` is what it may take; ``name`` says in words what it is; ``on`` names the only GPU that it is for.
     """
 
     name: str
@@ -53,6 +53,7 @@ class WorkUnit:
     tools: tuple[str, ...] = ()
     looked_at: Mapping[str, Sequence[Workload]] = field(default_factory=dict)
     expected_s: float = 0.0
+    on: str = ""
 
     def again(self, attempt: int) -> WorkUnit:
         """Return the same work in a folder of its own, so that what another attempt leaves there is no part of it."""

@@ -10,6 +10,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
+from cli.commandline import Run, measure_here, run
 from fakes.fake_gpu import FakeGpu, gpus, hashed
 from patience import has_ended, soon
 from pipeline.measured import Notes
@@ -17,13 +18,15 @@ from pipeline.shared_out import again, assert_whole, fake_ncu_first, make_jobs
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.errors import UsageProblem
-from ncu_assist.pipeline.doctor import Gpu
+from ncu_assist.executors import EXECUTORS
+from ncu_assist.pipeline.doctor import Gpu, Gpus
 from ncu_assist.pipeline.gpu_workers import chosen_slots, workers_on
 from ncu_assist.pipeline.measuring import measure_all
 from ncu_assist.pipeline.work_units import in_groups
 from ncu_assist.store import Store
 
 ROOT = Path(__file__).parents[2]
+__all__ = ["run"]
 HERE = [Gpu(index, "NVIDIA H200", f"GPU-{index}aaa-bbb", 1, 1, 1, 1) for index in range(4)]
 chosen = functools.partial(chosen_slots, gpus=HERE, visible=None)
 
@@ -161,3 +164,26 @@ def test_ctrl_c_ends_the_children_of_all_workers(tmp_path: Path) -> None:
     os.killpg(main.pid, signal.SIGINT)  # as a terminal does: to the workers, too
     assert "KeyboardInterrupt" in main.communicate(timeout=60)[1]
     assert all(has_ended(int(path.name.removeprefix("pid-"))) for path in tmp_path.glob("pid-*"))
+
+
+@pytest.mark.slow
+def test_spread_times_the_same_pair_on_every_gpu(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_jobs(tmp_path, ["one"], FakeGpu())
+    measure_here(monkeypatch, tmp_path)
+    monkeypatch.setitem(EXECUTORS, "local", FakeGpu())
+    monkeypatch.setattr("ncu_assist.pipeline.gpu_workers.query_gpus", lambda: Gpus("1", tuple(HERE[:2])))
+    answer = run("bench", "one", "v0", "v1", "--workload", "w0", "--gpus", "all", "--spread", "--json").json
+    assert answer["gpus"] == ["GPU 0", "GPU 1"]
+    base, other = answer["rows"]
+    assert base["medians_ns"][0] == base["medians_ns"][1]  # both replay the same run
+    assert (base["apart"], base["verdicts"]) == (0.0, [None, None])
+    assert [one["verdict"] for one in other["verdicts"]] == ["faster", "faster"]
+    runs = Store(tmp_path / "reports").runs("one", "v0_naive")
+    assert {one.run.gpu_of("w0") for one in runs} == {hashed(gpu.uuid) for gpu in HERE[:2]}
+    shown = run("bench", "one", "v0", "v1", "--workload", "w0", "--gpus", "0,1", "--spread").out
+    assert "apart" in shown
+    assert max(map(len, shown.splitlines())) <= 80
+    assert run("bench", "one", "v0", "--gpus", "all", "--spread").code == 2
+    assert run("bench", "one", "v0", "v1", "--gpus", "1", "--spread").code == 2

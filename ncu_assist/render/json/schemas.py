@@ -22,6 +22,7 @@ ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     "watch": shapes.WatchAnswer,
     "tune": shapes.TuneAnswer,
     "profiles": shapes.OutcomesAnswer,
+    "spread": shapes.SpreadAnswer,
     "gate": shapes.GateAnswer,
     "gates": shapes.GatesAnswer,
     "trend": shapes.TrendAnswer,

@@ -24,6 +24,7 @@ from ncu_assist.analysis.launches import LaunchFloor
 from ncu_assist.analysis.ledger import FateReason
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
+from ncu_assist.analysis.spread import SpreadRow
 from ncu_assist.analysis.trend import By as TrendBy
 from ncu_assist.analysis.trend import Kind as TrendKind
 from ncu_assist.analysis.triage import GpuTime, ProfiledGroup
@@ -439,6 +440,15 @@ class OutcomesAnswer(AnswerKeys):
 
     since: str | None
     kernels: list[OutcomeAnswer]
+
+
+class SpreadAnswer(AnswerKeys):
+    """The same versions on several GPUs: ``bench --spread``."""
+
+    kernel: str
+    gpus: list[str]
+    rows: list[SpreadRow]
+    failures: list[str]
 
 
 class DiffSideKeys(TypedDict):

@@ -8,6 +8,7 @@ from typing import Any
 
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.ladder import Attempt, KernelOutcome, LadderCell, VersionOutcome
+from ncu_assist.analysis.spread import Spread
 from ncu_assist.analysis.tuning import TuneOutcome, Values
 from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
@@ -33,6 +34,11 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
 def outcomes_json(outcomes: Sequence[KernelOutcome], since: str | None) -> dict[str, Any]:
     """Return the kernels of which versions changed since a commit; ``since`` None: since they were measured."""
     return answer("profiles", {"since": since, "kernels": [outcome_json(one, "profile") for one in outcomes]})
+
+
+def spread_json(spread: Spread) -> dict[str, Any]:
+    """Return how far GPUs differ."""
+    return answer("spread", asdict(spread))
 
 
 def attempt_json(attempt: Attempt) -> dict[str, Any]:
