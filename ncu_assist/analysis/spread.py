@@ -32,7 +32,7 @@ class SpreadRow:
 
 
 @dataclass(frozen=True)
-class Spread:
+class GpuSpread:
     """The same versions on several GPUs, which are named as the driver numbers them."""
 
     kernel: str

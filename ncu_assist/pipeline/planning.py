@@ -14,7 +14,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
-from ncu_assist.analysis.spread import Spread, spread_of
+from ncu_assist.analysis.spread import GpuSpread, spread_of
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
@@ -361,7 +361,7 @@ def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> Kern
     return replace(outcome, diffs=tuple(diff_runs(*sides, DiffOptions(name)) for sides, name in found))
 
 
-def spread(project: Project, request: MeasureRequest, reporter: Reporter) -> Spread:
+def spread(project: Project, request: MeasureRequest, reporter: Reporter) -> GpuSpread:
     """Check and time the versions named on each GPU by itself, archive a run for each, and say how far GPUs differ.
 
     What fails on one GPU is told, and the others are shown. Raises UsageProblem for less than two versions or GPUs.
@@ -378,7 +378,7 @@ def spread(project: Project, request: MeasureRequest, reporter: Reporter) -> Spr
     failed = [(name, row) for name, one in zip(names, outcomes, strict=True) for row in one.versions if row.failure]
     failures = tuple(f"{name}: {row.version}: {row.failure}" for name, row in failed)
     rows = spread_of(runs, [workload.name for workload in job.workloads])
-    return Spread(job.kernel.name, tuple(names), rows, failures)
+    return GpuSpread(job.kernel.name, tuple(names), rows, failures)
 
 
 def _sides(one: Sequence[StoredRun], other: Sequence[StoredRun], workload: str) -> tuple[StoredRun, StoredRun] | None:

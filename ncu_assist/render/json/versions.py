@@ -8,7 +8,7 @@ from typing import Any
 
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.ladder import Attempt, KernelOutcome, LadderCell, VersionOutcome
-from ncu_assist.analysis.spread import Spread
+from ncu_assist.analysis.spread import GpuSpread
 from ncu_assist.analysis.tuning import TuneOutcome, Values
 from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
@@ -36,7 +36,7 @@ def outcomes_json(outcomes: Sequence[KernelOutcome], since: str | None) -> dict[
     return answer("profiles", {"since": since, "kernels": [outcome_json(one, "profile") for one in outcomes]})
 
 
-def spread_json(spread: Spread) -> dict[str, Any]:
+def spread_json(spread: GpuSpread) -> dict[str, Any]:
     """Return how far GPUs differ."""
     return answer("spread", asdict(spread))
 

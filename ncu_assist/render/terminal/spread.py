@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.spread import Spread, SpreadRow
+from ncu_assist.analysis.spread import GpuSpread, SpreadRow
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
 
-def spread_text(spread: Spread, style: Style | None = None) -> str:
+def spread_text(spread: GpuSpread, style: Style | None = None) -> str:
     """Return the spread as text, workload by workload."""
     from rich.text import Text
 
@@ -27,7 +27,7 @@ def spread_text(spread: Spread, style: Style | None = None) -> str:
     return to_text(parts, style)
 
 
-def _table(spread: Spread, rows: list[SpreadRow]) -> Table:
+def _table(spread: GpuSpread, rows: list[SpreadRow]) -> Table:
     columns = [Column("GPU"), Column("SM MHz", "right")]
     for number, row in enumerate(rows):
         columns.append(Column(short_name(row.version), "right"))
