@@ -20,10 +20,7 @@ from typing import Any
 
 KERNEL, REFERENCE = "lightning_decode", "v6"
 STARTED = "NCU_ASSIST_BENCHMARK_STARTED"
-LIMITS_S = {
-    "to_verdict": 18.0,
-    "whole": 38.0,
-}  # that somebody waits for a verdict on an H200 machine, with compute-sanitizer
+LIMITS_S = {"to_verdict": 18.0, "whole": 38.0}  # on an H200 machine; compute-sanitizer takes 6 to 8 s of each
 PROFILE = "profile: "  # what is said once the verdict is known
 
 
