@@ -28,10 +28,9 @@ from ncu_assist.frame import by_launch, combine_launches
 from ncu_assist.frame.columns import Values
 from ncu_assist.ncu import compressed, report_file
 from ncu_assist.ncu.command import ALL_SECTIONS, MEMORY_SECTIONS
-from ncu_assist.pipeline.adaptive import OF_MEMORY
+from ncu_assist.pipeline.adaptive import is_bound_by_memory
 from ncu_assist.record import Launch
 from ncu_assist.rules import RULES, Facts, diagnose
-from ncu_assist.rules.model.resources import bottleneck_of_launch
 
 PARTS = (("main", "blind"), ("blind2",), ("blind3",), ("chip",))
 SECTIONS_OF_RESULT = 17  # field of a launch
@@ -102,9 +101,8 @@ class Kept(Mapping[str, float]):
 
 
 def chosen(tables: list[Values]) -> tuple[str, ...]:
-    """Return the sections that a first pass would choose for launches."""
-    found = [bottleneck_of_launch(values) for values in tables]
-    return MEMORY_SECTIONS if all(one and one.group in OF_MEMORY for one in found) else ALL_SECTIONS
+    """Return the sections that are collected of launches."""
+    return MEMORY_SECTIONS if is_bound_by_memory(tables) else ALL_SECTIONS
 
 
 def cases() -> Iterator[tuple[Case, gallery.Report, list[Launch], list[Values]]]:

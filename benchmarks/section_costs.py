@@ -2,8 +2,8 @@
 
 usage: python benchmarks/section_costs.py OUT KERNEL VERSION [WORKLOAD] [--choices-only]      (from the project's root)
 
-One ncu process each over the same call: every section that `profile --adaptive` may choose alone, its first pass, its
-two choices, and the full set. Writes OUT/section_costs.json: for each its passes, the seconds between the start of the
+One ncu process each over the same call: every section that `profile --adaptive` may choose alone, its two
+choices, and the full set. Writes OUT/section_costs.json: for each its passes, the seconds between the start of the
 launch's first pass and its last, the seconds of the process, and the names of its metrics.
 """
 
@@ -23,7 +23,6 @@ from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import new_request, write_request
 from ncu_assist.ncu.command import ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, find_ncu, list_sections
 from ncu_assist.ncu.failures import ProfiledLaunch
-from ncu_assist.pipeline.adaptive import FIRST
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.project import find_project
@@ -42,9 +41,9 @@ def main() -> None:
     asked = parser.parse_args()
     project = find_project(Path.cwd())
     known = list_sections(find_ncu())
-    choices = {"first": FIRST, "memory": MEMORY_SECTIONS, "all": ALL_SECTIONS}
+    choices = {"memory": MEMORY_SECTIONS, "all": ALL_SECTIONS}
     if not asked.choices_only:
-        choices |= {name: (name,) for name in ALL_SECTIONS if name not in FIRST}
+        choices |= {name: (name,) for name in ALL_SECTIONS}
     choices = {name: tuple(one for one in some if one in known) for name, some in choices.items()}
     job = plan(project, MeasureRequest(asked.kernel, (asked.version,), asked.workload), ("profile",), ProfileOptions())
     builds = build_versions(job.kernel, job.versions, project.work)

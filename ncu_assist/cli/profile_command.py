@@ -66,7 +66,7 @@ def _is_program(word: str) -> bool:
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
 @click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
-@click.option("--adaptive", is_flag=True, help="Find what binds a kernel first, then collect only what matters.")
+@click.option("--adaptive", is_flag=True, help="Collect only the sections that matter for what binds a kernel.")
 @click.option(
     "--repeats",
     type=click.IntRange(1, MOST_REPEATS),

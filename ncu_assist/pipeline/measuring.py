@@ -25,7 +25,8 @@ from ncu_assist.executors.warm import Warm
 from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
-from ncu_assist.ncu.command import ProfileOptions, set_words
+from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
+from ncu_assist.pipeline.adaptive import may_be_bound_by_memory
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
 from ncu_assist.pipeline.ncu_stage import cost_words
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, merged
@@ -44,6 +45,7 @@ from ncu_assist.pipeline.work_units import (
 )
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
+from ncu_assist.record import Timing
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
@@ -362,7 +364,12 @@ class KernelWork:
         for line in _long_calls(job, measured, right):
             self.reporter.note(line)
         threading.Thread(target=_import_for_pages, daemon=True).start()  # beside ncu's passes
-        runs = {v: next((one.run for one in self._runs[v] if one.run.launches), None) for v in expected}
+        counted_runs = {v: next((one for one in self._runs[v] if one.run.launches), None) for v in expected}
+        runs = {v: one.run if one else None for v, one in counted_runs.items()}
+        if options.section_set == ADAPTIVE:
+            timed = {v: _timings(measured, v) for v in expected}
+            guessed = {v: may_be_bound_by_memory(counted_runs[v], timed[v]) for v in expected}
+            expected = {v: replace(one, by_memory=guessed[v]) for v, one in expected.items()}
         costs = {v: ncu_seconds(runs[v], options, one) for v, one in expected.items()}
         units = []
         for group in in_groups(costs, NCU_START_S, self._gpus, self._kernels):
@@ -419,10 +426,10 @@ def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Repo
 def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, set[str]]) -> Iterator[str]:
     """Yield a line for each version that takes so long that its passes under ncu are worth saying, and what is less."""
     assert job.options is not None
-    if measured.samples is None or job.options.section_set != FULL:
+    if job.options.section_set != FULL:
         return
     for version, names in right.items():
-        for timing in timings_of(measured.samples, version):
+        for timing in _timings(measured, version):
             seconds = FULL_PASSES * job.settings.profile_repeats * timing.median_ns / 1e9
             if timing.workload in names and seconds > LONG_S:
                 bytes_of = {one.name: job.kernel.algorithmic_bytes(one) for one in job.kernel.workloads}
@@ -439,6 +446,10 @@ def _import_for_pages() -> None:
 
     for name in OF_PAGES:
         importlib.import_module(name)
+
+
+def _timings(measured: client.Measured, version: str) -> tuple[Timing, ...]:
+    return () if measured.samples is None else timings_of(measured.samples, version)
 
 
 def _launches_before(job: MeasureJob, version: str) -> float:

@@ -21,7 +21,6 @@ from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
 from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, check_set, find_ncu
-from ncu_assist.pipeline.adaptive import FIRST
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.foreign_run import fit_name
@@ -417,6 +416,6 @@ def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, 
     stage = ncu_stage(project, folder, job.executor, options)
     if options.section_set != ADAPTIVE:
         return stage.in_words(command)
-    steps = (replace(stage, options=replace(options, sections=one)) for one in (FIRST, MEMORY_SECTIONS, ALL_SECTIONS))
-    first, memory, others = (one.in_words(command) for one in steps)
-    return "\n".join((f"{first}\n\nthen, for versions bound by memory:\n\n{memory}\n\nfor the others:\n", others))
+    choices = (MEMORY_SECTIONS, ALL_SECTIONS)
+    memory, others = (replace(stage, options=replace(options, sections=one)).in_words(command) for one in choices)
+    return f"{memory}\n\nwhere memory binds all versions, else:\n\n{others}"

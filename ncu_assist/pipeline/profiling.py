@@ -44,11 +44,12 @@ class ExpectedLaunches:
     """What is thought to come of profiling a version: on how many workloads, with how many launches on each.
 
     The launches are as far as they are known from earlier runs: ncu takes the same time for every launch, about two
-    seconds with the full set, and a chain of ten takes ten times as long.
+    seconds with the full set, and a chain of ten takes ten times as long. ``by_memory``: memory is thought to bind it.
     """
 
     workloads: int = 1
     launches: float = 1.0
+    by_memory: bool = False
 
 
 class RangeWatch:

@@ -1,4 +1,4 @@
-"""profile --adaptive: a first run of ncu finds what binds, a second collects the sections that matter."""
+"""profile --adaptive: what is thought to bind a version chooses the sections, and its counters confirm it."""
 
 from __future__ import annotations
 
@@ -6,58 +6,89 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from measured import Notes
 
 from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, COMPUTE_SECTIONS, MEMORY_SECTIONS, ProfileOptions
-from ncu_assist.pipeline.adaptive import FIRST, sections_for
+from ncu_assist.pipeline import adaptive, measuring
+from ncu_assist.pipeline.adaptive import is_bound_by_memory, may_be_bound_by_memory
 from ncu_assist.pipeline.measuring import MeasureJob, measure
-from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.record import Toolchain
+from ncu_assist.record import Timing
+from ncu_assist.store import Store
 
 DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
 MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
-DATA_PIPE = "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
+OF_DRAM, OF_SM = {DRAM: 85.0, MEMORY: 85.0, SM: 20.0}, {DRAM: 10.0, MEMORY: 12.0, SM: 90.0}
+WAITING = {DRAM: 10.0, MEMORY: 12.0, SM: 15.0}
 
 
-def capture(*launches: dict[str, float]) -> VersionCapture:
-    rows = [(number, name, value) for number, one in enumerate(launches) for name, value in one.items()]
-    return VersionCapture((), pd.DataFrame(rows, columns=["launch", "metric", "value"]), b"", "", None, Toolchain())
+def timing(median_ns: float, copy_ns: float | None, link_ns: float | None = None) -> Timing:
+    return Timing("w0", "bench", 10, 0, median_ns, median_ns, median_ns, median_ns, None, 1.0, copy_ns, link_ns)
 
 
-def test_where_memory_binds_the_sections_of_computing_are_left_out() -> None:
-    of_dram, of_sm = {DRAM: 85.0, MEMORY: 85.0, SM: 20.0}, {DRAM: 10.0, MEMORY: 12.0, SM: 90.0}
-    waiting = {DRAM: 10.0, MEMORY: 12.0, SM: 15.0}
-    assert sections_for(capture(of_dram)) == MEMORY_SECTIONS
-    assert sections_for(capture(of_sm)) == ALL_SECTIONS
-    assert sections_for(capture(waiting)) == ALL_SECTIONS
-    assert sections_for(capture(of_dram, of_sm)) == ALL_SECTIONS  # one launch is enough
-    assert sections_for(capture({DRAM: 85.0}, {"unknown": 1.0})) == ALL_SECTIONS  # nobody knows
+def test_memory_binds_where_it_binds_every_launch() -> None:
+    assert is_bound_by_memory([OF_DRAM, OF_DRAM])
+    assert not is_bound_by_memory([OF_DRAM, OF_SM])
+    assert not is_bound_by_memory([WAITING])
+    assert not is_bound_by_memory([OF_DRAM, {"unknown": 1.0}])
+    assert not is_bound_by_memory([])
 
 
-def asked(file: Path) -> list[list[str]]:
+def test_without_a_run_the_rate_of_a_copy_tells_it() -> None:
+    assert may_be_bound_by_memory(None, [timing(100.0, 61.0)])
+    assert not may_be_bound_by_memory(None, [timing(100.0, 59.0)])
+    assert not may_be_bound_by_memory(None, [timing(100.0, 90.0), timing(100.0, 5.0)])
+    assert may_be_bound_by_memory(None, [timing(100.0, None, 95.0)])
+    assert not may_be_bound_by_memory(None, [timing(100.0, None)])
+    assert not may_be_bound_by_memory(None, [])
+
+
+def test_the_last_run_with_counters_tells_it_better() -> None:
+    store = Store(Path(__file__).parents[2] / "reports")
+    last = store.runs("lightning_decode", "v7_registers_128bit")[0]
+    large, small = replace(timing(100.0, 5.0), workload="b64_d96"), replace(timing(100.0, 95.0), workload="b1_d96")
+    assert may_be_bound_by_memory(last, [large])
+    assert not may_be_bound_by_memory(last, [small])  # one head waits
+    assert not may_be_bound_by_memory(last, [large, small])
+    assert may_be_bound_by_memory(last, [timing(100.0, 95.0)])  # a workload that it was never counted on
+
+
+def asked(file: Path) -> list[set[str]]:
     argvs = [json.loads(line)["argv"] for line in file.read_text().splitlines()]
-    return [[argv[at + 1] for at, word in enumerate(argv) if word == "--section"] for argv in argvs]
+    return [{argv[at + 1] for at, word in enumerate(argv) if word == "--section"} for argv in argvs]
 
 
 @pytest.mark.slow
-def test_two_runs_of_ncu_and_only_what_this_ncu_knows(
-    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("thought", [False, True])
+def test_one_run_of_ncu_and_another_for_what_it_contradicts(
+    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, thought: bool
 ) -> None:
-    """The recorded naive transpose is bound by L2, the shared one by nothing: it gets all that rules ask for."""
+    """Of the recorded transposes the naive one is bound by L2, and the shared one by nothing."""
     monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+    monkeypatch.setattr(measuring, "may_be_bound_by_memory", lambda *_: thought)
     outcome = measure(replace(job, options=ProfileOptions(ADAPTIVE)), notes)
     assert [one.failure for one in outcome.versions] == ["", ""]
-    first, *second = asked(tmp_path / "argv")
-    assert first == list(FIRST)
-    assert sum(set(one) == set(MEMORY_SECTIONS) for one in second) == 1
-    runs = [one.run for one in outcome.versions]
-    assert all(run is not None and run.run.profile is not None for run in runs)
-    naive = next(run.run for run in runs if run and run.run.version == "v0_naive")
+    runs = {one.version: one.run.run for one in outcome.versions if one.run}
+    naive = runs["v0_naive"]
     assert naive.profile is not None
-    assert (naive.profile.section_set, naive.sections) == (ADAPTIVE, MEMORY_SECTIONS)
+    assert naive.profile.section_set == ADAPTIVE
     assert naive.profile.command.endswith("--adaptive")
-    assert set(COMPUTE_SECTIONS).isdisjoint(naive.sections)
-    assert any("v0: bound by memory" in line for line in notes.notes)
+    if thought:
+        assert asked(tmp_path / "argv") == [set(MEMORY_SECTIONS), set(ALL_SECTIONS)]
+        assert naive.sections == MEMORY_SECTIONS
+        assert runs["v1_shared"].sections == ALL_SECTIONS
+        assert any("v1: not bound by memory, as was thought" in line for line in notes.notes)
+    else:
+        assert asked(tmp_path / "argv") == [set(ALL_SECTIONS)]
+        assert naive.sections == ALL_SECTIONS
+
+
+@pytest.mark.slow
+def test_sections_that_this_ncu_does_not_know_are_left_out(
+    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+    monkeypatch.setattr(adaptive, "list_sections", lambda _: MEMORY_SECTIONS)
+    measure(replace(job, options=ProfileOptions(ADAPTIVE)), notes)
+    assert all(one.isdisjoint(COMPUTE_SECTIONS) for one in asked(tmp_path / "argv"))
