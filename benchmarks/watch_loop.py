@@ -1,11 +1,13 @@
 """From a saved file to its verdict while a kernel is watched, edit after edit, and after faults; needs a GPU.
 
-python benchmarks/watch_loop.py OUT [--edits 25] [--kernels lightning_decode/v7:b64_d96 gemm_bias_gelu/v14:square4k]
+python benchmarks/watch_loop.py OUT [--edits 25] [--seconds 180] [--kernels KERNEL/VERSION:WORKLOAD …]
 
 Works on copies. Each edit adds a constant to the version, so that nvcc has to build it. Beside each is what bare nvcc
-takes for the same file, with the same options, in the same minute. Then versions that hang, crash, write where they may
-not, and keep 100 GB; after each an edit that is right. At the end the last edit is benched by a process that is fresh:
-warm and fresh must differ by no verdict. `--device cpu` rehearses it without a GPU on Python versions.
+takes for the same file, with the same options, in the same minute. Before them versions that hang, crash, write where
+they may not, and keep 100 GB; after each an edit that is right. At the end the last edit is benched by a process that
+is fresh: warm and fresh must differ by no verdict. Each kernel gets so many ``--seconds``: edits that do not fit in are
+left out. Every edit is a line of OUT/watch_loop.jsonl as it comes. `--device cpu` rehearses it without a GPU on Python
+versions.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ KERNELS = ["lightning_decode/v7:b64_d96", "gemm_bias_gelu/v14:square4k"]
 NOT_COPIED = shutil.ignore_patterns("__pycache__")
 AFTER_NVCC_S = 1.5  # the median may be so much longer than bare nvcc, the worst twice that (issue: the loop)
 HANG_S = 6.0  # of silence, after which a version counts as hung
+FRESH_S = 15.0  # of the time is kept for the bench by a fresh process
 READ_S = 20.0  # what a person reads; the next process is warm long before
 FAULTS = {
     "hang": "while (1) {}",
@@ -62,19 +65,28 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("out", type=Path)
     parser.add_argument("--edits", type=int, default=25)
+    parser.add_argument("--seconds", type=float, default=180.0)
     parser.add_argument("--kernels", nargs="+", default=KERNELS)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     options = parser.parse_args()
     if options.device == "cpu":
         planning.HarnessSettings = functools.partial(HarnessSettings, device="cpu")  # type: ignore[misc]
-    found = {name: _of_kernel(name, options.edits) for name in options.kernels}
     options.out.mkdir(parents=True, exist_ok=True)
+    lines = options.out / "watch_loop.jsonl"
+    found = {name: _of_kernel(name, options.edits, options.seconds, lines) for name in options.kernels}
     (options.out / "watch_loop.json").write_text(json.dumps(found, indent=1) + "\n")
     sys.stdout.write("".join(_said(name, one) for name, one in found.items()))
     return 0 if all(one["holds"] for one in found.values()) else 3
 
 
-def _of_kernel(name: str, edits: int) -> dict[str, Any]:
+def _of_kernel(name: str, edits: int, seconds: float, lines: Path) -> dict[str, Any]:
+    until = time.monotonic() + seconds - FRESH_S
+
+    def kept(what: str, row: dict[str, Any]) -> dict[str, Any]:
+        with lines.open("a", encoding="utf-8") as out:
+            out.write(json.dumps({"kernel": name, "what": what, **row}) + "\n")
+        return row
+
     kernel, _, rest = name.partition("/")
     version, _, workload = rest.partition(":")
     with tempfile.TemporaryDirectory() as folder:
@@ -85,23 +97,27 @@ def _of_kernel(name: str, edits: int) -> dict[str, Any]:
         edited = read_kernel(root / "kernels" / kernel).version(version)
         original = edited.path.read_text()
         with FolderWatch(project, WatchRequest(kernel, workload=workload or None, profiles=False), Quiet()) as watch:
-            rows = [_edit(watch, edited.path, _changed(original, edited.path.suffix, one)) for one in range(edits)]
             faults = {}
             for index, (fault, code) in enumerate(FAULTS.items() if edited.path.suffix == ".cu" else ()):
-                broken = _edit(watch, edited.path, _broken(original, kernel, code))
-                mended = _edit(watch, edited.path, _changed(original, edited.path.suffix, edits + index))
+                broken = kept(fault, _edit(watch, edited.path, _broken(original, kernel, code)))
+                text = _changed(original, edited.path.suffix, edits + index)
+                mended = kept(f"after {fault}", _edit(watch, edited.path, text))
                 faults[fault] = {"broken": broken, "after": mended}
+            rows: list[dict[str, Any]] = []
+            while len(rows) < edits and (not rows or time.monotonic() < until):
+                text = _changed(original, edited.path.suffix, len(rows))
+                rows.append(kept("edit", _edit(watch, edited.path, text)))
             last = watch.archive()
         again = bench(project, MeasureRequest(kernel, (version,), workload or None, again=True), Quiet())
         fresh = next(one.run for one in again.versions if one.run)
         assert last is not None
         place = last.run.workloads[0].name
         verdict = diff_runs(last, fresh, DiffOptions(place)).verdict
-    seconds, bare = [one["seconds"] for one in rows], [one["nvcc_s"] for one in rows]
-    over = [total - own for total, own in zip(seconds, bare, strict=True)]
+    took, bare = [one["seconds"] for one in rows], [one["nvcc_s"] for one in rows]
+    over = [total - own for total, own in zip(took, bare, strict=True)]
     facts = {
-        "median_s": statistics.median(seconds),
-        "worst_s": max(seconds),
+        "median_s": statistics.median(took),
+        "worst_s": max(took),
         "nvcc_median_s": statistics.median(bare),
         "median_over_nvcc_s": statistics.median(over),
         "worst_over_nvcc_s": max(over),
@@ -172,7 +188,7 @@ def _said(name: str, one: dict[str, Any]) -> str:
         f"  saved to verdict       median {one['median_s']:.2f} s, worst {one['worst_s']:.2f} s",
         f"  bare nvcc              median {one['nvcc_median_s']:.2f} s",
         f"  over bare nvcc         median {one['median_over_nvcc_s']:.2f} s, worst {one['worst_over_nvcc_s']:.2f} s",
-        f"  warm against fresh     {fresh['verdict']} ({fresh['reason']}), {fresh['speedup']:.4f}",
+        f"  warm against fresh     {fresh['verdict']} ({fresh['reason']}), {fresh['speedup'] or 0:.4f}",
     ]
     for fault, both in one["faults"].items():
         after = both["after"]
