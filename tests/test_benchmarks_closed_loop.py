@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import sys
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -159,22 +159,27 @@ def test_without_a_task_that_all_arms_have_there_is_no_report() -> None:
 
 
 @pytest.mark.slow
-def test_replies_are_proved_once_and_kept(
-    tmp_path: Path, no_ncu_here: None, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_replies_are_proved_once_and_kept(tmp_path: Path, no_ncu_here: None) -> None:
     made_project(tmp_path, PARENT)
     for name in ("prompts", "replies"):
         (tmp_path / name).mkdir()
     (tmp_path / "prompts" / "add_one-a.md").write_text("p" * 400)
     (tmp_path / "replies" / "add_one-a-1.md").write_text("model: somebody\n" + reply_of(FASTER.replace("1.0", "2.0")))
-    outcome = loop.prove(tmp_path, tmp_path / "replies" / "add_one-a-1.md", ProofOptions(device="cpu", rounds=12))
+    (reply,) = (tmp_path / "replies").iterdir()
+    made = loop.prove(tmp_path, reply, ProofOptions(device="cpu", rounds=12))
+    assert (made.model, made.fate) == ("somebody", "rejected")
+    assert not list(tmp_path.glob("kernels/add_one/v2*"))
+    assert loop.read_outcomes(tmp_path) == []
+    (tmp_path / "proofs").mkdir()
+    (tmp_path / "proofs" / "add_one-a-1.json").write_bytes(msgspec.json.encode(made))
+    assert loop.prove_all(tmp_path) == 0, "it has an outcome"
+    (outcome,) = loop.read_outcomes(tmp_path)
     assert (outcome.model, outcome.fate, outcome.right, outcome.kept) == ("somebody", "rejected", False, False)
     assert outcome.reason.startswith("wrong on small")
-    assert (outcome.prompt_tokens, outcome.expected) == (100, 5.0)
-    assert not list(tmp_path.glob("kernels/add_one/v2*"))
-    (tmp_path / "outcomes.json").write_text(json.dumps([asdict(outcome)]))
-    assert loop.prove_all(tmp_path) == 0, "it has an outcome"
-    assert loop.read_outcomes(tmp_path) == [outcome]
+    assert (outcome.task, outcome.arm, outcome.number, outcome.prompt_tokens, outcome.expected) == (
+        *("add_one", "a", 1),
+        *(100, 5.0),
+    )
 
 
 @pytest.fixture

@@ -6,8 +6,9 @@ usage: python benchmarks/closed_loop/loop.py prompts FOLDER           writes FOL
 
 FOLDER has kernels/ with one version each, reports/ with a recorded run of it, and details/<task>.txt, the text of
 ``ncu --page details``. Arms: a is task and source, b these and the details page, c the prompt of ``suggest``. The first
-line of a reply may be ``model: NAME``. Outcomes go to FOLDER/outcomes.json, one a reply; what has one is not proved
-again, within SECONDS no further one is begun after them, and all but the proofs is replayed from files anywhere.
+line of a reply may be ``model: NAME``. What proving gave is kept as FOLDER/proofs/<task>-<arm>-<n>.json, the record of
+the draft; a reply that has one is not proved again, and after SECONDS no further one is begun. All else is made
+of these files, anywhere.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+
+import msgspec
 
 from ncu_assist.project import Project, Settings
 from ncu_assist.render.redact import NOBODY
@@ -71,10 +74,6 @@ class ReplyOutcome:
     prompt_tokens: int
     reply_tokens: int
     seconds: dict[str, float]
-
-    @property
-    def name(self) -> str:
-        return f"{self.task}-{self.arm}-{self.number}"
 
 
 def tasks(folder: Path) -> list[str]:
@@ -142,35 +141,38 @@ class Speak:
 
 def prove_all(folder: Path, seconds: float = math.inf) -> int:
     """Prove the replies that have no outcome yet, one after the other; return how many are left."""
-    began, known = time.monotonic(), {one.name: one for one in read_outcomes(folder)}
-    waiting = [path for path in sorted((folder / "replies").glob("*.md")) if path.stem not in known]
+    began, proofs = time.monotonic(), folder / "proofs"
+    waiting = [
+        path for path in sorted((folder / "replies").glob("*.md")) if not (proofs / f"{path.stem}.json").is_file()
+    ]
+    proofs.mkdir(exist_ok=True)
     for place, path in enumerate(waiting):
         if time.monotonic() - began > seconds:
             return len(waiting) - place
-        one = prove(folder, path)
-        known[one.name] = one
-        rows = [asdict(known[name]) for name in sorted(known)]
-        (folder / "outcomes.json").write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
-        said = f"{one.speedup:.2f}x" if one.speedup else ""
-        sys.stdout.write(f"{one.name}: {one.fate} {said} {one.reason}\n")
+        made = prove(folder, path)
+        (proofs / f"{path.stem}.json").write_bytes(msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
+        said = f"{made.proof.speedup:.2f}x" if made.proof and made.proof.speedup else ""
+        sys.stdout.write(f"{path.stem}: {made.fate} {said} {made.reason}\n")
         sys.stdout.flush()
     return 0
 
 
-def prove(folder: Path, path: Path, options: ProofOptions | None = None) -> ReplyOutcome:
+def prove(folder: Path, path: Path, options: ProofOptions | None = None) -> Draft:
     """Prove one reply in a project of its own, which holds its task alone and no draft before it."""
-    match = REPLY.fullmatch(path.stem)
-    assert match is not None, f"{path.name} is not TASK-ARM-NUMBER.md"
-    task, arm, text = match["task"], match["arm"], path.read_text("utf-8")
-    model = MODEL.match(text)
-    text = text[model.end() :] if model else text
+    task, model, text = _parts(path)[0]["task"], *_parts(path)[1:]
     with tempfile.TemporaryDirectory(prefix="closed-loop-", ignore_cleanup_errors=True) as root:
         for part in ("kernels", "reports"):
             shutil.copytree(folder / part / task, Path(root) / part / task)
         project = Project(Path(root), Settings())
-        made = _proved(project, parent_of(folder, task), text, options or ProofOptions())
-    prompt = (folder / "prompts" / f"{task}-{arm}.md").read_text("utf-8")
-    return _outcome(match, model["model"].strip() if model else "", made, (tokens_of(prompt), tokens_of(text)))
+        return replace(_proved(project, parent_of(folder, task), text, options or ProofOptions()), model=model)
+
+
+def _parts(path: Path) -> tuple[re.Match[str], str, str]:
+    """Return the name of a reply taken apart, the model that it names, and the reply itself."""
+    match, text = REPLY.fullmatch(path.stem), path.read_text("utf-8")
+    assert match is not None, f"{path.name} is not TASK-ARM-NUMBER.md"
+    model = MODEL.match(text)
+    return match, model["model"].strip() if model else "", text[model.end() :] if model else text
 
 
 def _proved(project: Project, parent: str, text: str, options: ProofOptions) -> Draft:
@@ -186,7 +188,9 @@ def _proved(project: Project, parent: str, text: str, options: ProofOptions) -> 
         prover.close()
 
 
-def _outcome(match: re.Match[str], model: str, made: Draft, tokens: tuple[int, int]) -> ReplyOutcome:
+def _outcome(folder: Path, path: Path, made: Draft) -> ReplyOutcome:
+    match, model, text = _parts(path)
+    prompt = (folder / "prompts" / f"{match['task']}-{match['arm']}.md").read_text("utf-8")
     proof = made.proof
     passed = {stage.name for stage in proof.stages if stage.passed} if proof else set()
     scores = [one for one in proof.scores if one.came_true is not None] if proof else []
@@ -209,16 +213,20 @@ def _outcome(match: re.Match[str], model: str, made: Draft, tokens: tuple[int, i
         expected=made.claim.expected_speedup if made.claim else None,
         predicted=len(scores),
         came_true=sum(bool(one.came_true) for one in scores),
-        prompt_tokens=tokens[0],
-        reply_tokens=tokens[1],
+        prompt_tokens=tokens_of(prompt),
+        reply_tokens=tokens_of(text),
         seconds={stage.name: stage.seconds for stage in proof.stages} if proof else {},
     )
 
 
 def read_outcomes(folder: Path) -> list[ReplyOutcome]:
-    """Return the outcomes that a folder has."""
-    path = folder / "outcomes.json"
-    return [ReplyOutcome(**row) for row in json.loads(path.read_text("utf-8"))] if path.is_file() else []
+    """Return what came of the replies that were proved."""
+    found = []
+    for path in sorted((folder / "replies").glob("*.md")):
+        proof = folder / "proofs" / f"{path.stem}.json"
+        if proof.is_file():
+            found.append(_outcome(folder, path, msgspec.json.decode(proof.read_bytes(), type=Draft)))
+    return found
 
 
 def best_of(outcomes: Sequence[ReplyOutcome], task: str, arm: str) -> float:

@@ -1,4 +1,4 @@
-// A block of 64 threads a head, a thread a number of it; each score is summed over shared memory.
+// A block a head, a thread a number of it.
 #include <cuda_runtime.h>
 
 constexpr int DIM = 64;

@@ -1,4 +1,4 @@
-// A thread a result; every pixel and every weight is loaded from global memory by each thread that needs it.
+// A thread a result.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 128;

@@ -1,4 +1,4 @@
-// A thread a probe; it reads its whole bucket, keys and payloads.
+// A thread a probe.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 256;

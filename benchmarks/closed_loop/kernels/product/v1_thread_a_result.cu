@@ -1,4 +1,4 @@
-// A thread a result, sums of products straight from global memory.
+// A thread a result.
 #include <cuda_runtime.h>
 
 constexpr int SIDE = 16;

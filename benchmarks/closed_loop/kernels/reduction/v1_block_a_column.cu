@@ -1,4 +1,4 @@
-// A block a column: its threads walk down the rows, then their sums are added pairwise, next neighbours first.
+// A block a column.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 256;

@@ -1,4 +1,4 @@
-// A thread a row: it keeps the eight largest in a sorted list.
+// A thread a row.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 128, KEPT = 8;

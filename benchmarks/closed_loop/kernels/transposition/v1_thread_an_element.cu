@@ -1,4 +1,4 @@
-// A thread an element: read along a row, written along a column.
+// A thread an element.
 #include <cuda_runtime.h>
 
 constexpr int SIDE = 32;

@@ -1,4 +1,4 @@
-// A thread a point; neighbouring threads are neighbours in depth.
+// A thread a point.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 64;

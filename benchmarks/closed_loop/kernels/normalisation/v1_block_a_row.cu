@@ -1,4 +1,4 @@
-// A block a row, three passes over it; the sums of the threads are added by the first one.
+// A block a row.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 128;

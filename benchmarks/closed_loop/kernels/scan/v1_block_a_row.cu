@@ -1,4 +1,4 @@
-// A block a row: 1024 elements at a time in shared memory, ten steps of doubling distance with two barriers each.
+// A block a row, 1024 elements at a time.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 1024;

@@ -1,4 +1,4 @@
-// A thread a byte, an atomic addition in global memory for each.
+// A thread a byte.
 #include <cuda_runtime.h>
 
 constexpr int THREADS = 256, VALUES = 256;
