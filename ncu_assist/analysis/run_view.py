@@ -12,6 +12,7 @@ from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff, launch_
 from ncu_assist.analysis.yardstick import AgainstYardstick
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.ncu.source.tables import told_apart
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class CloseLook:
 
     None for what was not asked for, or is not there: ``spots.note`` and ``note`` say why. ``texts`` are files whole, by
     the names that lines have: those that ncu imported, else the run's own; ``kept`` names the latter. ``timeline`` is
-    what ncu sampled while launches ran, by their numbers.
+    what ncu sampled while launches ran, by their numbers; ``waits`` are samples by stall reason of those whose code was
+    read, with waits apart that ncu books under another.
     """
 
     spots: HotSpots | None = None
@@ -100,6 +102,7 @@ class CloseLook:
     timeline: tuple[SampledMetric, ...] = field(
         default=(), repr=False
     )  # as Report.timeline, by the numbers of launches
+    waits: Mapping[int, Mapping[str, float]] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -132,6 +135,17 @@ class RunView:
         about = self.combined.workload
         own = self._of_a_call if about is None else [row for row in self.launches if row.launch.workload == about]
         return tuple(sorted(own, key=lambda row: -(row.launch.duration_ns or 0.0)))
+
+    @cached_property
+    def stalls(self) -> dict[str, float]:
+        """``Combined.stalls`` with waits apart that ncu books under one reason, as the code of the launches tells."""
+        sums: dict[str, float] = {}
+        for one in self.combined.launches:
+            own = self.close.waits.get(one.index, {})
+            scale = (one.duration_ns or 1.0) / (sum(own.values()) or 1.0)
+            for reason, samples in own.items():
+                sums[reason] = sums.get(reason, 0.0) + samples * scale
+        return told_apart(self.combined.stalls, sums) if sums else self.combined.stalls
 
     @cached_property
     def groups(self) -> tuple[LaunchGroup, ...]:

@@ -66,13 +66,15 @@ class LineSum:
 class LineSums:
     """Source lines by file and number, and the imported files whole, by name.
 
-    ``total`` is the cost of all code, also that without a line. ``lined`` are the launches with any lines.
+    ``total`` is the cost of all code, also that without a line, ``waits`` that of each stall reason. ``lined`` are the
+    launches with any lines.
     """
 
     lines: tuple[LineSum, ...]
     total: float
     texts: Mapping[str, str] = field(repr=False)
     lined: frozenset[int] = frozenset()
+    waits: Mapping[str, float] = field(default_factory=dict, repr=False)
 
 
 def longest(records: Sequence[Launch], launches: Sequence[int]) -> list[int]:
@@ -111,7 +113,13 @@ def line_sums(report: Report, launches: Sequence[int], source: SourceTables | No
         return NO_LINES
     texts = LineTexts(source.found)
     lines = tuple(_held(one, source.barriers) for one in _together(parts, weights, times, texts))
-    return LineSums(lines, total, source.texts, frozenset(part.launch for part in parts if part.lined))
+    lined = frozenset(part.launch for part in parts if part.lined)
+    return LineSums(lines, total, source.texts, lined, dict(_waits(parts, weights)))
+
+
+def _waits(parts: Sequence[_LaunchLines], weights: Mapping[int, float]) -> Iterator[tuple[str, float]]:
+    for name in dict.fromkeys(name for part in parts for name in part.stalls):
+        yield name.removeprefix(STALL_COLUMN), _plain_sum([part.column(name) * weights[part.launch] for part in parts])
 
 
 def _held(one: LineSum, barriers: Mapping[Place, Place]) -> LineSum:

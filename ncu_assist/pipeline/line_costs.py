@@ -158,6 +158,7 @@ def _lines(
         pass_ns=pass_ns(report, max(read, key=lambda place: report.records[place].duration_ns or 0.0)),
         note=_note(report, read, times, sums),
         lined=frozenset(numbers[place] for place in sums.lined),
+        waits=sums.waits,
     )
 
 

@@ -26,6 +26,8 @@ from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
 from ncu_assist.ncu.report import Report, nvidia_findings, read_report
+from ncu_assist.ncu.source.kept import launches_of
+from ncu_assist.ncu.source.tables import waits_of
 from ncu_assist.ncu.timeline import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
@@ -133,6 +135,7 @@ def _read(
         code=code_of(report, read, source, numbers),
         texts={**own, **source.texts},
         kept=frozenset(own),
+        waits={numbers[one.launch]: waits_of(one) for one in source.found},
     )
 
 
@@ -200,9 +203,29 @@ def gather(
     )
     shown = replace(shown, results=_of_focus(shown))
     if not lines and not ncu_rules:
-        return shown
+        return replace(shown, close=CloseLook(waits=_kept_waits(stored, shown)))
     read = None if every or shown.focus is None else {shown.focus.launch.index}
     return with_places(replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read)))
+
+
+def _kept_waits(stored: StoredRun, shown: RunView) -> dict[int, dict[str, float]]:
+    """Return ``CloseLook.waits`` of the code that the run's folder keeps, where the kernel has matrix instructions that
+    ncu books as barriers: without these it is not worth the reading.
+
+    The code is of the workload that is shown by default, and numbered as the launches of that or of all.
+    """
+    own = shown.combined.launches
+    has_wgmma = any(combine.values["pipe_tensor_gmma"] for combine in shown.combined.by_kernel)
+    code = stored.code() if has_wgmma else None
+    if code is None:
+        return {}
+    for every in (stored.whole.launches, own):
+        found = {one.launch: every[one.launch] for one in code.launches if one.launch < len(every)}
+        fits = (found.get(one.launch) in own and found[one.launch].kernel == one.kernel for one in code.launches)
+        if all(fits):
+            launches = launches_of(code, set(found)) or ()
+            return {found[one.launch].index: waits_of(one) for one in launches}
+    return {}
 
 
 def _of_focus(shown: RunView) -> RuleResults | None:

@@ -98,7 +98,7 @@ def _roofline(shown: RunView, ax: Axes | None) -> Axes:
 
 def _stalls(shown: RunView, ax: Axes | None) -> Axes:
     """Draw the states of warps, the largest at the top, in percent of all."""
-    known = [(reason, share) for reason, share in shown.combined.stalls.items() if share >= LEAST_STALL]
+    known = [(reason, share) for reason, share in shown.stalls.items() if share >= LEAST_STALL]
     if not known:
         raise _nothing(shown, "warp states", "profile with --set full")
     ax = axes(ax, 1 + INCH * len(known))

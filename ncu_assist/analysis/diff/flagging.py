@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isclose, log
 
-from ncu_assist.analysis.diff.records import Change, ChangeWord, Flag, Role
+from ncu_assist.analysis.diff.records import Change, ChangeWord, Diff, Flag, Role
+from ncu_assist.analysis.diff.why import BoundBy
+from ncu_assist.frame.combined import STALL_SHARE
+from ncu_assist.ncu.source.tables import BOOKED_AS, spoken, told_apart
 from ncu_assist.quantity import quantity
-from ncu_assist.rules.model.resources import Bottleneck
+from ncu_assist.rules.model.resources import LATENCY, Bottleneck
 from ncu_assist.verdict import Verdict, Word
 
 DURATION = "duration"
@@ -63,6 +66,7 @@ EXPLAINS: dict[Word, FlagWords] = {
         "would explain a slowdown, it is the resource that binds",
     ),
 }
+LIMIT: dict[Word, FlagWords] = dict.fromkeys(("faster", "same"), ("What limits it now", "what limits it now"))
 SIDE_EFFECT: dict[Word, FlagWords] = {
     "slower": ("What got worse as a side effect (another resource binds)", "side effect, another resource binds"),
     "faster": ("What got worse as a side effect", "side effect, it is faster"),
@@ -88,15 +92,22 @@ def with_roles(
     moved = {change.metric: way for change in changes if (way := _way(change))}
     dram = next((change for change in changes if change.metric == DRAM), None)
     told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved) for change in changes]
+    top = _top_stall(changes)
     return tuple(
-        replace(c, role=_role(c, _judged_as(c, dram), verdict, bottleneck)) if _got_worse(c) else c for c in told
+        replace(c, role=_role(c, _judged_as(c, dram), verdict, bottleneck, top)) if _got_worse(c) else c for c in told
     )
 
 
+def _top_stall(changes: Iterable[Change]) -> str:
+    """Return the stall reason that most warps of the candidate wait for, as the key of its change; empty for none."""
+    stalls = [one for one in changes if one.metric.startswith(STALL_SHARE) and one.candidate]
+    return max(stalls, key=lambda one: one.candidate or 0.0).metric if stalls else ""
+
+
 def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
-    """Return a flag for each change that has a role, what explains first; that the duration rose explains nothing."""
+    """Return a flag for each change that has a role, what explains or limits first; a longer time explains none."""
     told = [change for change in changes if change.role != "none" and change.metric != DURATION]
-    told.sort(key=lambda change: change.role != "explains")
+    told.sort(key=lambda change: ("explains", "limit", "side-effect").index(change.role))
     return tuple(Flag(change.metric, change.role, _sentence(change, verdict)) for change in told)
 
 
@@ -146,15 +157,80 @@ def _got_worse(change: Change) -> bool:
     return change.verdict == "regressed" and change.is_material
 
 
-def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck | None) -> Role:
+def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck | None, top: str) -> Role:
     binds = bottleneck is not None and metric in BINDING.get(bottleneck.group, ())
+    if bottleneck and bottleneck.group == LATENCY and metric == top and verdict.verdict in LIMIT:
+        return "limit"
     if verdict.verdict == "slower":
         return "explains" if binds or change.metric not in RATES else "side-effect"
     return "explains" if verdict.verdict == "unclear" and binds else "side-effect"
 
 
 def _telling(role: Role, verdict: Verdict) -> FlagWords | None:
-    return (EXPLAINS if role == "explains" else SIDE_EFFECT).get(verdict.verdict)
+    words = {"explains": EXPLAINS, "limit": LIMIT}.get(role, SIDE_EFFECT)
+    return words.get(verdict.verdict)
+
+
+def waits_apart(diff: Diff) -> Diff:
+    """Return a diff as it is told: with waits apart that ncu books under one reason, where the code tells them.
+
+    A change of a share that is divided has the noise of the whole; roles, flags and what latency is follow.
+    """
+    waits = diff.lines.waits if diff.lines else ({}, {})
+    if not any(side.get(own) for side in waits for own in BOOKED_AS):
+        return diff
+    times = diff.baseline.duration_ns, diff.candidate.duration_ns
+    parts = tuple(part for change in diff.changes for part in _parts(change, waits, times))
+    bound, top = diff.candidate.bottleneck, _top_stall(parts)
+    told = tuple(
+        replace(one, role=_role(one, one.metric, diff.verdict, bound, top))
+        if one.metric.startswith(STALL_SHARE) and _got_worse(one)
+        else one
+        for one in parts
+    )
+    why = diff.why and replace(
+        diff.why, baseline=_apart(diff.why.baseline, waits[0]), candidate=_apart(diff.why.candidate, waits[1])
+    )
+    lines = diff.lines and replace(diff.lines, waits=({}, {}))  # what is told apart is not divided again
+    return replace(diff, changes=told, flags=flags(told, diff.verdict), why=why, lines=lines)
+
+
+def _apart(limit: BoundBy | None, waits: Mapping[str, float]) -> BoundBy | None:
+    if limit is None or limit.stall is None or not waits:
+        return limit
+    stalls = told_apart(limit.stalls, waits)
+    return replace(limit, stall=next(iter(stalls)), stalls=stalls, has_wgmma=False)
+
+
+def _parts(
+    change: Change, waits: tuple[Mapping[str, float], Mapping[str, float]], times: tuple[float | None, float | None]
+) -> Iterator[Change]:
+    """Yield the share of a stall reason by what the code tells that it is, the largest first; else the change."""
+    reason = change.metric.removeprefix(STALL_SHARE)
+    values = change.baseline, change.candidate
+    if reason not in BOOKED_AS.values() or reason == change.metric or None in values:
+        yield change
+        return
+    before, after = (told_apart({reason: value or 0.0}, side) for value, side in zip(values, waits, strict=True))
+    names = sorted({**before, **after}, key=lambda own: (-max(before.get(own, 0.0), after.get(own, 0.0)), own))
+    for own in names:
+        shares = before.get(own, 0.0), after.get(own, 0.0)
+        told = change if own == reason else replace(change, metric=STALL_SHARE + own, label=f"Stall: {spoken(own)}")
+        word = _word_of(change, shares, times)
+        yield replace(told, baseline=shares[0], candidate=shares[1], delta=shares[1] - shares[0], verdict=word, z=None)
+
+
+def _word_of(whole: Change, shares: tuple[float, float], times: tuple[float | None, float | None]) -> ChangeWord:
+    """Return what became of a part of a share; of one that moved against its time nobody tells which way is better."""
+    moved = shares[1] - shares[0]
+    if whole.verdict in ("missing", "not-comparable", "undecided"):
+        return whole.verdict
+    if abs(moved) <= (whole.beyond or 0.0):
+        return "unchanged"
+    before, after = times
+    if before and after and moved * (shares[1] * after - shares[0] * before) < 0:
+        return "changed"
+    return "regressed" if moved > 0 else "improved"
 
 
 def _sentence(change: Change, verdict: Verdict) -> str:

@@ -65,6 +65,7 @@ class SideLines:
     pass_ns: float | None = None
     note: str = ""
     lined: frozenset[int] = frozenset()  # the launches whose code was read and has line numbers
+    waits: Mapping[str, float] = field(default_factory=dict, repr=False)  # what stall reasons cost, as LineSums has it
 
     @property
     def sample_ns(self) -> float:
@@ -254,7 +255,8 @@ class LineChanges:
     """At most TOP changes, what explains most first, and the candidate's costliest lines, ``left``.
 
     Of the baseline and of the candidate: ``notes`` say why it has no lines, or of how many launches they are, ``own``
-    is the version's own file, ``durations_ns`` the time of all compared launches, 0 where it is not known.
+    is the version's own file, ``durations_ns`` the time of all compared launches, 0 where it is not known, ``waits``
+    what each stall reason cost of the code that was read.
     """
 
     changes: tuple[LineChange, ...] = ()
@@ -262,6 +264,7 @@ class LineChanges:
     notes: tuple[str, str] = ("", "")
     own: tuple[str | None, str | None] = (None, None)
     durations_ns: tuple[float, float] = (0.0, 0.0)
+    waits: tuple[Mapping[str, float], Mapping[str, float]] = field(default=({}, {}), repr=False)
 
 
 def explaining_change(lines: LineChanges) -> LineChange | None:
@@ -293,6 +296,7 @@ def line_changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Gro
         notes=(baseline.note, candidate.note),
         own=(baseline.own, candidate.own),
         durations_ns=(baseline.duration_ns, candidate.duration_ns),
+        waits=(baseline.waits, candidate.waits),
     )
 
 

@@ -14,7 +14,7 @@ from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict
 
 ChangeWord = Literal["improved", "regressed", "changed", "unchanged", "undecided", "missing", "not-comparable"]
-Role = Literal["explains", "side-effect", "none"]
+Role = Literal["explains", "limit", "side-effect", "none"]
 Pairing = Confidence | Literal["sum"]  # sum: several launches of a side stand together
 
 
@@ -80,7 +80,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Flag:
-    """A metric that got worse: whether it explains the slowdown or is a side effect, and a sentence that says so."""
+    """A metric that got worse: whether it explains the slowdown, is the new limit, or a side effect; a sentence."""
 
     metric: str
     role: Role

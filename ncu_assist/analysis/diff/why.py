@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from math import isfinite, prod, sqrt
 from typing import Literal
 
@@ -169,10 +170,15 @@ UNKNOWN_NOISE = NoiseModel(None)
 
 @dataclass(frozen=True)
 class BoundBy:
-    """What a side is bound by; ``stall`` is the reason that most warps wait for, where that is latency."""
+    """What a side is bound by; ``stall`` is the reason that most warps wait for, where that is latency.
+
+    ``stalls`` are the shares of all reasons. ``has_wgmma``: among waits that ncu books as barriers may be others.
+    """
 
     bottleneck: Bottleneck
     stall: str | None = None
+    stalls: Mapping[str, float] = field(default_factory=dict, repr=False)
+    has_wgmma: bool = False
 
 
 @dataclass(frozen=True)
@@ -268,4 +274,4 @@ def _limit(combined: Combined) -> BoundBy | None:
     if found is None:
         return None
     stall = next(iter(combined.stalls), None) if found.name == LATENCY else None
-    return BoundBy(found, stall)
+    return BoundBy(found, stall, combined.stalls, bool(combined.values["pipe_tensor_gmma"]))

@@ -74,6 +74,32 @@ def _reader(texts: Sequence[str | None], place: int, predicate: str) -> int | No
     return None
 
 
+def spoken(reason: str) -> str:
+    """Return a stall reason as it is said: ``cluster barrier``."""
+    return reason.replace("_", " ")
+
+
+def waits_of(launch: LaunchSource) -> dict[str, float]:
+    """Return the samples of a launch by stall reason, with those apart that ncu books under another."""
+    counts = stall_counts([launch])
+    kept = (name for name in counts if name.startswith(STALL_COLUMN) and not name.endswith(NOT_ISSUED))
+    return {name.removeprefix(STALL_COLUMN): float(counts[name].sum()) for name in kept}
+
+
+def told_apart(shares: Mapping[str, float], waits: Mapping[str, float]) -> dict[str, float]:
+    """Return shares of stall reasons, the largest first, with those apart that ncu books under another.
+
+    ``shares`` are ncu's; each is divided as the samples of ``waits`` are, by the reasons that the code tells.
+    """
+    found: dict[str, float] = {}
+    for reason, share in shares.items():
+        names = [own for own, booked in BOOKED_AS.items() if booked == reason and waits.get(own)]
+        parts = {own: waits.get(own, 0.0) for own in (*names, reason)} if names else {reason: 1.0}
+        whole = sum(parts.values())
+        found |= {own: share * part / whole for own, part in parts.items() if part > 0}
+    return dict(sorted(found.items(), key=lambda one: (-one[1], one[0])))
+
+
 ASSEMBLY = re.compile(r"\basm\b(?:\s+(?:volatile|goto|inline))*\s*\(")
 LITERAL = re.compile(r'"((?:[^"\\]|\\.)*)"')
 MOST_LINES = 8  # below the statement, among which its instruction stands

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.comparing import CounterValues, busy_units, stalls_of_both
+from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.ncu.source.tables import spoken
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
@@ -36,7 +39,8 @@ from ncu_assist.verdict import REASONS
 
 def diff_html(facts: DiffFacts) -> str:
     """Return the page; the same runs give the same bytes."""
-    return page(_head(facts), diff_sections(facts))
+    told = replace(facts, diff=waits_apart(facts.diff))
+    return page(_head(told), diff_sections(told))
 
 
 def diff_sections(facts: DiffFacts) -> tuple[PageSection, ...]:
@@ -200,10 +204,10 @@ def _legend(facts: DiffFacts, bound: str = "") -> str:
 
 
 def _stalls(facts: DiffFacts) -> Bars | None:
-    shares = stalls_of_both(facts.baseline.combined.stalls, facts.candidate.combined.stalls)
+    shares = stalls_of_both(facts.baseline.stalls, facts.candidate.stalls)
     if not shares:
         return None
-    words = {change.metric: change.verdict for change in facts.every}
+    words = {change.metric: change.verdict for change in (*facts.every, *facts.diff.changes)}
     bars = [
         Bar(
             _stall_term(reason),
@@ -223,7 +227,7 @@ def _stalls(facts: DiffFacts) -> Bars | None:
 
 def _stall_term(reason: str) -> Term:
     known = term_of(reason)
-    return Term(reason.replace("_", " "), known.name, known.meaning)
+    return Term(spoken(reason), known.name, known.meaning)
 
 
 def _occupancy(facts: DiffFacts) -> Table | None:

@@ -11,6 +11,7 @@ from ncu_assist.analysis.run_view import BARS, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
+from ncu_assist.ncu.source.tables import BOOKED_AS, CLUSTER_BARRIER, MBARRIER, MEANINGS, WGMMA, spoken
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
@@ -21,7 +22,7 @@ from ncu_assist.render.html.run_records import Breakdowns, RunRecord
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
-from ncu_assist.render.words.terms import term_of
+from ncu_assist.render.words.terms import stall_name, term_of
 from ncu_assist.render.words.verdicts import impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
 from ncu_assist.rules.model.dram import OF_CEILING, reach
@@ -136,6 +137,11 @@ MIX_FACTS = (
 IN_FULL = ("grid_size", "block_size")
 UNSAID_ZEROS = ("cluster_size", "fp32_flops", "fp64_flops", "fp16_flops", "tensor_flops")
 TOP_OPCODES = 14
+TRY_THIS = {  # at waits that ncu books under another reason
+    MBARRIER: "Load tiles earlier: more stages of buffers, or another group of warps that only loads.",
+    WGMMA: STALL_REASONS["gmma"].try_this,
+    CLUSTER_BARRIER: "Even out the work between the blocks of a cluster, or let them meet less often.",
+}
 
 
 def stalls_model(shown: RunView) -> dict[str, object]:
@@ -144,11 +150,11 @@ def stalls_model(shown: RunView) -> dict[str, object]:
     ``advice`` is what to try at the one that is marked, the largest that the diagnosis is about, else at the largest.
     """
     counted = shown.counted
-    known = [(reason, share) for reason, share in counted.combined.stalls.items() if share >= LEAST_STALL]
+    known = [(reason, share) for reason, share in counted.stalls.items() if share >= LEAST_STALL]
     first = diagnosis_first(counted.results)[:1] if counted.results else ()
     about = first[0].finding.stalls if first and first[0].severity != "info" else ()
-    marked = next((reason for reason, _ in known if reason in about), "")
-    bars = tuple(_stall_bar(reason, share, reason == marked) for reason, share in known)
+    marked = next((reason for reason, _ in known if {reason, BOOKED_AS.get(reason)} & set(about)), "")
+    bars = tuple(_stall_bar(reason, share, reason == marked, counted) for reason, share in known)
     rest = 100 - sum(counted.combined.stalls.values())
     scale = f"of all states that warps were in; in the others, {rest:.1f} %, they issued an instruction" if bars else ""
     scale += "; marked: what the diagnosis is about" if any(bar.tone == "limit" for bar in bars) else ""
@@ -160,14 +166,18 @@ def stalls_model(shown: RunView) -> dict[str, object]:
     }
 
 
-def _stall_bar(reason: str, share: float, is_marked: bool) -> Bar:
-    label = STALL_REASONS[reason].label.removeprefix("Stall ") if reason in STALL_REASONS else reason.replace("_", " ")
+def _stall_bar(reason: str, share: float, is_marked: bool, shown: RunView) -> Bar:
+    known = STALL_REASONS.get(reason)
+    said = stall_name(reason, shown)
+    label = known.label.removeprefix("Stall ") if known and said == spoken(reason) else said
     tone: BarTone = "good" if reason == ISSUED else "limit" if is_marked else ""
     return Bar(term_of(reason, one_line(label)), share / 100, f"{share:.1f} %", tone=tone)
 
 
 def _stall_advice(reason: str) -> str:
     known = STALL_REASONS.get(reason)
+    if reason in MEANINGS:
+        return f"{spoken(reason)}: the warp waits for {MEANINGS[reason]}. {TRY_THIS[reason]}"
     if known is None:
         return ""
     return f"{known.label.removeprefix('Stall ')}: the warp waits for {known.waits_for}. {known.try_this}"

@@ -365,7 +365,7 @@ MEANINGS = {
     "changes": "The metrics of both sides",
     "delta": "Candidate minus baseline in points where the unit is %, else the relative change: 0.1 is 10 % more "
     "[points or ratio]",
-    "role": "Of a metric that got worse: it `explains` the slowdown, or is a `side-effect`",
+    "role": "Of a metric that got worse: it `explains` the slowdown, is the new `limit`, or a `side-effect`",
     "baseline_coverage": "Of how many launches the value is; null where it is of all",
     "candidate_coverage": "Of how many launches the value is; null where it is of all",
     "ChangeKeys.noise": "How far one side may stray; 0 for what repeats exactly [points or ratio]",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.analysis.diff import Change, Diff
+from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.render.markdown.text import code, escaped, folded, paragraph, printed, table
 from ncu_assist.render.words.changes import flags_by_role, rows_of
 from ncu_assist.render.words.diff_tables import pair_table, short_change_table
@@ -18,6 +19,7 @@ ROWS = 200  # GitHub cuts a comment at 65,536 characters
 
 def diff_markdown(diff: Diff) -> str:
     """Return a diff in GitHub's Markdown; what changed and what did not stand behind a click each."""
+    diff = waits_apart(diff)
     sign = SIGNS["same" if diff.verdict.by_clock else diff.verdict.verdict]
     lines = [f"{sign} **{escaped(verdict_line(diff))}**", "", paragraph(kernels_and_origins(diff)), ""]
     lines += _reason(diff)

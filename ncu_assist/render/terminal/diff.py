@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, detected, printed, table, to_text
@@ -112,7 +113,7 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
     """
     from rich.text import Text
 
-    width = (style or detected()).width
+    width, diff = (style or detected()).width, waits_apart(diff)
     parts: list[RenderableType] = [
         Text(verdict_line(diff), style=COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
         Text(kernels_and_origins(diff), style="dim"),

@@ -18,6 +18,7 @@ from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import focus_words
 from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
+from ncu_assist.render.words.terms import stall_name
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import (
     all_of,
@@ -107,8 +108,8 @@ def _bar(percent: float) -> str:
 
 def _stalls(shown: RunView) -> Table:
     made = table(("stalled for", "left"), ("share", "right"), ("", "left"))
-    for reason, share in list(shown.combined.stalls.items())[:TOP_STALLS]:
-        made.add_row(one_line(reason.replace("_", " ")), f"{share:.1f} %", _bar(share))
+    for reason, share in list(shown.stalls.items())[:TOP_STALLS]:
+        made.add_row(one_line(stall_name(reason, shown)), f"{share:.1f} %", _bar(share))
     return made
 
 
@@ -181,9 +182,8 @@ def brief_text(shown: RunView, style: Style | None = None) -> str:
 
 def _waits(shown: RunView) -> list[str]:
     """Return in one line what warps wait for most, and the occupancy; none without either."""
-    stalls = list(shown.combined.stalls.items())[:2]
-    said = [f"warps wait for {one_line(reason.replace('_', ' '))} {share:.0f} %" for reason, share in stalls[:1]]
-    said += [f"{one_line(reason.replace('_', ' '))} {share:.0f} %" for reason, share in stalls[1:]]
+    stalls = [f"{one_line(stall_name(reason, shown))} {share:.0f} %" for reason, share in shown.stalls.items()]
+    said = [f"warps wait for {', '.join(stalls[:2])}"] if stalls else []
     achieved = shown.combined.values["achieved_occupancy"]
     said += [f"occupancy {achieved:.0f} %"] if achieved else []
     return [", ".join(said)] if said else []

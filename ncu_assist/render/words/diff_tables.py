@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 ROLES = {
     "explains": Badge("explains", "bad", "it got worse, and so did the time: it can be why"),
+    "limit": Badge("limits it now", "unsure", "what most warps wait for now, and more than before: where to go on"),
     "side-effect": Badge("side effect", "unsure", "it got worse, and the time did not: no reason to go back"),
 }
 NOISE = Term(

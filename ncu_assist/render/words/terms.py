@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
+from ncu_assist.ncu.source.tables import BOOKED_AS, MEANINGS, spoken
 from ncu_assist.render.table import Badge, Term, Tone
 from ncu_assist.render.words.verdicts import cycle_words, factor
 
 if TYPE_CHECKING:
+    from ncu_assist.analysis.run_view import RunView
     from ncu_assist.analysis.yardstick import Yardstick
     from ncu_assist.record import Source
     from ncu_assist.verdict import Verdict
@@ -27,7 +29,17 @@ def term_of(key: str, label: str = "") -> Term:
     if key in STALL_REASONS:
         reason = STALL_REASONS[key]
         return Term(label or reason.label, f"stall {key}", f"the warp waits for {reason.waits_for}")
+    if key in MEANINGS:
+        booked = f"ncu counts it as stall {BOOKED_AS[key]}; told apart by the instruction that waits"
+        return Term(label or spoken(key), booked, f"the warp waits for {MEANINGS[key]}")
     return Term(label or key)
+
+
+def stall_name(reason: str, shown: RunView) -> str:
+    """Return a stall reason as it is said; of what may be one of two, as no code was read that tells, both."""
+    has_wgmma = reason == "barrier" and shown.combined.values["pipe_tensor_gmma"]
+    read = any(one.index in shown.close.waits for one in shown.combined.launches)
+    return f"{reason} or wgmma" if has_wgmma and not read else spoken(reason)
 
 
 TONES: dict[str, Tone] = {

@@ -8,6 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, Place, base_name, explaining_change
+from ncu_assist.ncu.source.tables import spoken
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor
@@ -21,6 +22,7 @@ NAME_WIDTH = 8  # a short version, v12, stands for the name of its file
 NAME_IN_NOTE = 24
 CODE_WIDTH = 12  # the least of a line's text that is worth showing
 BARRIER = "barrier"
+OR_WGMMA = " or wgmma"  # ncu books both as barriers; without the code nobody can tell
 WAITS = ("sync", "barrier", "bar.")  # in a line's text, as CUDA, cooperative groups and PTX write it
 
 
@@ -180,7 +182,8 @@ def _launches(before: int, after: int) -> str:
 
 def _limit(limit: BoundBy, words: int = 2, percents: str = "") -> str:
     """Return what binds and how busy it is: of latency, that this is the busiest unit, and the top stall."""
-    name, stall = limit.bottleneck.name, one_line((limit.stall or "").replace("_", " "), 24)
+    name, stall = limit.bottleneck.name, one_line(spoken(limit.stall or ""), 24)
+    stall += OR_WGMMA if limit.has_wgmma and limit.stall == BARRIER else ""
     busiest = "busiest unit " if name == LATENCY and words > 1 else ""
     waits = f", {stall}" if stall and words else ""
     return f"{PHRASES.get(name, name)}{waits} ({busiest}{percents or f'{limit.bottleneck.percent:.0f} %'})"
