@@ -51,6 +51,7 @@ class Floor:
     why: str
     assumed: bool
     terms: tuple[Floor, ...] = ()
+    clock_mhz: float | None = None  # of the SMs, where it is of operations whose rate was measured
 
     @property
     def ns(self) -> float:
@@ -128,6 +129,7 @@ class MathRate:
     per_second: float
     why: str
     assumed: bool
+    clock_mhz: float | None = None  # of the SMs, while it was measured
 
 
 # What tensor cores do of a type beside halves (NVIDIA's architecture papers of 8.0 and 9.0, dense), and which loops
@@ -156,7 +158,7 @@ def _operations(
         if rate is not None:
             kind: Kind = "tensor" if math == "tf32" else math
             unit: Literal["flop", "op"] = "op" if math in ("int", "xu") else "flop"
-            yield Floor(kind, amount, unit, rate.per_second, rate.why, rate.assumed)
+            yield Floor(kind, amount, unit, rate.per_second, rate.why, rate.assumed, clock_mhz=rate.clock_mhz)
 
 
 def math_rate(
@@ -183,7 +185,8 @@ def _pipes(math: Math, ceilings: Ceilings) -> MathRate | None:
     known = [rate.per_second * each for rate, each in rates if rate is not None]
     if not known or len(known) < len(rates):
         return None
-    return MathRate(sum(known), f"measured on {ceilings.where}", False)
+    clock = next((rate.sm_clock_mhz for rate, _ in rates if rate), None)
+    return MathRate(sum(known), f"measured on {ceilings.where}", False, clock)
 
 
 def _tensor(form: str, ceilings: Ceilings) -> MathRate | None:
@@ -195,10 +198,10 @@ def _tensor(form: str, ceilings: Ceilings) -> MathRate | None:
         if rate := ceilings.rate("tensor", f"wgmma_{name}", "events"):
             same = OF_HALVES[form] == OF_HALVES[name]
             why = f"measured on {ceilings.where}" + ("" if same else f" with {name}: {part:g} of that rate")
-            return MathRate(rate.per_second * part, why, not same)
+            return MathRate(rate.per_second * part, why, not same, rate.sm_clock_mhz)
     rate = ceilings.rate("tensor", f"mma_{form}", "events")
     is_short = float(ceilings.device.compute_capability) >= WGMMA_FROM
-    return MathRate(rate.per_second, f"measured on {ceilings.where}", is_short) if rate else None
+    return MathRate(rate.per_second, f"measured on {ceilings.where}", is_short, rate.sm_clock_mhz) if rate else None
 
 
 def _nominal(math: Math, form: str | None, dtype: str, chip: ChipFacts) -> float | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -107,18 +107,22 @@ class Table:
     tall: bool = False
 
     def only(self, *titles: str) -> Table:
-        """Return the table with the columns of these titles, in its order."""
-        return self._with_columns({i for i, column in enumerate(self.columns) if column.title in titles})
+        """Return the table with the columns of these titles, in this order."""
+        places = {column.title: i for i, column in enumerate(self.columns)}
+        return self._with_columns([places[title] for title in titles if title in places])
+
+    def without(self, *titles: str) -> Table:
+        """Return the table without the columns of these titles."""
+        return self._with_columns([i for i, column in enumerate(self.columns) if column.title not in titles])
 
     def without_empty(self) -> Table:
         """Return the table without the columns, but for the first, in which no row says anything."""
-        told = {i for i in range(len(self.columns)) if any(_says(row[i]) for row in self.rows)}
-        return self._with_columns({0, *told})
+        every = range(len(self.columns))
+        return self._with_columns([i for i in every if not i or any(_says(row[i]) for row in self.rows)])
 
-    def _with_columns(self, kept: Container[int]) -> Table:
-        columns = tuple(column for i, column in enumerate(self.columns) if i in kept)
-        rows = tuple(tuple(cell for i, cell in enumerate(row) if i in kept) for row in self.rows)
-        return replace(self, columns=columns, rows=rows)
+    def _with_columns(self, kept: Sequence[int]) -> Table:
+        rows = tuple(tuple(row[i] for i in kept) for row in self.rows)
+        return replace(self, columns=tuple(self.columns[i] for i in kept), rows=rows)
 
 
 def number(text: str, value: float, note: str = "") -> Cell:

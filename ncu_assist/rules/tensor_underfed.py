@@ -3,13 +3,16 @@
 Hardware: tensor cores take operands from registers (`mma.sync`, `nvcuda::wmma`) or, on 9.0, straight from shared memory
 (`wgmma`), which alone reaches their full rate there. Each cycle without operands is lost.
 
-Cost: loads from global memory by every warp, one buffer that is filled and then used, a barrier between, and too small
-tiles leave the tensor cores idle most of the time.
+Cost: tensor cores stand still while the warps that multiply load tiles themselves, wait for tiles, wait for each
+product before they issue the next, wait for one another, or do other work between products. The finding says which of
+these it is, where the code tells; only its own advice is about this kernel.
 
-What to try: stage tiles in shared memory, two or more buffers, filled with `cp.async` or TMA while the last ones are
-multiplied; larger tiles a warp; `ldmatrix` and layouts without bank conflicts; on 9.0 `wgmma`, through CUTLASS or a
-library: `mma.sync` has two thirds of the rate of `wgmma`. Loads of operands from shared memory are there
-because `mma.sync` takes them from registers: what they cost is put down to its line where the chip has `wgmma`.
+What to try depends on that. Where warps load tiles from global memory or use one buffer: stage tiles in shared memory,
+two or more buffers, filled with `cp.async` or TMA while the last ones are multiplied; larger tiles a warp; `ldmatrix`
+and layouts without bank conflicts. Where the chip has `wgmma` and the kernel does not use it: `wgmma`, through CUTLASS
+or a library: `mma.sync` has two thirds of its rate. Loads of operands from shared memory are there because `mma.sync`
+takes them from registers: what they cost is put down to its line where the chip has `wgmma`. Where tiles are there in
+time: another product in flight, two groups of warps that take turns, less work between products.
 
 Thresholds: tensor cores do most of the operations; where those were not counted, they are busy as long as the FMA pipe.
 The time after is that of a product at the rate a cycle that a library's reached on such a GPU (`ncu-assist ceilings`),

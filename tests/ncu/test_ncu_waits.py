@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 
 from ncu_assist.ncu.code import read_code
-from ncu_assist.ncu.source.tables import BOOKED_AS, awaited
+from ncu_assist.ncu.source.tables import BOOKED_AS, awaited, told_apart
 from ncu_assist.pipeline.opened_reports import archived_report
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.store import Store
 
 ARCHIVE = Store(Path(__file__).parents[2] / "reports")
@@ -87,3 +88,21 @@ def test_barriers_that_hold_are_those_that_block(tmp_path: Path) -> None:
     assert ("ahead.cuh", 58) not in named
     lines = tables.lines[tables.lines["file"].astype(str).str.endswith("ahead.cuh") & (tables.lines["line"] == 58)]
     assert float(lines["stall_wgmma"].sum()) > 0.9 * float(lines["samples"].sum()) > 0.0
+
+
+def test_a_share_is_divided_as_the_samples_are() -> None:
+    waits = {"wgmma": 30.0, "barrier": 10.0, "wait": 5.0}
+    assert told_apart({"barrier": 40.0, "wait": 20.0}, waits) == {"wgmma": 30.0, "wait": 20.0, "barrier": 10.0}
+    assert told_apart({"barrier": 40.0}, {"wgmma": 1.0}) == {"wgmma": 40.0}
+    assert told_apart({"barrier": 40.0, "long_scoreboard": 1.0}, {}) == {"barrier": 40.0, "long_scoreboard": 1.0}
+
+
+@pytest.mark.parametrize("version", ["v11_wgmma", "v14_turns"])
+def test_a_run_is_told_the_same_whether_its_report_is_read_or_not(version: str) -> None:
+    """Without its report by the code that the folder keeps; what JSON has stays in ncu's spelling."""
+    stored = next(one for one in ARCHIVE.runs("flash_attention") if one.run.version == version)
+    bare, read = gather(stored, None, ARCHIVE), gather(stored, None, ARCHIVE, lines=True)
+    assert bare.stalls == pytest.approx(read.stalls)
+    assert {"wgmma", "mbarrier"} <= bare.stalls.keys()
+    assert "wgmma" not in bare.combined.stalls
+    assert sum(bare.stalls.values()) == pytest.approx(sum(bare.combined.stalls.values()))

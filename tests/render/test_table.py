@@ -33,10 +33,11 @@ def test_a_table_without_rows_is_no_section() -> None:
     assert "Nothing is here" not in page(Head("T", "", (), provenance(())), [table_section("t", "T", empty)])
 
 
-def test_columns_are_picked_by_their_titles_in_the_order_of_the_table() -> None:
+def test_columns_are_picked_by_their_titles_in_their_order() -> None:
     picked = MADE.only("median", "version", "no such column")
-    assert [column.title for column in picked.columns] == ["version", "median"]
+    assert [column.title for column in picked.columns] == ["median", "version"]
     assert [len(row) for row in picked.rows] == [2, 2]
+    assert "median" not in [column.title for column in MADE.without("median").columns]
 
 
 def test_a_cell_says_in_words_what_stands_in_it() -> None:

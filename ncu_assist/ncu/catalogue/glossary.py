@@ -30,6 +30,7 @@ _TEXTS = {
     "improved, regressed, changed": (
         "what a diff says of a counter beyond its noise: to the better, to the worse, or neither is known to be better"
     ),
+    "noise": "how far a time or a counter strays between runs of the same code; what differs by less is no change",
     "undecided": "of a counter in a diff: the change is near the limit of its noise, and may be noise",
     "side effect": "a counter that got worse, but not of what binds: it explains no slow-down",
     "metric": "a value with a name that ncu counts; a key is our name for the same thing on every chip",

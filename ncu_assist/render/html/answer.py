@@ -14,9 +14,10 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.markdown.text import code, escaped
 from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
-from ncu_assist.render.words.launches import times_words
+from ncu_assist.render.words.launches import NO_WORK, times_words
 from ncu_assist.render.words.terms import verdict_badge
 from ncu_assist.render.words.verdicts import estimated
+from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import LATENCY, Bottleneck
@@ -86,6 +87,9 @@ def _over_floor(shown: RunView) -> str:
     floor = launch_floor(shown.results) if len(shown.combined.launches) == 1 else None
     if floor is None or floor.times is None:
         return ""
+    first = shown.results.diagnosis.first if shown.results else None
+    if first and first.finding.rule == launch_bound.ID and floor.times >= NO_WORK:
+        return ": what it costs to start a launch, however little it does"
     needs = f"what the counted bytes of DRAM or operations need at least: {floor.by}"
     return f", {times_words(floor.times)} its floor ({needs}{', assumed' if floor.assumed else ''})"
 

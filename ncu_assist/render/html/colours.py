@@ -44,7 +44,7 @@ def _coloured(is_python: bool, lines: tuple[str, ...]) -> tuple[Markup, ...]:
                 made.append([])
             if piece:
                 shown = str(_plain(piece))
-                made[-1].append(f'<span class="{name}">{shown}</span>' if name and piece.strip() else shown)
+                made[-1].append(f"<i class={name}>{shown}</i>" if name and piece.strip() else shown)
     found = tuple(Markup("".join(pieces)) for pieces in made[: len(lines)])
     return found if len(found) == len(lines) else tuple(map(_plain, lines))
 

@@ -10,6 +10,7 @@ from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
+from ncu_assist.ncu.source.tables import spoken
 from ncu_assist.quantity import DIGITS, duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
@@ -22,7 +23,7 @@ from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Te
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone
 from ncu_assist.render.words.verdicts import UNCUT, between, counted, factor, names, next_command, origins, verdict_line
-from ncu_assist.render.words.why import why_lines
+from ncu_assist.render.words.why import limit_words, why_lines
 from ncu_assist.verdict import REASONS, clock_note
 
 ARROW = " → "
@@ -59,12 +60,32 @@ def _answer(facts: DiffFacts) -> Iterator[AnswerRow]:
     yield AnswerRow("What", f"{after} against {before}{where}{f'; {one_line(gpu.name)}' if gpu else ''}")
     bound = [side.bottleneck for side in (diff.baseline, diff.candidate)]
     told = [f"{one.name} ({one.percent:.0f} %)" for one in bound if one]
+    if diff.why and facts.is_comparable:
+        told = [limit_words(one, 1) for one in (diff.why.baseline, diff.why.candidate) if one]
     if told:
         yield AnswerRow("Bound by", ARROW.join(dict.fromkeys(told)))
     lines = replace(diff.lines, notes=("", "")) if diff.lines else None
     told = why_lines(diff.why, lines, names(diff), WHY_WIDTH)[1:] if facts.is_comparable and diff.why else []
     for place, line in enumerate(told[:MOST_WHY]):  # the first says again what binds
         yield AnswerRow("" if place else "Why", line)
+    waits = _waits(diff)
+    if facts.is_comparable and waits:
+        yield AnswerRow("Warps wait for", waits)
+
+
+def _waits(diff: Diff) -> str:
+    """Return what latency is on both sides, each reason with what it means; empty where neither is bound by it."""
+    limits = (diff.why.baseline, diff.why.candidate) if diff.why else ()
+    told: dict[str, list[str]] = {}
+    for name, limit in zip(names(diff), limits, strict=False):
+        if limit and limit.stall:
+            told.setdefault(limit.stall, []).append(f"{name} {limit.stalls[limit.stall]:.0f} %")
+    return "; ".join(
+        f"{one_line(spoken(reason))} ({', '.join(sides)}): {term_of(reason).meaning.partition('waits for ')[2]}".rstrip(
+            ": "
+        )
+        for reason, sides in told.items()
+    )
 
 
 def workloads_section(facts: DiffFacts) -> PageSection:
@@ -79,9 +100,9 @@ def _verdict_table(facts: DiffFacts) -> Table:
     before, after = facts.names
     columns = (
         Column("workload"),
+        Column(f"{after} is", "left", "number"),
         Column(before, "right", "number"),
         Column(after, "right", "number"),
-        Column(f"{after} is", "left", "number"),
         Column("99 % interval", "right", ""),
     )
     rows = tuple(_verdict_row(one, one.workload == facts.diff.workload) for one in facts.workloads)
@@ -95,8 +116,8 @@ def _verdict_row(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
         ends = (1 / ends[1], 1 / ends[0])
     return (
         Cell(one_line(one.workload), note="this page" if is_shown else ""),
-        *(number(duration(ns), ns) for ns in one.medians_ns),
         Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge) if badge else Cell(),
+        *(number(duration(ns), ns) for ns in one.medians_ns),
         Cell(between(*ends)) if ends else Cell(),
     )
 

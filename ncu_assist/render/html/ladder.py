@@ -8,7 +8,7 @@ from dataclasses import replace
 from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.history import History, HistoryCell
-from ncu_assist.analysis.yardstick import COPY
+from ncu_assist.analysis.yardstick import COPY, OwnAgainstLibrary
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.ladder_chart import bandwidth_bars, ladder_chart, small_charts, sweep_bars
@@ -173,25 +173,37 @@ def _verdict(ladder: KernelLadder) -> str:
     state = ladder.state
     if state is None or state.best is None:
         return "No version is checked and timed as its source is now." if state and state.workload else ""
+    best, library = state.best.run.version, state.against_library
+    own = library.own if library else best
     timing = state.best.run.timing(state.workload) if state.workload else None
-    said = [f"{one_line(state.best.run.version)} is the fastest"]
-    said += [f"on {one_line(state.workload)}: {duration(timing.median_ns)}"] if timing and state.workload else []
-    said += [level_words(state.same, state.unclear)] if state.same or state.unclear else []
+    time_ns = library.own_ns if library else timing.median_ns if timing else None
+    said = [f"{one_line(own)} is the fastest{' own version' if library else ''}"]
+    said += [f"on {one_line(state.workload)}: {duration(time_ns)}"] if state.workload and time_ns else []
+    said += [_against_library(library)] if library else []
+    said += [level_words(state.same, state.unclear)] if own == best and (state.same or state.unclear) else []
     against = state.verdict
-    if against and against.verdict == "faster" and against.speedup and state.baseline:
-        said += [f"{factor(against.speedup)} {against.words} than {one_line(state.baseline.run.version)}"]
-    library = state.against_library
-    beside = state.baseline.run.version if state.baseline else ""
-    if library and library.ratio and library.own == state.best.run.version and library.library != beside:
-        way = "faster" if library.ratio >= 1 else "slower"
-        said += [
-            f"{factor(max(library.ratio, 1 / library.ratio))} {way} than {one_line(library.library)}, the best library"
-        ]
-    best = _cell_of(ladder.history, state.best.run.version, state.workload)
-    if best is not None and best.share is not None:
-        said += [f"at {100 * best.share:.0f} % of {best.measure.what}"]
-        said += [copy_words(best.row.in_l2)] if best.row and best.row.in_l2 and best.measure is COPY else []
+    beside = state.baseline.run.version if state.baseline and own == best else ""
+    if (
+        against
+        and against.verdict == "faster"
+        and against.speedup
+        and beside
+        and not (library and library.library == beside)
+    ):
+        said += [f"{factor(against.speedup)} {against.words} than {one_line(beside)}, the baseline"]
+    cell = _cell_of(ladder.history, own, state.workload)
+    if cell is not None and cell.share is not None:
+        said += [f"at {100 * cell.share:.0f} % of {cell.measure.what}"]
+        said += [copy_words(cell.row.in_l2)] if cell.row and cell.row.in_l2 and cell.measure is COPY else []
     return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
+
+
+def _against_library(one: OwnAgainstLibrary) -> str:
+    """Return how the fastest own version stands to the fastest library."""
+    name = f"{one_line(one.library)} ({duration(one.library_ns)}), the fastest library"
+    if not one.ratio:
+        return f"{name}, was not timed in one bench with it"
+    return f"{factor(max(one.ratio, 1 / one.ratio))} {'faster' if one.ratio >= 1 else 'slower'} than {name}"
 
 
 def _cell_of(history: History, version: str, workload: str | None) -> HistoryCell | None:

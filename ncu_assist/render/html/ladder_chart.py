@@ -16,6 +16,7 @@ from ncu_assist.render.links import NO_LINKS, RunLinks
 from ncu_assist.render.table import Term
 from ncu_assist.render.words.floors import l2_words
 from ncu_assist.render.words.history import SWEPT, bound_by, point_time, sweep_title, time_of
+from ncu_assist.render.words.history_tables import other_parent
 from ncu_assist.render.words.terms import against, verdict_tone
 from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.versions import short_name
@@ -124,7 +125,8 @@ def ladder_chart(history: History, baseline: ArchivedRun | None, links: RunLinks
     top = TOP + LINE * len(lines)
     dots = _placed_dots([axis.at(cell.time_ns) if cell.time_ns else None for _, cell in cells])
     rows = tuple(
-        _chart_row(row, cell, top + ROW * (place + 0.5), dots[place], links) for place, (row, cell) in enumerate(cells)
+        _chart_row(row, cell, top + ROW * (place + 0.5), dots[place], links, history)
+        for place, (row, cell) in enumerate(cells)
     )
     bottom = top + ROW * max(len(rows), 1)
     on = f" on {one_line(history.shown)}" if history.shown else ""
@@ -201,7 +203,7 @@ def _chart_line(line: Line, axis: Axis, place: int) -> ChartLine:
 
 
 def _chart_row(
-    row: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool], links: RunLinks
+    row: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool], links: RunLinks, history: History
 ) -> ChartRow:
     dot, left = places
     time = time_of(row, cell)
@@ -214,12 +216,21 @@ def _chart_row(
         time_x=round(beside, 2),
         anchor="end" if left and dot is not None else "start",
         tone="bad" if cell.failed else tone_of(cell),
-        step=against(cell.verdict) if cell.verdict else "",
+        step=_step(row, cell, history) if cell.verdict else "",
         band=BANDS.get(cell.bottleneck.group, "latency") if cell.bottleneck else "",
         bound=bound_by(cell) if cell.bottleneck else "",
         href=links.of(cell.stored) if cell.stored else "",
         diff=links.diff(row.before, row.version) if row.before and cell.verdict else "",
     )
+
+
+STEP_LETTERS = 26  # of a step, with which version it is against: what is longer says that in the table below
+
+
+def _step(row: VersionRow, cell: HistoryCell, history: History) -> str:
+    said = against(cell.verdict)
+    whole = f"{said} {other_parent(row, history)}".rstrip()
+    return whole if len(whole) <= STEP_LETTERS else said
 
 
 def _placed_dots(dots: list[float | None]) -> list[tuple[float | None, bool]]:

@@ -284,7 +284,7 @@ def memory_chart(shown: RunView, baseline: RunView | None = None) -> MemoryChart
     place, marked = layout(shown, baseline), _binding_parts(shown)
     shapes, labels = arrows(shown, baseline, place, marked)
     drawn, texts = boxes(shown, place, marked)
-    says = _outcome(shown, marked)
+    says = f"{_outcome(shown, marked)}{_passed_on(shown)}"
     return MemoryChart(
         says=says,
         boxes=tuple(drawn),
@@ -328,6 +328,15 @@ def _outcome(shown: RunView, marked: BindingParts) -> str:
     near = f"; the busiest, {_ends(busiest)}, is at {percent:.1f} % of its peak" if percent else ""
     why = f" What binds is {marked.name}." if marked.name in RESOURCES and marked.name != "memory" else ""
     return f"No link of the memory is the limit{near}.{why}"
+
+
+def _passed_on(shown: RunView) -> str:
+    """Return that what TMA brings stands at two links of its way, so that nobody adds it up; empty without TMA."""
+    moved, filled = (_value(key, shown) for key in ("tma_load_bytes", "l1_bytes_from_l2"))
+    if not moved or not filled:
+        return ""
+    through = f"the {quantity(filled, 'byte')} that leave L2"
+    return f" The {quantity(moved, 'byte')} of TMA are among {through}: one transfer at two links of its way, not two."
 
 
 def _ends(flow: Flow) -> str:

@@ -252,9 +252,11 @@ def _asset(name: str) -> str:
     text = _FOR_READERS.sub("", (TEMPLATES / name).read_text(encoding="utf-8"))
     if "</" in text:
         raise ValueError(f"{name} holds '</', which could end its element")
-    return "\n".join(filter(None, (line.strip() for line in text.splitlines())))
+    lines = "\n".join(filter(None, (line.strip() for line in text.splitlines())))
+    return _AROUND.sub(r"\1", lines) if name.endswith(".css") else lines
 
 
+_AROUND = re.compile(r"\s*([{};])\s*")  # of a style sheet: nothing there means anything
 _FOR_READERS = re.compile(r"/\*[\s\S]*?\*/|^\s*//.*$", re.MULTILINE)  # comments, in lines of their own
 
 

@@ -371,7 +371,7 @@ def _outcome(scene: RooflineNumbers) -> str:
     roof = scene.binding.label if scene.binding == scene.dram else f"the roof of {scene.binding.label}"
     own = share_at_clock(scene)
     measured = f", measured at {quantity(scene.binding.clock or 0.0, 'Hz')}," if own else ""
-    ran = f"; {100 * own:.0f} % at the {quantity(scene.clock or 0.0, 'Hz')} it ran at" if own else ""
+    ran = f"; {100 * own:.0f} % at the {quantity(scene.clock or 0.0, 'Hz')} it ran at under ncu" if own else ""
     what = f"{100 * share:.0f} % of what {roof}{assumed}{measured} allows{at}{ran}"
     return f"{main.precision.label} work reaches {what}.{_bound_by(scene)}"
 

@@ -21,7 +21,7 @@ from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words.commands import to_page, to_profile
-from ncu_assist.render.words.launches import TO_FLOOR, shape_words, spread_sentences, times_words
+from ncu_assist.render.words.launches import TO_FLOOR, floor_times_words, shape_words, spread_sentences
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
@@ -40,11 +40,11 @@ LAUNCH_COLUMNS = (
     Column("#", "left", "number"),
     Column("time", "right", "number", term_of("duration", "time")),
     Column("of all", "right", "number"),
+    Column("diagnosis"),
     Column("kernel"),
+    Column("bound by", term=BOUND_BY),
     Column("grid", "right", ""),
     Column("block", "right", ""),
-    Column("bound by", term=BOUND_BY),
-    Column("diagnosis"),
     Column("to floor", "right", "number", FLOOR),
     Column("could win", "right", "number", WON),
 )
@@ -79,25 +79,25 @@ def _launch_row(row: LaunchRow, whole: float, longest: LaunchRow, is_alone: bool
         Cell(f"#{launch.index}", repr(float(launch.index)), link=link),
         replace(number(duration(took), took), bar=bar) if took is not None else Cell(),
         number(f"{100 * took / whole:.1f} %", took / whole) if took is not None and whole else Cell(),
+        _diagnosis_cell(row),
         _kernel_cell(launch),
+        Cell(row.bottleneck.name, note=f"{row.bottleneck.percent:.0f} % busy") if row.bottleneck else Cell(),
         Cell(shape_words(launch.grid)),
         Cell(shape_words(launch.block)),
-        Cell(row.bottleneck.name, note=f"{row.bottleneck.percent:.0f} % busy") if row.bottleneck else Cell(),
-        _diagnosis_cell(row),
-        number(times_words(times), times) if times is not None else Cell(),
+        number(floor_times_words(row, times), times) if times is not None else Cell(),
         number(duration(won), won) if won else Cell(),
     )
 
 
 KERNEL_COLUMNS = (
     Column("kernel"),
-    Column("launches", "right", "number"),
-    Column("time", "right", "number", Term("time", "", "of all its launches together, under ncu")),
     Column("of all", "right", "number"),
-    Column("mean", "right", "number", Term("mean", "", "time of a launch, under ncu")),
-    Column("bound by", term=Term("bound by", "", f"{BOUND_BY.meaning}; of the launches that most of its time goes to")),
     Column("diagnosis", term=Term("diagnosis", "", "of its launch with the most to win")),
     Column("could win", "right", "number", WON),
+    Column("time", "right", "number", Term("time", "", "of all its launches together, under ncu")),
+    Column("launches", "right", "number"),
+    Column("mean", "right", "number", Term("mean", "", "time of a launch, under ncu")),
+    Column("bound by", term=Term("bound by", "", f"{BOUND_BY.meaning}; of the launches that most of its time goes to")),
 )
 MOST_KERNELS = 100  # rows
 
@@ -126,13 +126,13 @@ def _kernel_row(group: LaunchGroup, whole: float, longest: float | None, alone: 
     link = Link(name.text, f"#launch-{told.launch.index}") if told.launch.index in alone else None
     return (
         replace(name, link=link, term=None if link else name.term),
-        number(str(count), count),
-        replace(number(duration(took), took), bar=100 * took / longest) if took and longest else Cell(),
         number(f"{100 * took / whole:.1f} %", took / whole) if took and whole else Cell(),
-        number(duration(took / count), took / count) if took else Cell(),
-        Cell(bound[0], note=f"{100 * bound[1]:.0f} % of its time" if bound[1] < WHOLE else "") if bound else Cell(),
         _diagnosis_cell(told),
         number(duration(won), won) if won else Cell(),
+        replace(number(duration(took), took), bar=100 * took / longest) if took and longest else Cell(),
+        number(str(count), count),
+        number(duration(took / count), took / count) if took else Cell(),
+        Cell(bound[0], note=f"{100 * bound[1]:.0f} % of its time" if bound[1] < WHOLE else "") if bound else Cell(),
     )
 
 
@@ -178,7 +178,10 @@ NVIDIA_MESSAGE = 3000  # letters
 
 @dataclass(frozen=True)
 class NvidiaView:
-    """One rule's advice; ``kind`` is local or global, ``kernel`` of which launches, where there are several."""
+    """One rule's advice; ``kind`` is local or global, ``kernel`` of which launches, where there are several.
+
+    ``beside`` is what our rules say of the same, where that is something else.
+    """
 
     title: str
     rule: str
@@ -186,6 +189,21 @@ class NvidiaView:
     kind: str
     kernel: str
     message: str
+    beside: str = ""
+
+
+# Which of our rules look at what a rule of NVIDIA's estimates a speed-up of.
+LOOKS_AT = {
+    "TheoreticalOccupancy": ("low-occupancy",),
+    "AchievedOccupancy": ("low-occupancy", "workload-imbalance", "tail-effect"),
+    "SharedMemoryConflicts": ("shared-bank-conflict",),
+    "UncoalescedSharedAccess": ("shared-bank-conflict",),
+    "UncoalescedGlobalAccess": ("uncoalesced-global-load", "uncoalesced-global-store"),
+    "MemoryCacheAccessPattern": ("uncoalesced-global-load", "uncoalesced-global-store"),
+    "ThreadDivergence": ("warp-divergence",),
+    "WorkloadImbalance": ("workload-imbalance", "tail-effect"),
+    "LaunchConfiguration": ("grid-underfill", "tail-effect"),
+}
 
 
 NVIDIA = (
@@ -198,7 +216,7 @@ def nvidia_section(shown: RunView) -> PageSection:
     """Return the advice in NVIDIA's order: global estimates first, then local ones."""
     launches = len(shown.launches_shown)
     model = {
-        "views": [_nvidia_view(one, launches) for one in shown.close.nvidia or ()],
+        "views": [_nvidia_view(one, launches, shown.results) for one in shown.close.nvidia or ()],
         "asked": shown.close.nvidia is not None,
         "why_missing": one_line(shown.close.note, 500),
         "collect": to_profile(shown),
@@ -206,7 +224,22 @@ def nvidia_section(shown: RunView) -> PageSection:
     return PageSection("nvidia", "NVIDIA's rules", model, "run_nvidia.html.j2", NVIDIA)
 
 
-def _nvidia_view(one: NvidiaFinding, launches: int) -> NvidiaView:
+def _beside(one: NvidiaFinding, results: RuleResults) -> str:
+    """Return that our rules on the same matter answer, and have found next to nothing to win; empty where they have."""
+    ours = LOOKS_AT.get(one.rule, ())
+    silent = {unanswered.rule for unanswered in results.diagnosis.unanswered}
+    found = {ranked.finding.rule for ranked in results.diagnosis.findings if ranked.severity != "info"}
+    if not one.speedup_pct or not ours or {*ours} & (silent | found):
+        return ""
+    names = " and ".join(f"`{name}`" for name in ours)
+    first = results.diagnosis.first
+    instead = f" The diagnosis here is `{first.finding.rule}`." if first and first.severity != "info" else ""
+    looks = "looks at the same and finds" if len(ours) == 1 else "look at the same and find"
+    when = f"ncu-assist explain {ours[0]}"
+    return f"Here the two differ: our {names} {looks} next to no time to win.{instead} Why: `{when}`"
+
+
+def _nvidia_view(one: NvidiaFinding, launches: int, results: RuleResults | None) -> NvidiaView:
     where = f"{one_line(one.kernel, 60)}, said of {one.launches} of {launches} launches" if launches > 1 else ""
     return NvidiaView(
         title=one_line(one.title),
@@ -215,6 +248,7 @@ def _nvidia_view(one: NvidiaFinding, launches: int) -> NvidiaView:
         kind=one_line(one.speedup_type or ""),
         kernel=where,
         message=one_line(one.message, NVIDIA_MESSAGE),
+        beside=_beside(one, results) if results and launches == 1 else "",
     )
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
-from itertools import pairwise, zip_longest
+from itertools import accumulate, pairwise, zip_longest
 from pathlib import PurePath
 
 from ncu_assist.ceilings.chips import LANES
@@ -25,6 +26,8 @@ from ncu_assist.render.html.source_heat import (
 )
 from ncu_assist.render.table import Link, Term
 
+OFFSET_EVERY = 8  # instructions of 16 bytes
+GAP_BYTES, TEXT_BYTES = 200, 3  # of markup around instructions that can be opened, and of each
 ROW_BYTES = 190  # of markup and figures around an instruction, about
 NAME_LETTERS, FILE_LETTERS = 120, 40
 LEAST_TOLD = 0.001  # of all samples: below it the stall of an instruction is chance
@@ -39,11 +42,12 @@ WAVEFRONTS = Term("Wavefronts", "memory_l1_wavefronts_shared", "passes through s
 class SassRow:
     """An instruction; ``cells`` as the columns of its function, ``line`` leads to its source.
 
-    Without an id it is a gap: ``code`` says how many are not shown there.
+    Without an id it is a gap: ``code`` says how many are not shown there, ``hidden`` has their text, to be opened.
     """
 
     code: str
     id: str = ""
+    hidden: str = ""
     offset: str = ""
     cells: tuple[Heat, ...] = ()
     stalls: str = ""
@@ -98,14 +102,45 @@ def sass_regions(listing: Sequence[FunctionCode], budget: int) -> list[list[rang
     return found
 
 
-def shown_ids(listing: Sequence[FunctionCode], regions: Sequence[Sequence[range]]) -> dict[int, str]:
-    """Return the ids in the page of the instructions that are shown, by the identity of each."""
-    return {
-        id(one.instructions[i]): _id(place, one.instructions[i])
+def hidden_regions(
+    listing: Sequence[FunctionCode], regions: Sequence[Sequence[range]], budget: int
+) -> list[list[range]]:
+    """Return which instructions of each function can be opened between those shown, within so many bytes.
+
+    Those that were executed most often come first; of the last the beginning, where not all has room.
+    """
+    gaps = [
+        (place, range(before.stop, region.start))
         for place, (one, own) in enumerate(zip(listing, regions, strict=False))
-        for region in own
-        for i in region
-    }
+        for before, region in pairwise([range(0), *own, range(len(one.instructions), 0)])
+        if region.start > before.stop
+    ]
+    found: list[list[range]] = [[] for _ in regions]
+    for place, gap in sorted(gaps, key=lambda one: -_often(listing[one[0]], one[1])):
+        budget -= GAP_BYTES
+        sizes = list(accumulate(TEXT_BYTES + size_of(_code(listing[place].instructions[i])) for i in gap))
+        fitting = bisect_right(sizes, budget)
+        if fitting:
+            found[place].append(gap[:fitting])
+            budget -= sizes[fitting - 1]
+    return found
+
+
+def _often(one: FunctionCode, gap: range) -> float:
+    return max(one.instructions[i].cost.instructions for i in gap)
+
+
+def shown_ids(
+    listing: Sequence[FunctionCode], regions: Sequence[Sequence[range]], hidden: Sequence[Sequence[range]]
+) -> dict[int, str]:
+    """Return the ids in the page of the instructions that are shown, by the identity of each; of one that can be opened
+    that of its gap.
+    """
+    ids: dict[int, str] = {}
+    for place, (one, own, gaps) in enumerate(zip(listing, regions, hidden, strict=False)):
+        ids |= {id(one.instructions[i]): _id(place, one.instructions[gap.start]) for gap in gaps for i in gap}
+        ids |= {id(one.instructions[i]): _id(place, one.instructions[i]) for region in own for i in region}
+    return ids
 
 
 def _id(place: int, one: SassInstruction) -> str:
@@ -113,9 +148,14 @@ def _id(place: int, one: SassInstruction) -> str:
 
 
 def sass_function(
-    one: FunctionCode, place: int, regions: Sequence[range], columns: Sequence[HeatColumn], href: Href
+    one: FunctionCode,
+    place: int,
+    regions: Sequence[range],
+    hidden: Sequence[range],
+    columns: Sequence[HeatColumn],
+    href: Href,
 ) -> SassFunction:
-    """Return a function, the ``place``-th of the listing, with these of its instructions.
+    """Return a function, the ``place``-th of the listing, with these of its instructions; ``hidden`` can be opened.
 
     Lines of the file that most of them come from are numbers alone.
     """
@@ -124,10 +164,12 @@ def sass_function(
     own = Counter(each.file for each in instructions if each.file).most_common(1)
     main = own[0][0] if own else ""
     rows: list[SassRow] = []
-    for before, region in pairwise([range(0), *regions]):
-        rows += _gap(region.start - before.stop)
+    for before, region in pairwise([range(0), *regions, range(len(instructions), 0)]):
+        gap = range(before.stop, region.start)
+        fitting = next((one for one in hidden if one and one.start == gap.start), gap[:0])
+        rows += [_gap([instructions[i] for i in fitting], place, True)] if fitting else []
+        rows += [_gap([instructions[i] for i in gap[len(fitting) :]], place, False)] if gap[len(fitting) :] else []
         rows += [_row(instructions[i], _id(place, instructions[i]), counted, href, main) for i in region]
-    rows += _gap(len(instructions) - regions[-1].stop)
     return SassFunction(
         id=f"s{place}",
         name=one_line(one.kernel, NAME_LETTERS),
@@ -142,8 +184,17 @@ def _weight(one: SassInstruction) -> int:
     return ROW_BYTES + size_of(cut_line(one.sass))
 
 
-def _gap(count: int) -> list[SassRow]:
-    return [SassRow(f"{count} instructions with few or no samples")] if count else []
+def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool) -> SassRow:
+    """Return instructions between those that are shown: an offset before the first and every eighth, a tab before all.
+
+    Each is a plain line, so that thousands of them have room.
+    """
+    said = f"{len(own)} instruction{'s' * (len(own) != 1)} with few or no samples"
+    if not is_hidden:
+        return SassRow(f"{said}: no room for them on this page")
+    offsets = (f"{one.offset:04x}" if number % OFFSET_EVERY == 0 else "" for number, one in enumerate(own))
+    text = "\n".join(f"{at}\t{_code(one)}" for at, one in zip(offsets, own, strict=True))
+    return SassRow(said, hidden=text, offset=_id(place, own[0]))
 
 
 Counted = tuple[Term, Callable[[SassInstruction], Heat]]

@@ -36,7 +36,7 @@ def finding_lines(shown: RunView) -> FindingLines:
 
 
 ROW_BYTES, HOT_ROW_BYTES = 110, 360  # of markup around a line without cost, and with, about
-COLOURS = 1.6  # of the bytes of a text with colours, over those without, about
+COLOURS = 1.4  # of the bytes of a text with colours, over those without, about
 NAME_LETTERS = 120
 STALLS, SECOND_FROM = 2, 0.15  # reasons shown of a line, and the share from which the second says something
 MARKED_FROM = 0.05  # of what a finding wastes: a line with less is no place to begin

@@ -12,7 +12,7 @@ from ncu_assist.ncu.source.contents import SAMPLES
 from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.sass_view import SassFunction, sass_function, sass_regions, shown_ids
+from ncu_assist.render.html.sass_view import SassFunction, hidden_regions, sass_function, sass_regions, shown_ids
 from ncu_assist.render.html.source_file import (
     FindingLines,
     SourceFileView,
@@ -95,10 +95,11 @@ UNLINED_TOLD = 0.005  # of all samples
 
 @dataclass(frozen=True)
 class SourceBudget:
-    """How many bytes of a page source with heat and SASS may take, about."""
+    """How many bytes of a page source with heat, SASS with heat, and other SASS that can be opened may take, about."""
 
-    source: int = 62_000
-    sass: int = 36_000
+    source: int = 54_000
+    sass: int = 20_000
+    hidden: int = 43_000
 
 
 @dataclass(frozen=True)
@@ -151,12 +152,14 @@ def source_view(shown: RunView, findings: FindingLines | None = None, budget: So
     columns, absent = heat_columns(costs.totals, _all_costs(costs), _launch_words(shown))
     limits = budget or SourceBudget()
     regions = sass_regions(costs.listing, limits.sass)
-    files = _source_files(costs, columns, found, close.kept, shown_ids(costs.listing, regions), limits.source)
+    hidden = hidden_regions(costs.listing, regions, limits.hidden)
+    ids = shown_ids(costs.listing, regions, hidden)
+    files = _source_files(costs, columns, found, close.kept, ids, limits.source)
     places = {(one.path, row.number): row.id for one in files for row in one.rows if row.id}
     bare = SourceView(columns, files, _places=places)
     functions = tuple(
-        replace(sass_function(one, place, own, columns, bare.href), is_open=not files and place == 0)
-        for place, (one, own) in enumerate(zip(costs.listing, regions, strict=False))
+        replace(sass_function(one, place, own, gaps, columns, bare.href), is_open=not files and place == 0)
+        for place, (one, own, gaps) in enumerate(zip(costs.listing, regions, hidden, strict=False))
     )
     lost = len(costs.listing) - len(functions)
     cut = f"{lost} functions with fewer samples are left out: their SASS is too long." if lost else ""

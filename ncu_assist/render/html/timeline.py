@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, pairwise
 from statistics import mean, median
 
 from ncu_assist.ncu.timeline import SampledMetric
@@ -50,9 +50,18 @@ def _rank(one: SampledMetric) -> int:
     return next((place for place, start in enumerate(FIRST) if one.metric.startswith(start)), len(FIRST))
 
 
-def _by_pixel(kept: Sequence[tuple[float, float]], x: Axis) -> Iterator[tuple[str, float]]:
+def _path(points: Sequence[tuple[int, int]]) -> str:
+    """Return a line through points, each by its distance from the one before, in as few letters as can be."""
+    steps = ((after[0] - before[0], after[1] - before[1]) for before, after in pairwise(points))
+    first = "".join(f"M{across} {down}" for across, down in points[:1])
+    return first + "".join(
+        f"l{across}{down if down < 0 else f' {down}'}" if across else f"v{down}" for across, down in steps
+    )
+
+
+def _by_pixel(kept: Sequence[tuple[float, float]], x: Axis) -> Iterator[tuple[int, float]]:
     """Yield what is drawn at each pixel: of several samples the least and the most, in their order."""
-    for across, own in groupby(kept, key=lambda one: f"{x.at(one[0]):.0f}"):
+    for across, own in groupby(kept, key=lambda one: round(x.at(one[0]))):
         values = [value for _, value in own]
         ends = sorted({values.index(min(values)), values.index(max(values))})
         yield from ((across, values[place]) for place in ends)
@@ -64,7 +73,7 @@ def _chart(one: SampledMetric, last: float) -> CurveChart:
     x = linear_axis([0.0, last], LEFT, RIGHT, duration)
     x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 3)])
     y = linear_axis([max(values)], BOTTOM, TOP)
-    path = "M" + "L".join(f"{across} {y.at(value):.0f}" for across, value in _by_pixel(kept, x))
+    path = _path([(across, round(y.at(value))) for across, value in _by_pixel(kept, x)])
     unit = "%" if one.metric.endswith(PERCENT) else ""
     told = (("mean", mean(values)), ("median", median(values)), ("most", max(values)))
     said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)

@@ -32,7 +32,7 @@ def history_markdown(history: History) -> str:
     """Return a history as Markdown that fits a comment. Raises DamagedData for findings that were changed."""
     several, versions = len(history.places) > 1, versions_table(history)
     left_out = {"diff", *(() if several else OVER_ALL[1:])}
-    shown = versions.only(*({column.title for column in versions.columns} - left_out))
+    shown = versions.without(*left_out)
     lines = [f"### {escaped(title(history))}", ""]
     lines += [paragraph(provenance(history)), ""] if history.newest else []
     lines += printed(shown)

@@ -41,8 +41,8 @@ def history_text(history: History, style: Style | None = None) -> str:
     """Return a history as text. Raises DamagedData for findings that were changed."""
     from rich.text import Text
 
-    versions = versions_table(history)
-    times = versions.only(*({column.title for column in versions.columns} - {*OVER_ALL[1:], "diff"}))
+    versions = versions_table(history, names_parents=False)
+    times = versions.without(*OVER_ALL[1:], "diff")
     parts: list[RenderableType] = [Text(one_line(title(history)), style="bold")]
     parts += [Text(provenance(history), style="dim")] if history.newest else []
     parts += [Text(""), printed(times.without_empty())]

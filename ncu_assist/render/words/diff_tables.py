@@ -55,10 +55,10 @@ def change_table(id: str, caption: str, changes: Sequence[Change], sides: tuple[
     has_scores = any(change.z is not None for change in changes)
     columns = (
         Column("metric", wraps=True),
+        Column("change is"),
+        Column(SCORED if has_scores else CHANGE, "right", "number"),
         Column(before, "right", "number"),
         Column(after, "right", "number"),
-        Column(SCORED if has_scores else CHANGE, "right", "number"),
-        Column("change is"),
         Column("role"),
         Column("noise", "right", "", NOISE),
         Column("what it is", order=""),
@@ -85,10 +85,10 @@ def _change_row(change: Change, largest: str) -> tuple[Cell, ...]:
     before, after = values_text(change)
     return (
         Cell(change.label, term=change_term(change), note=largest if is_largest(change.metric) else ""),
+        _word_cell(change),
+        moved_cell(change),
         Cell(before, _key(change.baseline)),
         Cell(after, _key(change.candidate)),
-        moved_cell(change),
-        _word_cell(change),
         Cell(badge=ROLES[change.role]) if change.role in ROLES else Cell(),
         _noise_cell(change),
         Cell(change_term(change).meaning or ABSENT, tone="dim"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ncu_assist.quantity import duration
@@ -36,8 +37,11 @@ GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, 
 OVER_ALL = ("version", "geomean", "worst", "slower on")  # of the table of versions, where several are compared on
 
 
-def versions_table(history: History, links: RunLinks = NO_LINKS) -> Table:
-    """Return a row a version: its time, the step from its parent, what binds it, the worst over all workloads."""
+def versions_table(history: History, links: RunLinks = NO_LINKS, names_parents: bool = True) -> Table:
+    """Return a row a version: its time, the step from its parent, what binds it, the worst over all workloads.
+
+    ``names_parents``: where the parent is not the version above, its name stands below the step.
+    """
     measure = history.yardstick
     columns = (
         Column("version"),
@@ -50,18 +54,18 @@ def versions_table(history: History, links: RunLinks = NO_LINKS) -> Table:
         Column("worst", "left", "number"),
         Column("slower on", wraps=True),
     )
-    rows = tuple(_version_row(row, history, links) for row in history.rows)
+    rows = tuple(_version_row(row, history, links, names_parents) for row in history.rows)
     return Table("steps-table", "Each version against its parent", columns, rows, len(rows) >= FILTER_FROM)
 
 
-def _version_row(row: VersionRow, history: History, links: RunLinks) -> tuple[Cell, ...]:
+def _version_row(row: VersionRow, history: History, links: RunLinks, names_parents: bool) -> tuple[Cell, ...]:
     cell, version = history.cell(row), one_line(row.version)
     stored = cell.stored or next((one.stored for one in row.cells if one.stored), None)
     href = links.of(stored) if stored else ""
     return (
         Cell(version, link=Link(version, href) if href else None),
         time_cell(row, cell),
-        _against_cell(cell),
+        replace(_against_cell(cell), note=other_parent(row, history) if names_parents else ""),
         _diff_cell(row, links),
         percent(cell.share_of(history.yardstick)),
         Cell(bound_by(cell)),
@@ -82,6 +86,12 @@ def _against_cell(cell: HistoryCell) -> Cell:
     if verdict is None or badge is None:
         return Cell()
     return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
+
+
+def other_parent(row: VersionRow, history: History) -> str:
+    """Return against which version a step is, e.g. ``than v0``, where that is not the one in the row above."""
+    above = next((one.version for one, own in pairwise(history.rows) if own is row), None)
+    return f"than {one_line(short_name(row.before))}" if row.before and row.before != above else ""
 
 
 def _diff_cell(row: VersionRow, links: RunLinks) -> Cell:

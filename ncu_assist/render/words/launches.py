@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
+from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ COLUMNS = (
 TO_FLOOR = "to floor: time over the least that its bytes and operations could take, without what its finding would save"
 OF_WORKLOAD = "to floor: the median over the workload's floor; of a part, its own over its own"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
+NO_WORK = 10.0  # times its floor: what a launch does is then next to nothing of its time
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
 NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
 OF_TEMPLATES = ("Kernel", "Kernel2", "kernel", "device_kernel", "_kernel_agent")  # names that say nothing alone
@@ -56,7 +58,7 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
         Cell() if group.share is None else number(share_words(group.share), group.share),
         Cell(told.bottleneck.group) if told.bottleneck else Cell(),
         Cell(diagnosis_word(told)),
-        Cell() if times is None else number(times_words(times), times),
+        Cell() if times is None else number(floor_times_words(told, times), times),
     )
 
 
@@ -96,6 +98,12 @@ def times_words(times: float) -> str:
     if times >= 1000:
         return ">1000x"
     return f"{times:.2f}x" if times < 10 else f"{times:.0f}x"
+
+
+def floor_times_words(row: LaunchRow, times: float) -> str:
+    """Return how often its floor fits in the time of a launch; where starting it is all that it takes, that."""
+    first = row.first.finding.rule if row.first else ""
+    return launch_bound.ID if first == launch_bound.ID and times >= NO_WORK else times_words(times)
 
 
 def diagnosis_word(row: LaunchRow) -> str:

@@ -23,9 +23,9 @@ OWN_TERM = Term(
 )
 COLUMNS = (
     Column("workload"),
+    Column(OWN_TERM.label, "right", "number", OWN_TERM),
     Column("fastest own", order="number", wraps=True),
     Column("fastest library", order="number", wraps=True),
-    Column(OWN_TERM.label, "right", "number", OWN_TERM),
 )
 
 
@@ -44,9 +44,9 @@ def library_table(every: Sequence[OwnAgainstLibrary]) -> Table:
     rows = tuple(
         (
             Cell(one_line(one.workload)),
+            ratio_cell(one),
             number(one_line(one.own), one.own_ns, duration(one.own_ns)),
             number(one_line(one.library), one.library_ns, duration(one.library_ns)),
-            ratio_cell(one),
         )
         for one in every
     )

@@ -167,12 +167,12 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
         known, lacking, place = (after, names[0], 0) if after else (before, names[1], 1)
         short = one_line(lacking, 30)
         if known and why.of_kernels[place]:
-            return [f"bound by {_limit(known, 1)}; {short} is several kernels{launches}"]
-        return [f"bound by {_limit(known)}; of {short} too little was counted"] if known else []
-    said = [f"was bound by {_limit(before, words)}, now by {_limit(after, words)}" for words in (2, 1, 0)]
+            return [f"bound by {limit_words(known, 1)}; {short} is several kernels{launches}"]
+        return [f"bound by {limit_words(known)}; of {short} too little was counted"] if known else []
+    said = [f"was bound by {limit_words(before, words)}, now by {limit_words(after, words)}" for words in (2, 1, 0)]
     if not why.bound_changed and before.stall == after.stall:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"
-        said = [f"both bound by {_limit(after, words, percents)}" for words in (2, 1, 0)]
+        said = [f"both bound by {limit_words(after, words, percents)}" for words in (2, 1, 0)]
     return [next((text for text in said if len(text + launches) <= width), said[-1]) + launches]
 
 
@@ -180,7 +180,7 @@ def _launches(before: int, after: int) -> str:
     return f"; {before} launch{'es' * (before != 1)} → {after}"
 
 
-def _limit(limit: BoundBy, words: int = 2, percents: str = "") -> str:
+def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:
     """Return what binds and how busy it is: of latency, that this is the busiest unit, and the top stall."""
     name, stall = limit.bottleneck.name, one_line(spoken(limit.stall or ""), 24)
     stall += OR_WGMMA if limit.has_wgmma and limit.stall == BARRIER else ""

@@ -7,13 +7,16 @@ from typing import Literal, get_args
 
 import pytest
 from factories import STALL, launch, make_run, metrics_frame
+from recorded_family import ROOT
 
-from ncu_assist.analysis.diff import Change, Role, flags_heading
+from ncu_assist.analysis.diff import Change, DiffOptions, Role, flags_heading
 from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes
-from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, with_roles
+from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, waits_apart, with_roles
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.frame import Combined, combine
 from ncu_assist.ncu.catalogue.rows import STALL_SHARES
+from ncu_assist.pipeline.reading import compare
+from ncu_assist.project import Project
 from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 
@@ -49,6 +52,44 @@ def test_work_on_the_resource_that_binds_would_explain_a_slowdown_that_is_not_se
     roles = {word: [c.role for c in with_roles((WORSE, BYTES), verdict(word), DRAM)] for word in ROLES}
     assert roles["unclear"] == ["side-effect", "explains"]
     assert roles["same"] == roles["faster"] == ["side-effect", "side-effect"]
+
+
+def test_what_most_warps_wait_for_limits_a_faster_version_that_latency_binds() -> None:
+    top = Change("stall_barrier", "Stall: barrier", "%", 3.0, 40.0, 37.0, "regressed")
+    other = replace(top, metric="stall_mio_throttle", label="Stall: mio throttle", candidate=9.0, delta=6.0)
+    latency = Bottleneck("latency", 55.0)
+    told = with_roles((other, top), verdict("faster"), latency)
+    assert [one.role for one in told] == ["side-effect", "limit"]
+    first, second = flags(told, verdict("faster"))
+    assert (first.message, second.role) == (
+        "Stall: barrier rose from 3.0 % to 40.0 %: what limits it now",
+        "side-effect",
+    )
+    assert flags_heading("limit", verdict("faster")) == "What limits it now"
+    assert [one.role for one in with_roles((top,), verdict("faster"), DRAM)] == ["side-effect"]
+    assert [one.role for one in with_roles((top,), verdict("slower"), latency)] == ["explains"]
+
+
+def test_waits_for_products_are_told_apart_from_barriers() -> None:
+    """v11 of flash attention waits at WARPGROUP.DEPBAR for 32 % of its warp states and at BAR.SYNC for 8 %."""
+    project = Project(ROOT)
+    diff = compare(project, ("flash_attention/v10", "flash_attention/v11"), None, DiffOptions())
+    known = {one.metric: one for one in diff.changes}
+    told = waits_apart(diff)
+    parts = {one.metric: one for one in told.changes}
+    assert known.keys() < parts.keys()
+    assert diff.why
+    assert diff.why.candidate
+    assert diff.why.candidate.stall == "barrier"
+    assert told.why
+    assert told.why.candidate
+    assert told.why.candidate.stall == "wgmma"
+    wgmma, barrier = parts["stall_wgmma"], parts["stall_barrier"]
+    assert wgmma.candidate == pytest.approx(32.1, abs=0.1)
+    assert (wgmma.baseline, wgmma.role, barrier.role) == (0.0, "limit", "side-effect")
+    assert (wgmma.candidate or 0.0) + (barrier.candidate or 0.0) == pytest.approx(known["stall_barrier"].candidate)
+    assert next(flag.message for flag in told.flags).startswith("Stall: wgmma rose from 0.0 % to 32.1 %")
+    assert waits_apart(told) == told
 
 
 def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:

@@ -161,7 +161,7 @@ def test_a_roof_is_held_at_the_clock_of_the_run_too() -> None:
     assert own == pytest.approx(share * scene.binding.clock / scene.clock)
     roof, ran = (f"{clock / 1e9:.2f} GHz" for clock in (scene.binding.clock, scene.clock))
     assert f"{100 * share:.0f} % of what the roof of Tensor BF16, measured at {roof}, allows at" in made.says
-    assert f"; {100 * own:.0f} % at the {ran} it ran at." in made.says
+    assert f"; {100 * own:.0f} % at the {ran} it ran at under ncu." in made.says
     lower = f"Tensor BF16 {scene.clock / scene.binding.clock:.2f} times as high, measured at {roof}"
     assert any(lower in note for note in made.notes), made.notes
     near = replace(scene, clock=scene.binding.clock * 0.97)

@@ -49,9 +49,9 @@ def test_both_sides_have_the_colours_of_their_language(tmp_path: Path) -> None:
     (file,) = pair(tmp_path, text="/* a better\n\tx = load(p); */\n\ty = 2;\n\tstore(p, y);\n").files
     codes = [str(row.after.code) for row in file.rows if row.after]
     assert codes[:3] == [
-        '<span class="kc">/* a better</span>',
-        '<span class="kc">\tx = load(p); */</span>',
-        '\ty = <span class="kn">2</span>;',
+        "<i class=kc>/* a better</i>",
+        "<i class=kc>\tx = load(p); */</i>",
+        "\ty = <i class=kn>2</i>;",
     ]
     assert all("load" in str(row.before.code) for row in file.rows if row.before and row.before.number == 2)
 

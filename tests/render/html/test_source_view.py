@@ -209,12 +209,34 @@ def test_lines_whose_instructions_have_no_room_say_how_many_and_where_all_are(tm
     whole = view(tmp_path / "whole")
     assert not any("without a link" in note for note in whole.notes)
     texts = {NAME: TEXT}
-    made = source_view(shown(tmp_path / "cut", close(code(ROWS, texts), texts)), FOUND, SourceBudget(sass=250))
+    made = source_view(
+        shown(tmp_path / "cut", close(code(ROWS, texts), texts)), FOUND, SourceBudget(sass=250, hidden=0)
+    )
     told = [row.sass for row in made.files[0].rows if row.sass]
     assert [one.text for one in told] == ["1", "1", "1"]
     assert [bool(one.href) for one in told] == [True, False, False]
     (note,) = [note for note in made.notes if "without a link" in note]
     assert note.endswith("--table sass -o sass.csv")
+
+
+def test_instructions_with_few_samples_can_be_opened_without_scripts(browser: Browser, tmp_path: Path) -> None:
+    cold = [Row(4, 0.0, f"FFMA R{number}, R1, R2, R3") for number in range(40)]
+    texts = {NAME: TEXT}
+    made = source_view(shown(tmp_path, close(code((*ROWS, *cold), texts), texts)), FOUND, SourceBudget(sass=700))
+    (function,) = made.functions
+    gap = next(row for row in function.rows if row.hidden)
+    assert gap.hidden.count("FFMA") == len(cold)
+    assert len(gap.hidden.splitlines()) == int(gap.code.split()[0])
+    assert gap.hidden.startswith("0030\tEXIT\n\tFFMA R0,")
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(written(tmp_path, made).as_uri())
+    page.locator(".function > summary").click()
+    code_of_gap = page.locator(".gap pre")
+    assert not code_of_gap.is_visible()
+    page.locator(".gap summary").click()
+    assert code_of_gap.is_visible()
+    context.close()
 
 
 def test_files_of_one_name_have_places_of_their_own(tmp_path: Path) -> None:
@@ -343,10 +365,10 @@ def test_a_line_further_down_in_a_statement_shows_its_instruction_too(text: str,
 def test_source_has_the_colours_of_its_language(tmp_path: Path) -> None:
     (file,) = view(tmp_path, text='/* one\n two */ __global__ void f() { return "<&>"; } // x\n\n\n').files
     assert [str(row.code) for row in file.rows[:2]] == [
-        '<span class="kc">/* one</span>',
-        '<span class="kc"> two */</span> <span class="kw">__global__</span> <span class="kw">void</span> f() { '
-        '<span class="kw">return</span> <span class="ks">&#34;&lt;&amp;&gt;&#34;</span>; } '
-        '<span class="kc">// x</span>',
+        "<i class=kc>/* one</i>",
+        "<i class=kc> two */</i> <i class=kw>__global__</i> <i class=kw>void</i> f() { "
+        "<i class=kw>return</i> <i class=ks>&#34;&lt;&amp;&gt;&#34;</i>; } "
+        "<i class=kc>// x</i>",
     ]
 
 
