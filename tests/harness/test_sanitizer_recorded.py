@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ncu_assist.harness.sanitizer import read_findings, summed_up
-from ncu_assist.render.words.sanitizer import finding_words
+from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.harness.sanitizer import Sanitized, read_findings, summed_up
+from ncu_assist.render.terminal import outcome_text
+from ncu_assist.render.words.sanitizer import finding_words, result_words
 from ncu_assist.spec_file import read_kernel
 
 DATA = Path(__file__).parents[1] / "data"
@@ -78,6 +80,15 @@ def test_a_planted_fault_is_found_at_its_line(name: str) -> None:
 def test_a_race_gets_the_threads_of_its_first_hazard() -> None:
     (found,) = read_findings(_said("v1_race-racecheck") + _said("v1_race-racecheck-hazard"), "racecheck")
     assert (found.thread, found.block, found.count) == ((224, 0, 0), (4, 0, 0), 33_660)
+
+
+def test_a_terminal_shows_what_was_found_and_what_to_try() -> None:
+    found = read_findings(_said("v2_far_read-memcheck"), "memcheck")
+    result = Sanitized("v2_far_read", "memcheck", ("n12",), found)
+    row = VersionOutcome("v2_far_read", None, result_words(result), sanitized=(result,))
+    text = " ".join(outcome_text(KernelOutcome("planted", ("n12",), "live", (row,))).split())
+    assert "v2_far_read: failed: memcheck: out of bounds at v2_far_read.cu:14: read of 4 bytes" in text
+    assert "try: compare the index with the sizes of the workload" in text
 
 
 @pytest.mark.parametrize("name", OF_PRODUCTS)

@@ -123,7 +123,9 @@ def _troubles(version: VersionOutcome, cells: Sequence[LadderCell]) -> list[str]
     """Return why a version failed, or on which workloads its check did."""
     name = one_line(version.version)
     if version.failure:
-        return [f"{name}: {one_line(f'failed: {version.failure}', LONGEST_REASON)}"]
+        advice = dict.fromkeys(one.advice for result in version.sanitized for one in result.findings)
+        failed = f"{name}: {one_line(f'failed: {version.failure}', LONGEST_REASON)}"
+        return [failed, *(f"  try: {words}" for words in advice)]
     checks = [cell.row.check for cell in cells if cell.row and cell.row.check]
     failed = [check for check in checks if not check.passed]
     return [f"{name} on {one_line(check.workload)}: {one_line(check.reason, LONGEST_REASON)}" for check in failed]
