@@ -124,8 +124,8 @@ def _troubles(version: VersionOutcome, cells: Sequence[LadderCell]) -> list[str]
     name = one_line(version.version)
     if version.failure:
         advice = dict.fromkeys(one.advice for result in version.sanitized for one in result.findings)
-        failed = f"{name}: {one_line(f'failed: {version.failure}', LONGEST_REASON)}"
-        return [failed, *(f"  try: {words}" for words in advice)]
+        told = f"{name}: {one_line(f'failed: {version.failure}', LONGEST_REASON)}"
+        return [told, *(f"  try: {words}" for words in advice)]
     checks = [cell.row.check for cell in cells if cell.row and cell.row.check]
     failed = [check for check in checks if not check.passed]
     return [f"{name} on {one_line(check.workload)}: {one_line(check.reason, LONGEST_REASON)}" for check in failed]
