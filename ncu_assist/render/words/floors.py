@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.roofline import OFF_CLOCK, counted_operations
+from ncu_assist.analysis.roofline import counted_operations
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
@@ -134,7 +134,7 @@ def _from_floor(floor: Floor, timing: Timing) -> str:
     share = floor.ns / timing.median_ns
     away = _how_far(share) + (", assumed" if floor.assumed else "")
     ran, measured = timing.sm_clock_mhz, floor.clock_mhz
-    if not ran or not measured or share >= 1 or abs(ran / measured - 1) <= OFF_CLOCK:
+    if not ran or not measured or share >= 1 or ran >= LOWERED * measured:
         return away
     clocks = f"that rate was measured at {measured:.0f} MHz, this ran at {ran:.0f}"
     return f"{away} ({factor(max(1.0, ran / measured / share))} at one clock: {clocks})"
