@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ncu_assist.analysis.run_view import shown_workload
 from ncu_assist.ceilings import ceilings_of
+from ncu_assist.ceilings.storage import FOLDER
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu import compressed
@@ -23,6 +24,7 @@ from ncu_assist.ncu.source.reading import SourceTables, read_code, tables_of
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules.model.of_run import findings_of, judged
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.answers import Answers, signs
 from ncu_assist.store.findings import FINDINGS, Judged, findings_json
 from ncu_assist.store.parquet import used_columns
 from ncu_assist.store.reading import CODE, METRICS, REPORTS
@@ -117,12 +119,20 @@ def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> St
     return store.save(run, {**files, FINDINGS: findings_json(found), **code_files(run, files)})
 
 
-def judged_now(stored: StoredRun, workload: str | None, reports: Path) -> Judged | None:
+def judged_now(stored: StoredRun, workload: str | None, reports: Path, answers: Answers | None = None) -> Judged | None:
     """Return what the rules of this version say of a workload of a run that keeps no findings; None where it does.
 
-    ``reports`` is its archive, for the ceilings of its GPU. Raises DamagedData for files that were changed.
+    ``reports`` is its archive, for the ceilings of its GPU; ``answers`` may have it. Raises DamagedData for files
+    that were changed.
     """
     run = stored.run
     if not run.launches or stored.findings() is not None:
         return None
-    return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings_of(run.device, reports))
+
+    def judge() -> Judged | None:
+        return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings_of(run.device, reports))
+
+    if answers is None:
+        return judge()
+    more = [workload or "", *signs(sorted((reports / FOLDER).glob("*/*.json")))]
+    return answers.of("judged", [stored], more, Judged | None, judge)  # type: ignore[arg-type]

@@ -24,6 +24,7 @@ from ncu_assist.sources import HEADER_COMMENT, header_comment, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store.answers import Answers
 from ncu_assist.store.choosing import Context, choose_kernel
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.index import RunHead, own_source
@@ -154,7 +155,9 @@ def history_of(project: Project, store: Store, name: str, workload: str | None =
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
     shown = _shown(plan, chosen)
     floors = Floors(store.reports)
-    rows = {row.version: _judged(row, shown, floors) for row in _rows(plan, chosen, shown)}
+    answers = Answers(store.reports, name)
+    rows = {row.version: _judged(row, shown, floors, answers) for row in _rows(plan, chosen, shown, answers)}
+    answers.save()
     if plan.kernel is None:
         return _with_others(History(name, chosen, shown, tuple(rows.values())), plan, floors)
     only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
@@ -236,9 +239,11 @@ def _shown(plan: _Versions, workloads: tuple[str | None, ...]) -> str | None:
     return plan.default if plan.default in timed else timed[0]
 
 
-def _rows(plan: _Versions, workloads: tuple[str | None, ...], shown: str | None) -> Iterator[VersionRow]:
+def _rows(
+    plan: _Versions, workloads: tuple[str | None, ...], shown: str | None, answers: Answers
+) -> Iterator[VersionRow]:
     """Yield the versions, each against the nearest that it builds on with a time on the same workload."""
-    samples, counters = SampleReader(), CounterReader()
+    samples, counters = SampleReader(answers), CounterReader()
     versions = {known.version: known for known in plan.versions}
     for known in plan.versions:
         older = [versions[name] for name in plan.lineage.ancestors(known.version)]
@@ -281,16 +286,16 @@ def _cell(
     return replace(compared, verdict=verdict_by_time(first, second, workload, samples))
 
 
-def _judged(row: VersionRow, shown: str | None, floors: Floors) -> VersionRow:
+def _judged(row: VersionRow, shown: str | None, floors: Floors, answers: Answers) -> VersionRow:
     """Return a version with its floors, and what the rules say now of the run shown where it keeps no findings."""
     cells = (replace(one, floor=floors.of(one.stored, one.workload)) if one.stored else one for one in row.cells)
-    return replace(row, cells=tuple(_judged_cell(one, shown, floors.reports) for one in cells))
+    return replace(row, cells=tuple(_judged_cell(one, shown, floors.reports, answers) for one in cells))
 
 
-def _judged_cell(one: HistoryCell, shown: str | None, reports: Path) -> HistoryCell:
+def _judged_cell(one: HistoryCell, shown: str | None, reports: Path, answers: Answers) -> HistoryCell:
     if one.stored is None or one.workload != shown:
         return one
-    return replace(one, judged=judged_now(one.stored, shown, reports))
+    return replace(one, judged=judged_now(one.stored, shown, reports, answers))
 
 
 Timed = dict[str, RunHead]  # by version

@@ -12,6 +12,7 @@ from ncu_assist.frame import Combined
 from ncu_assist.frame.columns import Samples
 from ncu_assist.record import Run, Timing
 from ncu_assist.store import StoredRun
+from ncu_assist.store.answers import Answers
 from ncu_assist.store.archive import samples_problem
 from ncu_assist.store.index import RunHead
 from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired
@@ -26,8 +27,12 @@ Totals = Callable[[], tuple[Combined, Combined]]
 
 @dataclass(frozen=True)
 class SampleReader:
-    """The samples of runs, each file read once, and only when it is asked for."""
+    """The samples of runs, each file read once, and only when it is asked for.
 
+    ``answers`` keep the verdicts over two of them, for who asks again.
+    """
+
+    answers: Answers | None = None
     _read: dict[Path, Samples] = field(default_factory=dict)
 
     def of(self, stored: StoredRun, workload: str) -> Samples:
@@ -72,6 +77,19 @@ def best_verdict(
     ``totals`` returns what ncu counted, and is called only where samples do not decide; ``of_kernel`` is the verdict
     over the repeats of the only kernel of foreign programs, which have no samples. Raises as ``SampleReader.of`` does.
     """
+    if samples.answers is not None and all(workloads):
+        names = [str(name) for name in workloads]
+        return samples.answers.of("verdict", sides, names, Verdict, lambda: _best(sides, workloads, samples, totals))
+    return _best(sides, workloads, samples, totals, of_kernel)
+
+
+def _best(
+    sides: Pair,
+    workloads: tuple[str | None, str | None],
+    samples: SampleReader,
+    totals: Totals,
+    of_kernel: Verdict | None = None,
+) -> Verdict:
     named = [(one, name) for one, name in zip(sides, workloads, strict=True) if name is not None]
     taken = [samples.of(stored, name) for stored, name in named]
     only_late = any(len(own) > 0 and bool(own["late"].all()) for own in taken)
