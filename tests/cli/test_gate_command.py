@@ -96,7 +96,7 @@ def test_exit_code_4_where_one_cannot_be_told(archive: Archive) -> None:
     [
         ("shared_wavefront_excessive:+0", "did you mean 'shared_wavefronts_excessive'?"),
         ("gld_efficiency:2pt", "did you mean 'sector_efficiency_load'?"),
-        ("time=2%", "is not of the form METRIC:[+|-]NUMBER[%|pt]"),
+        ("time=2%", "is no limit: one is METRIC:[+|-]NUMBER[%|pt]"),
         ("dram_throughput:2%", "dram_throughput:2pt"),
     ],
 )
