@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff.comparability import common_workloads, compared_workloads
+from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.analysis.gate import Gate, NotMeasured, Unmeasured, parse_limit
 from ncu_assist.analysis.gate.checking import GateSides, Pair, WorkloadGate, Workloads
 from ncu_assist.errors import UsageProblem
@@ -30,6 +31,7 @@ from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, misnamed_of
 from ncu_assist.store.references import resolve
@@ -60,9 +62,11 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
     every = not all(limit.metric.is_known for limit in limits)
     by_counters = not all(limit.is_on_time for limit in limits)
     learned = learned_noise(Store(project.reports), candidate.run.device) if by_counters else None
-    sides = GateSides(named, runs_of_source(project, request, named), request.force, every, learned)
+    answers = Answers(project.reports, candidate.run.kernel)
+    runs = runs_of_source(project, request, named)
+    sides = GateSides(named, runs, request.force, every, learned, SampleReader(answers))
     parts = [WorkloadGate(sides, workloads, limits) for workloads in _workloads(sides, request.workload)]
-    return Gate(
+    found = Gate(
         baseline=baseline,
         candidate=candidate,
         checks=tuple(check for one in parts for check in one.checks()),
@@ -71,6 +75,8 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
         notes=(*_notes(project, sides, request), *_other_runs(parts, named)),
         stands_in=_is_without_baseline(project, baseline.run.kernel, request),
     )
+    answers.save()
+    return found
 
 
 def _metric_names(project: Project, request: GateRequest) -> Collection[str]:
