@@ -378,22 +378,32 @@ class KernelHistory:
     def versions(self) -> pd.DataFrame:
         """A row a version and workload that was timed: version, before, workload, median_ns, speedup, verdict, …
 
-        ``speedup`` and ``verdict`` are against ``before``; ``share_of_floor`` is the least time
-        possible over the median: 1 is at the floor. Floors are of bandwidths measured in other runs, and some bytes can
-        stay in L2, so that it can be a few hundredths above 1.
+        ``speedup`` and ``verdict`` are against ``before``, ``low`` and ``high`` the 99 % interval of the speed-up;
+        ``share_of_floor`` is the least time possible, ``floor_ns``, over the median: 1 is at the floor, which
+        ``floor_bound`` sets. Floors are of bandwidths measured in other runs, and some bytes can stay in L2, so that it
+        can be a few hundredths above 1. ``finding`` is the rule that could win most; None where it was not profiled.
         """
         import pandas as pd
 
-        cells = [(row, cell) for row in self.history.rows for cell in row.cells if cell.time_ns]
+        from ncu_assist.analysis.faults_gone import findings_of
+
         names = ("version", "is_peer", "workload", "before", "median_ns", "speedup", "verdict", "share_of_floor")
-        rows = [
-            (
-                *(row.version, row.is_peer, cell.workload, cell.before, cell.time_ns, cell.speedup),
-                *(cell.verdict.verdict if cell.verdict else None, cell.share_of_floor),
-            )
-            for row, cell in cells
-        ]
-        return pd.DataFrame(rows, columns=list(names))
+        more = ("low", "high", "floor_ns", "floor_bound", "finding")
+        rows = []
+        for row in self.history.rows:
+            findings = {cell.workload: some[0].rule for cell, some in findings_of(row, self.history)}
+            for cell in (one for one in row.cells if one.time_ns):
+                verdict, floor = cell.verdict, cell.floor
+                rows.append(
+                    (
+                        *(row.version, row.is_peer, cell.workload, cell.before, cell.time_ns, cell.speedup),
+                        *(verdict.verdict if verdict else None, cell.share_of_floor),
+                        *((verdict.low, verdict.high) if verdict else (None, None)),
+                        *((floor.ns, floor.bound) if floor else (None, None)),
+                        findings.get(cell.workload),
+                    )
+                )
+        return pd.DataFrame(rows, columns=[*names, *more])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the median of each version on the workload shown, and the floor, into matplotlib axes."""
@@ -572,7 +582,7 @@ def trend(
 
 
 def archive(*, project: Place = None) -> ArchiveFrames:
-    """Return the runs of the project as tables: ``runs``, ``timings``, ``findings``."""
+    """Return the runs of the project as tables: ``runs``, ``timings``, ``samples``, ``findings``."""
     from ncu_assist.pipeline.archive_frames import archive_frames
 
     return archive_frames(Store(_project(project).reports))

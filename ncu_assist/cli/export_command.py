@@ -28,6 +28,12 @@ TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; stdout unless given.")
 @click.option("--force", is_flag=True, help="Replace --output if it exists.")
 @click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
+@click.option(
+    "--workload",
+    metavar="NAME",
+    shell_complete=completing.workloads,
+    help="Only the launches of this workload; all unless given.",
+)
 @options.launches
 @options.launch_filters
 @options.kernel_name
@@ -40,6 +46,7 @@ def command(
     output: Path | None,
     force: bool,
     redact: bool,
+    workload: str | None,
     launch: str | None,
     filters: tuple[str, ...],
     kernel: str | None,
@@ -60,7 +67,7 @@ def command(
 
     writer = FORMATS[_chosen_format(file_format, output, as_json)]
     check_output(output, force, writer.BINARY)
-    request = ExportRequest(reference, kernel, table, _names(metrics), redact, selection_of(launch, filters))
+    request = ExportRequest(reference, kernel, table, _names(metrics), redact, selection_of(launch, filters), workload)
     with progress() as reporter:
         reporter.status("reading")
         found = export(options.current_project(), request)

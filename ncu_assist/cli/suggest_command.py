@@ -71,6 +71,7 @@ class CommandWithSubcommands(click.Group):
 )
 @click.option("--prove/--no-prove", default=None, help="Build, check, time, profile drafts; asked for unless given.")
 @click.option("--build/--no-build", default=False, help="Compile drafts that are not proved, in the sandbox.")
+@click.option("--force", is_flag=True, help="Ask also where the version is at its floor, and nothing is left to win.")
 @no_sandbox
 @allow_libraries
 @options.one_workload
@@ -93,6 +94,7 @@ def command(
     max_tool_calls: int,
     prove: bool | None,
     build: bool,
+    force: bool,
     no_sandbox: bool,
     allow_libraries: bool,
     workload: str | None,
@@ -138,6 +140,7 @@ def command(
         libraries=allow_libraries,
         proving=ProofOptions(not no_sandbox) if proves else None,
         compiled=build and not dry_run,
+        force=force,
     )
     offered = _tools(project, max_tool_calls) if tools and reply is None and not dry_run else None
     answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt, offered)

@@ -1,4 +1,4 @@
-"""The archive in pandas: one table each of runs, of times and of findings, joined by ``reference``."""
+"""The archive in pandas: one table each of runs, of times, of samples and of findings, joined by ``reference``."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.rules.model.of_run import findings_of
 from ncu_assist.store import Damage, Store, StoredRun
+from ncu_assist.store.parquet import SAMPLE_COLUMNS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,19 @@ class ArchiveFrames:
     def timings(self) -> pd.DataFrame:
         """One row a run and workload that was timed; what has one ``bench_id`` was timed in turns."""
         return _frame(_each(self.stored, timing_rows), (*NAMING, "workload", *FACTS, *TIMES, "bench_id"))
+
+    @cached_property
+    def samples(self) -> pd.DataFrame:
+        """One row a sample of a bench: run, ``workload``, ``round``, ``position`` in it, ``time_ns``, ``late`` or not.
+
+        Samples of one ``bench_id``, workload and round were taken beside one another, and make pairs. Read when it is
+        asked for, of all runs. Raises DamagedData for a file that was changed.
+        """
+        import pandas as pd
+
+        frames = [one.samples().assign(**naming(one)) for one in self.stored if one.run.timings]
+        columns = list(dict.fromkeys((*NAMING, *SAMPLE_COLUMNS)))
+        return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
 
     @cached_property
     def findings(self) -> pd.DataFrame:

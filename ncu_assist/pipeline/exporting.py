@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.foreign_run import sent
@@ -149,7 +149,7 @@ def _record_columns(launches: Sequence[Launch]) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class ExportRequest:
-    """What is asked for: a reference, a table, metrics (all when empty), launches, and redaction."""
+    """What is asked for: a reference, a table, metrics (all when empty), launches, those of a workload, redaction."""
 
     reference: str
     kernel: str | None = None
@@ -157,6 +157,7 @@ class ExportRequest:
     metrics: tuple[str, ...] = ()
     redact: bool = True
     selection: LaunchSelection = EVERY_LAUNCH
+    workload: str | None = None
 
 
 def export(project: Project, request: ExportRequest) -> Export:
@@ -177,11 +178,18 @@ def export(project: Project, request: ExportRequest) -> Export:
 
 def _of_launches(frame: pd.DataFrame, source: ExportSource, request: ExportRequest) -> pd.DataFrame:
     """Return the rows of the launches that were asked for; raises UsageProblem for a table that has none."""
-    if request.selection.is_of_all:
+    if request.selection.is_of_all and request.workload is None:
         return frame
     if "launch" not in frame:
-        raise UsageProblem(f"the table {request.table} has no launches to choose from", "drop --launch and --filter")
-    wanted = [one.index for one in request.selection.of(source.launches)]
+        hint = "drop --launch, --filter and --workload"
+        raise UsageProblem(f"the table {request.table} has no launches to choose from", hint)
+    known = list(dict.fromkeys(one.workload for one in source.launches if one.workload))
+    if request.workload is not None and request.workload not in known:
+        help_ = did_you_mean(request.workload, known)
+        message = f"{source.where} has no launches of workload '{request.workload}'; {help_}"
+        raise UsageProblem(message, "drop --workload")
+    of_workload = [one for one in source.launches if request.workload in (None, one.workload)]
+    wanted = [one.index for one in request.selection.of(of_workload)]
     return frame[frame["launch"].isin(wanted)].reset_index(drop=True)
 
 

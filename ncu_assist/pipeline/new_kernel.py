@@ -132,8 +132,11 @@ def write_vscode_tasks(project: Project) -> NewKernel:
     return NewKernel((path.relative_to(project.root),), ("in VS Code: Terminal > Run Task > ncu-assist: findings",))
 
 
+NOT_KEPT = (".ncu-assist/", "/reports/**/*.html")  # what is built, and pages, which are made from the runs at will
+
+
 def init(project: Project, here: Path) -> NewKernel:
-    """Make a folder a project: ``kernels/``, and what is built kept out of git.
+    """Make a folder a project: ``kernels/``, and what is built and pages kept out of git.
 
     Raises UsageProblem where it lies in one already, EnvironmentProblem where it cannot be written.
     """
@@ -144,8 +147,8 @@ def init(project: Project, here: Path) -> NewKernel:
     try:
         (here / "kernels").mkdir()
         written = [Path("kernels")]
-        if ".ncu-assist/" not in lines:
-            ignored.write_text("\n".join([*lines, ".ncu-assist/", ""]), encoding="utf-8")
+        if lacking := [one for one in NOT_KEPT if one not in lines]:
+            ignored.write_text("\n".join([*lines, *lacking, ""]), encoding="utf-8")
             written.append(Path(ignored.name))
     except OSError as error:
         raise EnvironmentProblem(f"cannot write in {here}: {error.strerror}", "stand in another folder") from error

@@ -54,7 +54,8 @@ class SuggestRequest:
     """From which run to go on and how: ``candidates`` drafts of each of ``rounds`` prompts.
 
     ``libraries`` may do the work. ``proving`` None: drafts are kept in the archive, nothing of them is run; with
-    ``compiled`` they are compiled. The budgets are for all drafts; tokens are those of prompts and replies together.
+    ``compiled`` they are compiled. ``force`` asks a model also where nothing is left to win. The budgets are for all
+    drafts; tokens are those of prompts and replies together.
     """
 
     reference: str = BEST
@@ -68,6 +69,7 @@ class SuggestRequest:
     libraries: bool = False
     proving: ProofOptions | None = None
     compiled: bool = False
+    force: bool = False
 
 
 @dataclass(frozen=True)
@@ -359,6 +361,9 @@ class SuggestSession:
         if self.prover is not None and not self.author.can_be_answered:
             self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
         first = task = self.first or draft_task(self.project, request, self.form)
+        if self.author.can_be_answered and not request.force and (done := _done(task)):
+            other = f"ncu-assist suggest {task.kernel.name}/VERSION"
+            raise UsageProblem(f"{done}: a draft has nothing left to win", f"--force to ask all the same, or {other}")
         self._tell_cost(task)
         for number in range(1, request.rounds + 1):
             ended, best = self._round(task, number)

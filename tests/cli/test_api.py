@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
+import pandas as pd
 import pytest
 from commandline import DATA, SMALL_REPORT, Run
 
@@ -174,6 +177,37 @@ def test_the_archive_in_pandas() -> None:
         first = [one.findings[0].rule for one in judged.judged if one.whole]
         assert said["rule"].tolist() == first
     assert {str(found.timings[name].dtype) for name in ("flops", "samples")} == {"Int64"}
+    timed = next(one for one in some if one.run.bench)
+    taken = found.samples[found.samples["reference"] == timed.reference]
+    assert taken["time_ns"].tolist() == timed.samples()["time_ns"].tolist()
+    assert len(found.samples) == sum(len(one.samples()) for one in found.stored)
+
+
+def test_the_history_in_pandas() -> None:
+    found = ncu_assist.history("softmax", project=Path(__file__).parents[2])
+    rows, said = found.versions.set_index(["version", "workload"]), found.to_dict()
+    cells = [(row["version"], cell) for row in said["rows"] for cell in row["cells"] if cell["median_ns"]]
+    assert len(cells) == len(rows) > 40
+    for version, cell in cells:
+        row = rows.loc[(version, cell["workload"])]
+        for name in ("low", "high", "floor_ns"):
+            assert row[name] == cell[name] or (pd.isna(row[name]) and cell[name] is None), name
+        assert row["floor_bound"] == cell["floor_bound"]
+    assert rows.loc[("v9_async_statistics", "c4k"), "finding"] == "at-dram-roofline"
+    assert pd.isna(rows.loc[("v9_async_statistics", "small"), "finding"]), "it was not profiled there"
+
+
+def test_the_archive_is_read_with_pandas_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the documentation, as it stands there."""
+    root = Path(__file__).parents[2]
+    text = (root / "docs" / "reference" / "archive.md").read_text()
+    (example,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    monkeypatch.chdir(root)
+    found: dict[str, Any] = {}
+    exec(example, found)
+    run = ncu_assist.show("softmax/v9_async_statistics", project=root)
+    assert found["median_ns"]["c4k"] == pytest.approx(run.stored.run.timing("c4k").median_ns)
+    assert found["wide"]["dram__bytes_read.sum"].tolist() == run.metrics["dram__bytes_read.sum"].tolist()
 
 
 @pytest.mark.parametrize(("old", "new"), MOVED.items())
@@ -185,4 +219,5 @@ def test_a_moved_module_says_where_it_is(old: str, new: str) -> None:
 
 def test_an_archive_without_runs(tmp_path: Path) -> None:
     found = ncu_assist.archive(project=tmp_path)
-    assert [len(table) for table in (found, found.runs, found.timings, found.findings)] == [0, 0, 0, 0]
+    tables = (found, found.runs, found.timings, found.samples, found.findings)
+    assert [len(table) for table in tables] == [0, 0, 0, 0, 0]

@@ -20,8 +20,8 @@ SCREEN = 40  # lines of a window as people have it; a table of launches and its 
 def terminal(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Stdout is a terminal of 30 lines; what goes to the pager is kept."""
     paged: list[str] = []
+    monkeypatch.setattr("ncu_assist.cli.show_command.on_terminal", lambda: True)  # the module first: it keeps the other
     monkeypatch.setattr(console, "on_terminal", lambda: True)
-    monkeypatch.setattr("ncu_assist.cli.show_command.on_terminal", lambda: True)
     monkeypatch.setattr(shutil, "get_terminal_size", lambda *_: os.terminal_size((80, 30)))
     monkeypatch.setattr("click.echo_via_pager", paged.append)
     monkeypatch.delenv("NCU_ASSIST_PAGER", raising=False)
@@ -53,7 +53,7 @@ def test_every_recorded_run_fits_a_screen(
 def test_a_terminal_gets_one_screen_and_is_told_what_more_there_is(run: Run, here: Path, terminal: list[str]) -> None:
     brief = run("show", "softmax/v6").out
     assert "v6 is 1.20x faster than v4" in brief
-    assert "try: stop here, or move fewer bytes" in brief
+    assert "next: stop here, or move fewer bytes" in brief
     assert "bound by DRAM, at 73 % of its peak" in brief
     assert "more: --full (units, warp states, counters, 2 notes), --lines, --ncu-rules" in brief
     assert "page: ncu-assist report softmax/v6_row_in_registers" in brief

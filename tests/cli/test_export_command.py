@@ -38,6 +38,16 @@ def test_a_row_a_launch_unless_asked_for_another_table(run: Run, recorded: Path)
     assert all(0 < float(row["dram_throughput"]) <= 100 for row in rows)
 
 
+def test_the_launches_of_one_workload(run: Run, recorded: Path) -> None:
+    (row,) = csv.DictReader(io.StringIO(run("export", "v7", "--workload", "b16_d96").out))
+    assert row["workload"] == "b16_d96"
+    metrics = csv.DictReader(io.StringIO(run("export", "v7", "--table", "metrics", "--workload", "b16_d96").out))
+    assert {one["launch"] for one in metrics} == {row["launch"]}
+    wrong = run("export", "v7", "--workload", "b16_d9")
+    assert wrong.code == 2
+    assert "did you mean 'b16_d96'?\n  try: ncu-assist export v7 --workload b16_d96\n" in wrong.err
+
+
 def test_json_is_a_format(run: Run, recorded: Path) -> None:
     answer = run("export", "v7", "--table", "metrics", "--metrics", "duration", "--json")
     assert answer.json == run("export", "v7", "--table", "metrics", "--metrics", "duration", "--format", "json").json

@@ -14,7 +14,7 @@ def test_a_folder_becomes_a_project_once(run: Run, tmp_path: Path, monkeypatch: 
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".gitignore").write_text("*.o\n")
     assert run("init", "--json").json["files"] == ["kernels", ".gitignore"]
-    assert (tmp_path / ".gitignore").read_text() == "*.o\n.ncu-assist/\n"
+    assert (tmp_path / ".gitignore").read_text() == "*.o\n.ncu-assist/\n/reports/**/*.html\n"
     below = tmp_path / "kernels" / "below"
     below.mkdir()
     monkeypatch.chdir(below)

@@ -11,7 +11,7 @@ import pytest
 from pipeline.measured import Notes
 from suggest.recorded import made_project
 
-from ncu_assist.errors import ModelProblem
+from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.store.draft_records import MetricPrediction, ModelCost, Proof, Score
 from ncu_assist.store.drafts import DraftArchive, StoredDraft
@@ -95,7 +95,11 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
 def suggestion(project: Project, queue: Queue, *verdicts: float | str, **request: Any) -> SuggestSession:
     prover = RuleResults(project, list(verdicts)) if verdicts else None
     return SuggestSession(
-        project, SuggestRequest("add_one/v1", **request), ReplySource("mock-1", queue), Notes(), prover
+        project,
+        SuggestRequest("add_one/v1", **{"force": True, **request}),
+        ReplySource("mock-1", queue),
+        Notes(),
+        prover,
     )
 
 
@@ -202,6 +206,16 @@ def test_rounds_end_where_what_was_kept_has_nothing_left_to_win(
     found = suggestion(project, Queue([reply(1), reply(2)]), 1.5, 1.5, rounds=3).run()
     assert [(one.draft.round, one.draft.fate) for one in found.drafts] == [(1, "kept")]
     assert found.ended == f"v1 is at its floor ({told})"
+
+
+def test_a_model_is_not_asked_where_nothing_is_left_to_win(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = draft_task(project, SuggestRequest("add_one/v1"), "fences").prompt.evidence.diagnosis_id
+    monkeypatch.setattr("ncu_assist.suggest.session.DONE", (told,))
+    author = Queue([reply(1)])
+    with pytest.raises(UsageProblem, match=r"v1 is at its floor .*: a draft has nothing left to win") as refused:
+        suggestion(project, author, 1.5, force=False).run()
+    assert refused.value.hint.startswith("--force")
+    assert len(suggestion(project, author, 1.5).run().drafts) == 1
 
 
 def test_a_prompt_tells_what_a_draft_predicted_that_did_not_come(project: Project) -> None:

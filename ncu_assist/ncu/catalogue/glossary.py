@@ -45,7 +45,10 @@ _TEXTS = {
     "estimated": "of a speed-up: up to so much, by what the counters allow; only a measurement of the fix is certain",
     "assumed": "rests on a rate that was not measured on this GPU, or on a guess that is named",
     "diagnosis": "the first finding: what a good engineer would change first",
-    "floor": "the least time that bytes and operations of the workload allow",
+    "floor": (
+        "the least time that bytes and operations of the workload allow; rates are the best that were measured, so "
+        "that a time can lie a little under it, as where results are still in L2"
+    ),
     "to floor": "a time over the floor: at 2x it takes twice as long as it has to",
     "of copy": "time of a device copy of the same bytes over the time of the version: 100 % is as fast",
     "geomean": "geometric mean of several speed-ups: of 2x and 0.5x it is 1x",

@@ -58,7 +58,7 @@ def brief_diagnosis(results: RuleResults, letters: int) -> list[str]:
     if first is None:
         return []
     lines = [f"Diagnosis{_of_kernel(results)}: {_first_title(results)}"]
-    lines += [f"  try: {one_line(first.finding.advice, letters)}"] if first.finding.advice else []
+    lines += [_advice(first, letters)] if first.finding.advice else []
     lines += [_place_line(place, NARROWEST) for place in first.places[:1]]
     lines.append(f"  {one_line(_message(first, results), letters)}")
     others = ", ".join(_name(one) for one in results.diagnosis.further)
@@ -110,12 +110,18 @@ def _first_title(results: RuleResults) -> str:
 
 def _first_lines(first: Ranked, results: RuleResults, width: int) -> Iterator[str]:
     if first.finding.advice:
-        yield f"  try: {one_line(first.finding.advice, MESSAGE_LETTERS)}"
+        yield _advice(first, MESSAGE_LETTERS)
     yield from (_place_line(place, width) for place in first.places)
     yield f"  {_message(first, results)}"
     yield from (f"  {text}" for text in _evidence(first, results))
     if not results.diagnosis.lacks_counters:
         yield f"  more on it: ncu-assist explain {first.finding.rule}"
+
+
+def _advice(first: Ranked, letters: int) -> str:
+    """Return what to do about a finding; of a kernel that is done it is no advice, but what would be left."""
+    is_done = first.severity == "info" and first.finding.is_done
+    return f"  {'next' if is_done else 'try'}: {one_line(first.finding.advice, letters)}"
 
 
 def _message(ranked: Ranked, results: RuleResults) -> str:

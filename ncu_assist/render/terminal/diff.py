@@ -124,7 +124,7 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
         parts += [Text(""), _changes(diff)]
         lacking = _lacking(diff)
         parts += [Text(f"in neither report: {'; '.join(lacking)}", style="dim")] if lacking else []
-    parts += [Text(line) for line in (*_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))]
+    parts += [Text(line) for line in (*_strays(diff), *_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))]
     return to_text(parts, style) + _other_metrics(diff)
 
 
@@ -211,6 +211,21 @@ def _heading(diff: Diff) -> str:
 
 def _of_all(side: DiffSide) -> str:
     return str(side.launches) if side.compared == side.launches else f"{side.compared} of {side.launches}"
+
+
+LARGE = 0.05, 1.0  # a relative change, points: who reads *unchanged* beside more than that asks why
+
+
+def _strays(diff: Diff) -> list[str]:
+    """Return why a change that looks large is none, with the largest of them; nothing where there is none."""
+    calm = [one for one in diff.changes if one.verdict == "unchanged" and one.delta and one.beyond and not one.is_raw]
+    large = [one for one in calm if abs(one.delta or 0) >= LARGE[one.in_points]]
+    if not large:
+        return []
+    most = max(large, key=lambda one: abs(one.delta or 0) / LARGE[one.in_points])
+    amount = f"{most.beyond:.1f} pt" if most.in_points else f"{100 * (most.beyond or 0):.3g} %"
+    strays = f"{one_line(most.label, LABEL_LESS)} by up to {amount}"
+    return [f"unchanged: no further than the metric strays between repeats of one kernel, as {strays}"]
 
 
 def _coverage_lines(diff: Diff) -> list[str]:

@@ -112,8 +112,10 @@ class BuiltDraft:
 
     def told(self, id: str = "") -> DraftBuild:
         """Return what is said of it: of the compiler's words those that a person reads, and what ptxas counted."""
-        passed = self.outcome.artifact is not None
-        return DraftBuild(id, passed, round(self.seconds, 3), without_counts(self.log), functions_of(self.outcome.log))
+        passed, said = self.outcome.artifact is not None, without_counts(self.log)
+        if passed and self.outcome.artifact.suffix == ".py":  # type: ignore[union-attr]
+            said = "\n".join(filter(None, (said, ONLY_READ)))
+        return DraftBuild(id, passed, round(self.seconds, 3), said, functions_of(self.outcome.log))
 
     def words_for_author(self, limit: int = 4_000) -> str:
         """Return what the author of a draft that does not build is told: the compiler's words, the first of them."""
@@ -124,6 +126,9 @@ class BuiltDraft:
             f"{log[:limit]}{cut}\n"
             "Give the same one change again, corrected, in the form asked for: edits are of the source that you saw."
         )
+
+
+ONLY_READ = "note: of Python the syntax alone was read; Triton compiles a kernel when it is first called, on a GPU"
 
 
 def sealed_folder(root: Path) -> Path:

@@ -140,6 +140,7 @@ def test_a_build_waits_for_nobody_who_uses_a_gpu_or_builds(tmp_path: Path) -> No
         built = build_draft(project, True, load_kernel(project, "add_one"), parent, source, tmp_path / "made", True)
     assert built.outcome.artifact is not None
     assert built.sandbox == "bwrap"
+    assert built.told().said == building.ONLY_READ, "nothing was compiled: that compiles proves little"
     moved = built.delivered(tmp_path / "exam")
     assert {one.artifact for one in moved.values()} == {
         tmp_path / "exam" / "kernels" / "add_one" / name for name in ("v1_torch.py", "v2_next.py")
