@@ -268,9 +268,11 @@ def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, UnitResult]:
     unit = replace(unit, executor=_Stoppable(unit.executor, worker.ncu_assist_stop))
     told = _Told(worker, topic, Path(unit.request.kernel_folder).name)
     try:
-        result = do(unit, told)
+        result = do(unit.apart(), told)
     except KeyboardInterrupt:
         result = UnitResult(error=StageFailed("stopped"))
+    except OSError as error:
+        result = UnitResult(error=EnvironmentProblem(f"there is no room to work in: {error}", "df -h"))
     uuid = os.environ.get(VISIBLE, "")
     known = hashlib.sha256(uuid.encode()).hexdigest() if uuid.startswith("GPU-") else ""
     return worker.address, str(worker.name), replace(result, gpu_sha256=known)
@@ -278,11 +280,10 @@ def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, UnitResult]:
 
 @dataclass
 class _Flight:
-    """A unit that a worker has: whose it is, how often it was given out, and where it must not go again."""
+    """A unit that a worker has: whose it is, and where it must not go again."""
 
     owner: Hashable
     unit: WorkUnit
-    attempt: int = 0
     refused: frozenset[str] = frozenset()
 
 
@@ -362,9 +363,10 @@ class GpuWorkers:
                 if not allowed or any(one.unit.on == flight.unit.on for one in self._flying.values()):
                     continue
             self._waiting.remove(flight)
-            unit = flight.unit.again(flight.attempt) if flight.attempt else flight.unit
             where = {"workers": allowed} if flight.refused or flight.unit.on else {}
-            future = self.client.submit(on_worker, unit, self._topic, pure=False, resources={RESOURCE: 1}, **where)
+            future = self.client.submit(
+                on_worker, flight.unit, self._topic, pure=False, resources={RESOURCE: 1}, **where
+            )
             self._flying[future] = flight
             future.add_done_callback(lambda done: self._heard.put(("done", done)))
 
@@ -395,7 +397,7 @@ class GpuWorkers:
         if not why or not others:
             return result
         reporter.note(f"{name} failed on {worker} and is given to another: {why}")
-        self._waiting.append(replace(flight, attempt=flight.attempt + 1, refused=flight.refused | {address}))
+        self._waiting.append(replace(flight, refused=flight.refused | {address}))
         return None
 
     def _look(self, reporter: Reporter) -> None:

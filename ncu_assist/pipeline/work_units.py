@@ -6,6 +6,7 @@ shared out, no verdict compares two GPUs.
 
 from __future__ import annotations
 
+import secrets
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.request import HarnessRequest
+from ncu_assist.harness.request import HarnessRequest, write_request
 from ncu_assist.harness.sanitizer import Sanitized
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
 from ncu_assist.pipeline.adaptive import profile_adaptively
@@ -55,9 +56,11 @@ class WorkUnit:
     expected_s: float = 0.0
     on: str = ""
 
-    def again(self, attempt: int) -> WorkUnit:
-        """Return the same work in a folder of its own, so that what another attempt leaves there is no part of it."""
-        return replace(self, request=replace(self.request, out=f"{self.request.out}-again{attempt}"))
+    def apart(self) -> WorkUnit:
+        """Return and write the same work in a folder of its own: what another attempt left is no part of it."""
+        request = replace(self.request, out=str(Path(self.request.out) / secrets.token_hex(4)))
+        write_request(request)
+        return replace(self, request=request)
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,8 @@
 The measuring child is played in this process: its events, its checks and its samples, which are those of recorded
 runs under other names. Programs, ncu among them, are started; the fake ncu replays its report.
 
-A fault is a file ``KIND.N`` in the folder ``faults``: whoever renames it first has it, so that it happens once. Kinds:
+A fault is a file ``KIND.KERNEL`` in the folder ``faults``: whoever renames it first has it, so that it happens once.
+Kinds:
 
 kill          the worker's process is killed by SIGKILL
 quit          the worker's process ends as by SIGTERM
@@ -12,6 +13,9 @@ full          the disk is full when results are written
 child-full    the child cannot write its results
 hang          the version gives no sign of life
 crash         the version kills its child
+ncu           ncu dies
+ncu-kill      the worker's process is killed while ncu runs
+ncu-full      the disk is full when ncu's report is written
 throttled     the GPU lowers its clocks as it is too hot
 """
 
@@ -53,6 +57,7 @@ class FakeGpu:
     ncu_s: Mapping[str, float] = field(default_factory=dict)
     start_s: float = 0.0
     faults: Path | None = None
+    always: str = ""  # a kind of fault that happens each time
     program: tuple[str, ...] = ()  # what is started for each version, and waited for
     did: Path | None = None  # a file to which each piece of work is appended: what, from, to
     name: str = "fake"
@@ -69,6 +74,12 @@ class FakeGpu:
             path = Path(options.get("cwd") or ".") / argv[-1]
             kernel = Path(read_request(path, HarnessRequest).kernel_folder).name
         self._sleep(self.ncu_s.get(kernel, 0.0) + self.start_s, options)
+        if self._has("ncu-kill", kernel):
+            os.kill(os.getpid(), signal.SIGKILL)
+        if self._has("ncu", kernel):
+            return _ended(-signal.SIGSEGV)
+        if self._has("ncu-full", kernel):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "report.ncu-rep")
         done = process.run(argv, **options)
         self._tell_ranges(Path(options.get("cwd") or ".") / argv[-1], options)
         self._note(f"ncu {kernel}", began)
@@ -89,12 +100,12 @@ class FakeGpu:
 
     def _child(self, request: HarnessRequest, options: RunOptions) -> Completed:
         kernel, out = Path(request.kernel_folder).name, Path(request.out)
-        if self._has("gone"):
+        if self._has("gone", kernel):
             _say(options, Event("problem", text="the GPU cannot be used: GPU is lost", hint="nvidia-smi", exit_code=6))
             return _ended(6)
-        if self._has("full"):
+        if self._has("full", kernel):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), request.out)
-        if self._has("child-full"):
+        if self._has("child-full", kernel):
             said = f"results cannot be written to {request.out}: {os.strerror(errno.ENOSPC)}"
             _say(options, Event("problem", text=said, hint="free space there", exit_code=5))
             return _ended(5)
@@ -107,13 +118,13 @@ class FakeGpu:
             if (version, workload) in checked:
                 continue
             _say(options, Event("begin", "check", version, workload))
-            if self._has("hang"):
+            if self._has("hang", kernel):
                 return self._hang(options)
-            if self._has("crash"):
+            if self._has("crash", kernel):
                 return _ended(-signal.SIGSEGV)
-            if self._has("kill"):
+            if self._has("kill", kernel):
                 os.kill(os.getpid(), signal.SIGKILL)
-            if self._has("quit"):
+            if self._has("quit", kernel):
                 os.kill(os.getpid(), signal.SIGTERM)
             self._sleep(self.bench_s.get(kernel, 0.0), options)
             if self.program:
@@ -122,7 +133,7 @@ class FakeGpu:
             _say(options, Event("end", "check", version, workload))
         if "bench" in request.settings.stages:
             self._write_samples(request, todo)
-        throttled = ("hardware thermal slowdown",) if self._has("throttled") else ()
+        throttled = ("hardware thermal slowdown",) if self._has("throttled", kernel) else ()
         results.write_facts(out, replace(_facts(), throttle_reasons=throttled, temperature_c=(40.0, 50.0)))
         return _ended(0)
 
@@ -152,15 +163,15 @@ class FakeGpu:
                 is_stuck()
             time.sleep(min(STEP_S, max(0.0, until - time.monotonic())))
 
-    def _has(self, kind: str) -> bool:
+    def _has(self, kind: str, kernel: str) -> bool:
         """Tell whether a fault of this kind is due here, and take it."""
-        for path in sorted(self.faults.glob(f"{kind}.*")) if self.faults is not None else ():
-            try:
-                path.rename(path.with_name(f"done-{path.name}"))
-            except FileNotFoundError:
-                continue
-            return True
-        return False
+        if self.faults is None or kind == self.always:
+            return kind == self.always
+        try:
+            (self.faults / f"{kind}.{kernel}").rename(self.faults / f"done-{kind}.{kernel}")
+        except FileNotFoundError:
+            return False
+        return True
 
 
 def _say(options: RunOptions, event: Event) -> None:
