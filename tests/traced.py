@@ -71,8 +71,8 @@ STEP = (
     Ran(GEMM, 1376, 62, (16, 8, 1), (384, 1, 1)),
 )
 COPIES = (Copied("HtoD", 80, 10, 65536, "Pageable"), Copied("DtoH", 1440, 2, 4, "Pinned"), Copied("", 1443, 1, 4096))
-KINDS = {"HtoD": 1, "DtoH": 2, "DtoD": 8}
-MEMORY = {"": 0, "Pageable": 1, "Pinned": 2, "Device": 3}
+KINDS = {"HtoD": 1, "DtoH": 2, "DtoD": 8, "UVM HtoD": 11}
+MEMORY = {"": 7, "Pageable": 0, "Pinned": 1, "Device": 2}  # ENUM_CUDA_MEM_KIND of an export
 
 
 def write_nsys(path: Path, kernels: tuple[Ran, ...] = STEP, copies: tuple[Copied, ...] = COPIES) -> Path:
@@ -94,11 +94,11 @@ def write_nsys(path: Path, kernels: tuple[Ran, ...] = STEP, copies: tuple[Copied
             head = (start, start + round(copy.took * 1000), 0, 1, None, 7, 0, 99)
             if copy.way:
                 host = MEMORY[copy.memory]
-                kinds = (host, 3) if copy.way == "HtoD" else (3, host or 3)
+                kinds = (host, 2) if copy.way == "HtoD" else (2, host)
                 row = (*head, copy.bytes, KINDS[copy.way], None, *kinds, *[None] * 8)
                 database.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES ({', '.join('?' * len(row))})", row)
             else:
-                row = (*head, 0, copy.bytes, None, 3)
+                row = (*head, 0, copy.bytes, None, 2)
                 database.execute(f"INSERT INTO CUPTI_ACTIVITY_KIND_MEMSET VALUES ({', '.join('?' * len(row))})", row)
         for table, rows in (("KERNEL", kernels), ("MEMCPY", copies), ("MEMSET", copies)):
             if not rows:

@@ -22,10 +22,12 @@ ROOTS = (Path("/usr/local/cuda"), Path("/opt/nvidia/nsight-systems"), Path("/opt
 PLACES = ("bin/nsys", "*/bin/nsys", "*/target-linux-*/nsys", "nsight-systems-*/target-linux-*/nsys")
 KERNELS, COPIES, SETS = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"
 GRAPHS, STRINGS, GPUS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "StringIds", "TARGET_INFO_GPU"
-# CUpti_ActivityMemcpyKind and CUpti_ActivityMemoryKind, which the export keeps as they are.
+# "CUDA Memcopy Kind" and "CUDA Memory Operations Memory Kind" of the guide's SQLite schema event values, as the tables
+# ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND of an export have them. The latter are not CUPTI's, which begin at 1.
 WAYS: dict[int, CopyWay] = {1: "H2D", 2: "D2H", 3: "H2D", 4: "D2H", 5: "D2D", 6: "D2D", 7: "D2D", 8: "D2D", 9: "H2H",
-                            10: "P2P"}  # fmt: skip
-HOST_MEMORY = {1: "pageable", 2: "pinned", 5: "managed", 7: "managed"}
+                            10: "P2P", 11: "H2D", 12: "D2H", 13: "D2D"}  # fmt: skip
+MIGRATIONS = (11, 12, 13)  # pages of managed memory
+HOST_MEMORY = {0: "pageable", 1: "pinned", 4: "managed", 6: "managed"}
 WHOLE_GRAPHS = "CUDA graphs are one row each: record with --cuda-graph-trace=node to see the kernels in them"
 
 
@@ -119,6 +121,8 @@ def _moved(database: sqlite3.Connection, table: str) -> pd.DataFrame:
     for way, side in (("H2D", "srcKind"), ("D2H", "dstKind")):
         if side in rows:
             host = host.where(rows["way"] != way, rows[side].map(HOST_MEMORY).fillna(""))
+    if "copyKind" in rows:
+        host = host.where(~rows["copyKind"].isin(MIGRATIONS), "managed")
     rows["memory"] = host
     return rows.drop(columns=kinds)
 

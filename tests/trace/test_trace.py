@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from traced import ADD, GEMM, GPU, STEP, Ran, chrome_trace, write_nsys
+from traced import ADD, GEMM, GPU, STEP, Copied, Ran, chrome_trace, write_nsys
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.trace import Trace, is_trace, read_trace
@@ -46,6 +46,12 @@ def test_what_they_say(tmp_path: Path) -> None:
         assert {way: (one.memory, one.bytes) for way, one in copies.items()} == {
             "H2D": ("pageable", 65536), "D2H": ("pinned", 4), "memset": ("", 4096)
         }  # fmt: skip
+
+
+def test_pages_of_managed_memory_that_move_are_copies(tmp_path: Path) -> None:
+    copies = (Copied("UVM HtoD", 80, 10, 65536), Copied("HtoD", 100, 5, 4096, "Pinned"))
+    found = read_trace(write_nsys(tmp_path / "a.sqlite", copies=copies)).copies
+    assert list(zip(found["way"], found["memory"], strict=True)) == [("H2D", "managed"), ("H2D", "pinned")]
 
 
 def test_a_real_trace_of_torch() -> None:
