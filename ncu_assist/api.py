@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, Literal
 from ncu_assist.analysis.diff import Diff, DiffOptions
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome
-from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchRow, LaunchSelection, narrowed, selection_of
+from ncu_assist.analysis.launches import LaunchRow, narrowed
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import By, Trend
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection, check_index, selection_of
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.project import Project, find_project
 from ncu_assist.store import Store, StoredRun
@@ -74,6 +75,7 @@ class RunSummary:
 
     def __getitem__(self, which: int | slice | str) -> RunSummary:
         """Return some of the launches; raises IndexError for a place that is none, UsageProblem for other words."""
+        check_index(which)
         if isinstance(which, str):
             found = selection_of(None, [which])
             return self._only(replace(self.selection, kernels=found.kernels, ranges=found.ranges))
@@ -213,12 +215,35 @@ def _findings(row: LaunchRow) -> Iterator[tuple[object, ...]]:
 
 @dataclass(frozen=True, repr=False)
 class RunComparison:
-    """What `diff` says of two runs: ``diff`` has all of it, ``verdict`` which is faster."""
+    """What `diff` says of two runs: ``diff`` has all of it, ``verdict`` which is faster.
+
+    ``len`` counts the metrics of ``changes``; an index is a place among them, or the key of a metric or its label.
+    """
 
     diff: Diff
     runs: Pair = field(repr=False)
     project: Project = field(repr=False)
     options: DiffOptions = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.changes)
+
+    def __iter__(self) -> Iterator[pd.Series[Any]]:
+        return (self[place] for place in range(len(self)))
+
+    def __getitem__(self, which: int | str) -> pd.Series[Any]:
+        """Return the row of one metric; raises IndexError for a place, UsageProblem for a name of none."""
+        if isinstance(which, str):
+            names = [*self.changes["metric"], *self.changes["label"]]
+            if which not in names:
+                told = did_you_mean(which, names)
+                raise UsageProblem(
+                    f"neither side of this diff has a metric '{which}'; {told}", "the column of .changes"
+                )
+            return self.changes.iloc[names.index(which) % len(self)]
+        if not -len(self) <= which < len(self):
+            raise IndexError(f"{which} is no place among {len(self)} metrics")
+        return self.changes.iloc[which]
 
     @property
     def verdict(self) -> Verdict:

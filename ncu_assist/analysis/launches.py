@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
@@ -24,69 +22,7 @@ if TYPE_CHECKING:
     from ncu_assist.rules.model.of_run import RuleResults
 
 
-NUMBERS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
-REGEX, NVTX = "regex:", "nvtx:"
-MOST_LISTED = 8  # kernels or ranges in a message, those of most launches
-NAME = 60  # letters of one of them
-HOW = "--launch 3, --launch 0-4, or --filter NAME|regex:…|nvtx:…"
-
 S = TypeVar("S", bound=StoredRun)
-Fits = Callable[[Launch], bool]
-
-
-@dataclass(frozen=True)
-class LaunchSelection:
-    """The launches that a command is about; without anything all.
-
-    ``numbers`` are the first and last, ``kernels`` tell a kernel by a filter, ``ranges`` an NVTX range by one; the text
-    of a filter is without ``nvtx:``. A launch is meant that fits the numbers, any of the kernels and any of the ranges.
-    """
-
-    numbers: tuple[int, int] | None = None
-    kernels: tuple[str, ...] = ()
-    ranges: tuple[str, ...] = ()
-
-    @property
-    def is_of_all(self) -> bool:
-        return self.numbers is None and not self.kernels and not self.ranges
-
-    @property
-    def options(self) -> tuple[str, ...]:
-        """What asks for it on a command line."""
-        numbers = () if self.numbers is None else ("--launch", "-".join(map(str, dict.fromkeys(self.numbers))))
-        filters = (*self.kernels, *(f"{NVTX}{one}" for one in self.ranges))
-        return *numbers, *(word for one in filters for word in ("--filter", one))
-
-    def of(self, launches: Sequence[Launch]) -> tuple[Launch, ...]:
-        """Return the launches that are meant, in their order.
-
-        Raises UsageProblem where that is none, or a number is of none: it names what there is.
-        """
-        if self.numbers is not None:
-            _check_numbers(self.numbers, launches)
-        found = [one for one in launches if self.numbers is None or self.numbers[0] <= one.index <= self.numbers[1]]
-        found = _fitting(found, self.kernels, _kernel_fits, "is of a kernel that fits", _kernel)
-        return tuple(_fitting(found, self.ranges, _range_fits, "lies in an NVTX range that fits", _path))
-
-
-EVERY_LAUNCH = LaunchSelection()
-
-
-def selection_of(numbers: str | None, filters: Iterable[str] = ()) -> LaunchSelection:
-    """Return what ``--launch`` and ``--filter`` ask for; raises UsageProblem for what is neither number nor filter.
-
-    As with ncu's ``--kernel-name``, a name is a whole one, without template arguments and parameters, and ``regex:``
-    finds a part of it. ``nvtx:A/B`` is a push/pop range B right within A, as with ncu's ``--nvtx-include``.
-    """
-    every = tuple(filters)
-    ranges = tuple(one.removeprefix(NVTX) for one in every if one.startswith(NVTX))
-    kernels = tuple(one for one in every if not one.startswith(NVTX))
-    for text in (*kernels, *ranges):
-        if not text.removeprefix(REGEX).strip("/ "):
-            raise UsageProblem("--filter names nothing to look for", HOW)
-        if text.startswith(REGEX):
-            _compiled(text)
-    return LaunchSelection(_numbers(numbers), kernels, ranges)
 
 
 def narrowed(stored: S, selection: LaunchSelection) -> S:
@@ -114,111 +50,6 @@ def _of_workloads(run: Run, kept: set[str | None]) -> Run:
         workloads=tuple(one for one in run.workloads if one.name in kept),
         checks=tuple(one for one in run.checks if one.workload in kept),
     )
-
-
-def _numbers(text: str | None) -> tuple[int, int] | None:
-    if text is None:
-        return None
-    match = NUMBERS.fullmatch(text.strip())
-    if match is None:
-        raise UsageProblem(f"--launch takes a number or a range such as 0-4, and not '{text}'", HOW)
-    first, last = int(match[1]), int(match[2] or match[1])
-    if last < first:
-        raise UsageProblem(f"--launch {text} ends before it starts", f"--launch {last}-{first}")
-    return first, last
-
-
-def _check_numbers(numbers: tuple[int, int], launches: Sequence[Launch]) -> None:
-    if not launches:
-        raise UsageProblem("there are no launches to choose from: nothing was profiled", "leave out --launch")
-    known = [one.index for one in launches]
-    least, most = min(known), max(known)
-    outside = [one for one in dict.fromkeys(numbers) if not least <= one <= most]
-    if not outside:
-        return
-    first, last = (min(max(one, least), most) for one in numbers)
-    nearest = str(first) if first == last else f"{first}-{last}"
-    there = f"launches are numbered {least} to {most}" if most > least else f"there is launch {least} alone"
-    missing = " and ".join(map(str, outside))
-    raise UsageProblem(f"there is no launch {missing}: {there}; the nearest is {nearest}", f"--launch {nearest}")
-
-
-def _fitting(
-    launches: Sequence[Launch],
-    filters: Sequence[str],
-    fit: Callable[[str], Fits],
-    what: str,
-    name: Callable[[Launch], str],
-) -> list[Launch]:
-    """Return the launches that any filter fits, all without one; raises UsageProblem where none does."""
-    fits = [fit(text) for text in filters]
-    found = [one for one in launches if not fits or any(fitting(one) for fitting in fits)]
-    if found or not fits:
-        return found
-    known = Counter(name(one) for one in launches)
-    raise UsageProblem(
-        f"none of {len(launches)} launches {what} '{', '.join(filters)}'; {_listed(filters, known)}", HOW
-    )
-
-
-def _listed(filters: Sequence[str], known: Counter[str]) -> str:
-    """Return what may have been meant, else the names that most launches have."""
-    names = {part for name in known for part in name.split("/") if part}
-    if not names:
-        return "there are none"
-    text = filters[0].strip("/")
-    near = "" if text.startswith(REGEX) or "/" in text else did_you_mean(text, names)
-    if near.startswith("did you mean"):
-        return near
-    shown = [f"{_short(name)} ({count})" for name, count in known.most_common() if name]
-    more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
-    return f"there are {', '.join(shown[:MOST_LISTED])}{more}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
-
-
-def _kernel(launch: Launch) -> str:
-    return launch.kernel
-
-
-def _path(launch: Launch) -> str:
-    return "/".join(launch.ranges)
-
-
-def _kernel_fits(text: str) -> Fits:
-    if text.startswith(REGEX):
-        pattern = _compiled(text)
-        return lambda one: bool(pattern.search(one.kernel) or pattern.search(one.signature))
-    return lambda one: text in (one.kernel, one.signature)
-
-
-def _range_fits(text: str) -> Fits:
-    """Return whether ranges follow one another within the ranges of a launch; a trailing ``/`` is as with ncu."""
-    if text.startswith(REGEX):
-        pattern = _compiled(text)
-        return lambda one: any(pattern.search(name) for name in one.ranges)
-    wanted = tuple(part for part in text.split("/") if part)
-    return lambda one: text in one.ranges or wanted in _runs(one.ranges, len(wanted))
-
-
-def _runs(ranges: Sequence[str], length: int) -> Iterator[tuple[str, ...]]:
-    return (tuple(ranges[place : place + length]) for place in range(len(ranges) - length + 1))
-
-
-def _compiled(text: str) -> re.Pattern[str]:
-    """Return what follows ``regex:``; raises UsageProblem that says where it is none."""
-    expression = text.removeprefix(REGEX)
-    try:
-        return re.compile(expression)
-    except re.error as error:
-        place = error.pos or 0
-        where = f"at letter {place + 1}, before '{expression[place : place + 12]}'"
-        where = where if expression[place:] else "at its end"
-        raise UsageProblem(
-            f"'{expression}' is no regular expression: {error.msg} {where}", r"write \( for a parenthesis in a name"
-        ) from error
 
 
 MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one row, whatever their grids

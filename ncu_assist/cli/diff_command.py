@@ -82,7 +82,7 @@ def command(
     explain it. With --launch or --filter it comes from what ncu timed, unless they choose all of a call.
     """
     from ncu_assist.analysis.diff import DiffOptions
-    from ncu_assist.analysis.launches import selection_of
+    from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.reading import compare, two_named
 
     selection = selection_of(launch, filters)

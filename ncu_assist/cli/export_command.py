@@ -62,7 +62,7 @@ def command(
     Redacted are host and user names, addresses, absolute paths (a file's own name stays) and the environment. Source
     code stays: do not give lines away where the code must not go.
     """
-    from ncu_assist.analysis.launches import selection_of
+    from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.exporting import ExportRequest, export
 
     writer = FORMATS[_chosen_format(file_format, output, as_json)]

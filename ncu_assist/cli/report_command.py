@@ -61,7 +61,7 @@ def command(
     paths (a file's own name stays) and the environment, as `export` does; source code stays. Exit code 7 when a page
     could not be made of a damaged run.
     """
-    from ncu_assist.analysis.launches import selection_of
+    from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.pages.writing import PageRequest, report
 
     request = PageRequest(wanted, kernel, every, output, force, redact, selection_of(launch, filters), bundle)

@@ -67,7 +67,7 @@ def command(
     The verdict is against its parent; the floor is the least time by rates that were measured. --lines and
     --ncu-rules read the archived report again, which takes seconds, or ten for 2 GB.
     """
-    from ncu_assist.analysis.launches import selection_of
+    from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.opened_reports import named
 
     options.check_format(as_json, chosen_format)

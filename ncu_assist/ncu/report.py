@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
+from ncu_assist.launch_selection import check_index, selection_of
 from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
@@ -184,7 +185,8 @@ class Limits:
 class Report:
     """A report of Nsight Compute, read and checked. The frames are made when they are asked for, and then kept.
 
-    ``len`` counts its launches. Values are in base units: ns, byte, hz, byte/s, %. Absent is NaN, never 0.
+    ``len`` counts its launches, and an index chooses some: by place, by a slice, by the name of a kernel, ``regex:…``
+    or ``nvtx:…``. Values are in base units: ns, byte, hz, byte/s, %. Absent is NaN, never 0.
     """
 
     path: Path
@@ -196,6 +198,28 @@ class Report:
 
     def __len__(self) -> int:
         return len(self.contents.launches)
+
+    def __iter__(self) -> Iterator[pd.Series[Any]]:
+        """Yield the row of each launch."""
+        return (self[place] for place in range(len(self)))
+
+    @overload
+    def __getitem__(self, which: int) -> pd.Series[Any]: ...
+
+    @overload
+    def __getitem__(self, which: slice | str) -> pd.DataFrame: ...
+
+    def __getitem__(self, which: int | slice | str) -> pd.Series[Any] | pd.DataFrame:
+        """Return rows of ``launches``: of a place one as a Series, else a frame.
+
+        Raises IndexError for a place that is none, and UsageProblem, with what there is, for words that fit no launch.
+        """
+        check_index(which)
+        if isinstance(which, str):
+            return self.launches.iloc[[one.index for one in selection_of(None, [which]).of(self.records)]]
+        if not isinstance(which, slice) and not -len(self) <= which < len(self):
+            raise IndexError(f"{which} is no place among {len(self)} launches")
+        return self.launches.iloc[which]
 
     def __repr__(self) -> str:
         device = f" on {self.device.name}" if self.device else ""

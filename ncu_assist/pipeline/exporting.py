@@ -10,8 +10,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.foreign_run import sent

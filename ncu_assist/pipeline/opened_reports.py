@@ -15,10 +15,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection, narrowed
+from ncu_assist.analysis.launches import narrowed
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
+from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.foreign_run import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun

@@ -11,9 +11,9 @@ from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import compared_workloads
 from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.analysis.diff.timing import common_bench
-from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
 from ncu_assist.record import Device

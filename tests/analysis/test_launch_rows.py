@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
-from ncu_assist.analysis.launches import LaunchGroup, launch_floor, narrowed, selection_of
+from ncu_assist.analysis.launches import LaunchGroup, launch_floor, narrowed
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.launch_selection import selection_of
 from ncu_assist.pipeline import showing
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.showing import gather

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 from factories import WORKLOAD, launch, make_run, metrics_frame, save_run
 
-from ncu_assist.analysis.launches import EVERY_LAUNCH, LaunchSelection, narrowed, selection_of
+from ncu_assist.analysis.launches import narrowed
 from ncu_assist.errors import UsageProblem
+from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection, selection_of
 from ncu_assist.record import Launch
 from ncu_assist.store import Store
 

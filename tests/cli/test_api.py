@@ -109,6 +109,31 @@ def test_a_report_is_a_table_that_fits_a_notebook() -> None:
     assert max(map(len, cells)) == 48
 
 
+WRONG_PLACES = [
+    (99, IndexError, "99 is no place among 3 launches"),
+    (-4, IndexError, "-4 is no place among 3 launches"),
+    (1.5, TypeError, "a launch is chosen by its place, a slice, the name of its kernel"),
+    (None, TypeError, "and not by None"),
+    ("transpose_nave", UsageProblem, "did you mean 'transpose_naive'?"),
+    ("nvtx:backward", UsageProblem, "lies in an NVTX range that fits 'backward'; there are"),
+    ("regex:[", UsageProblem, "'[' is no regular expression"),
+]
+
+
+@pytest.mark.parametrize(("which", "kind", "said"), WRONG_PLACES)
+def test_launches_by_place_name_and_range(which: object, kind: type[Exception], said: str) -> None:
+    """Of a report and of what `show` says of it: the same launches, and the same words for what is none of them."""
+    report, shown = ncu_assist.read_report(SMALL_REPORT), ncu_assist.show(SMALL_REPORT)
+    assert report[-1]["kernel"] == report.launches["kernel"].iloc[-1]
+    for words in (slice(1, 3), "transpose_naive", "regex:naive", "nvtx:v0_naive|w1"):
+        numbers = [row.launch.index for row in shown[words].view.launches]
+        assert list(report[words]["launch"]) == numbers != []
+    assert [row["launch"] for row in report] == [0, 1, 2]
+    for one in (report, shown):
+        with pytest.raises(kind, match=re.escape(said)):
+            one[which]  # type: ignore[index]
+
+
 def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
     both = ncu_assist.diff("lightning_decode/v6", "lightning_decode/v7")
     assert repr(both).startswith("<v7 is 2.99x faster than v6")
@@ -119,6 +144,14 @@ def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
 
 
 def test_two_launches_of_one_report(tmp_path: Path) -> None:
+    both = ncu_assist.diff(*[ncu_assist.show(SMALL_REPORT)[place] for place in (0, 1)])
+    assert len(both) == len(both.changes) == len(list(both))
+    assert both["duration"].equals(both[list(both.changes["metric"]).index("duration")])
+    assert both["Duration"]["metric"] == "duration"
+    with pytest.raises(UsageProblem, match="has a metric 'durations'; did you mean 'duration'"):
+        both["durations"]
+    with pytest.raises(IndexError, match=r"999 is no place among \d+ metrics"):
+        both[999]
     found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
     both = ncu_assist.diff(found[0], found[1], project=tmp_path)
     durations = [one.view.launches[0].launch.duration_ns for one in (found[0], found[1])]

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from browser_checks import check_page, opened
 
-from ncu_assist.analysis.launches import narrowed, selection_of
+from ncu_assist.analysis.launches import narrowed
+from ncu_assist.launch_selection import selection_of
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.pages.run import run_record
 from ncu_assist.quantity import duration
