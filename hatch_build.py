@@ -20,6 +20,7 @@ from hatchling.metadata.plugin.interface import MetadataHookInterface
 PLACE = "ncu_assist/commit.txt"
 MANUAL = "share/man/man1/ncu-assist.1"  # below the environment that a wheel is installed into
 DEMO = ("kernels/softmax", "reports/softmax")  # for ``ncu-assist demo``, below ncu_assist/demo/
+FORMS = ("kernel.toml", "reference.py", "v0_*")  # of every kernel, for ``ncu-assist new --like``
 NO_PART = (".html", ".pyc")  # pages are made again at will
 RELATIVE = re.compile(r"(!?)(\[[^\]]*\]\()(?!https?:|#)([^)\s]+)(?=\))")  # a link or, with !, a picture
 NOT_SET = (
@@ -58,8 +59,9 @@ class PackageHook(BuildHookInterface[Any]):
         """Name the file to hatch. A wheel that is built of an sdist takes the one in that."""
         root = Path(self.root)
         if self.target_name == "wheel" and version != "editable":
-            for path in (one for folder in DEMO for one in (root / folder).rglob("*") if one.is_file()):
-                if path.suffix not in NO_PART:
+            forms = [one for form in FORMS for one in root.glob(f"kernels/*/{form}")]
+            for path in {*forms, *(one for folder in DEMO for one in (root / folder).rglob("*"))}:
+                if path.is_file() and path.suffix not in NO_PART:
                     build_data["force_include"][str(path)] = f"ncu_assist/demo/{path.relative_to(root).as_posix()}"
             page = Path(tempfile.mkdtemp(prefix="ncu-assist-")) / "ncu-assist.1"
             page.write_text(_man_page(root), encoding="utf-8")

@@ -17,7 +17,12 @@ from ncu_assist.render.escape import plain
 @click.option(
     "--from", "source", type=click.Path(path_type=Path), metavar="FILE.cu", help="The first version, to be read."
 )
-@click.option("--like", "other", metavar="KERNEL", help="In the form of another kernel of the project.")
+@click.option(
+    "--like",
+    "other",
+    metavar="KERNEL",
+    help="In the form of another kernel: the project's, or one that comes with the tool, such as softmax.",
+)
 @click.option("--torch", "with_torch", is_flag=True, help="With --from: v0 calls torch, and the file becomes v1.")
 @options.as_json
 def command(kernel: str, source: Path | None, other: str | None, with_torch: bool, as_json: bool) -> int:

@@ -19,13 +19,18 @@ COMMANDS = (
 )
 
 
+def shipped() -> Project:
+    """Return the project that comes with the tool: the demo, and the form of each kernel of the repository."""
+    return Project(PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2])
+
+
 def copy_demo(to: Path) -> Project:
     """Write the demo into a new folder and return it as a project.
 
     Raises UsageProblem for a folder that is there already, EnvironmentProblem where it cannot be written or where this
     package was made without a demo.
     """
-    source = PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2]
+    source = shipped().root
     parts = ("kernels", KERNEL), ("reports", KERNEL)
     if not all(source.joinpath(*part).is_dir() for part in parts):
         raise EnvironmentProblem("this package was made without the demo", "install a wheel that `make dist` made")

@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ncu_assist.errors import EnvironmentProblem, UsageProblem
+from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.pipeline.demo import shipped
 from ncu_assist.project import Project
 from ncu_assist.sources import discover_versions
 from ncu_assist.spec import DTYPE_BYTES
@@ -194,10 +195,16 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
 def new_like(project: Project, name: str, other: str) -> NewKernel:
     """Write a kernel folder in the form of another kernel: its kernel.toml, its reference and its first version.
 
-    Raises UsageProblem as ``new_from`` does, and where there is no such kernel.
+    The other is of the project, else one that comes with the tool. Raises UsageProblem as ``new_from`` does, and where
+    there is no such kernel.
     """
     folder = _free_folder(project, name)
-    kernel = load_kernel(project, other)
+    own = {path.parent.name for path in project.kernels.glob(f"*/{FILE}")}
+    forms = {path.parent.name for path in shipped().kernels.glob(f"*/{FILE}")}
+    if other not in own | forms:
+        there = f"there is no kernel '{other}'; {did_you_mean(other, [*own, *forms])}"
+        raise UsageProblem(there, f"ncu-assist new {name} --like softmax")
+    kernel = load_kernel(project if other in own else shipped(), other)
     first = [version.path for version in discover_versions(kernel.folder)[:1]]
     paths = [kernel.folder / FILE, kernel.folder / "reference.py", *first]
     word = re.compile(rf"\b{re.escape(other)}\b")

@@ -136,6 +136,15 @@ def test_a_kernel_in_the_form_of_another(run: Run, folder: Path) -> None:
     assert "def add_two(x, y)" in (made / "v0_torch.py").read_text()
 
 
+def test_the_form_of_a_kernel_that_comes_with_the_tool(run: Run, folder: Path) -> None:
+    answer = run("new", "my_decode", "--like", "lightning_decode")
+    assert answer.code == 0, answer.err
+    assert {path.name for path in (folder / "kernels" / "my_decode").iterdir()} == {
+        "kernel.toml", "reference.py", "v0_torch_eager.py"
+    }  # fmt: skip
+    assert "my_decode" in run("list").out
+
+
 TEMPLATE = "template <typename T>\n__global__ void f(const T* x, T* y, int n) {}\n"
 # What is typed, what is said, and what is to be tried; nothing is written.
 WRONG = [
@@ -158,6 +167,11 @@ WRONG = [
     (["a-b", "--from", "naive.cu"], "'a-b' cannot be the name of a function", "ncu-assist new a_b"),
     (["../x", "--from", "naive.cu"], "cannot be the name of a function", "ncu-assist new"),
     (["add_one", "--from", "naive.cu"], "there is a kernel add_one already", "take another name"),
+    (
+        ["f", "--like", "nosuch"],
+        "there is no kernel 'nosuch'; known: add_one, add_relu",
+        "ncu-assist new f --like softmax",
+    ),
     (
         ["f", "--like", "add_on"],
         "'add_on'; did you mean 'add_one'?",
