@@ -64,7 +64,7 @@ def test_the_environment_has_the_wheel_and_no_checkout(installed: Path, tmp_path
     assert done.stdout.startswith(str(installed)), done.stderr
     (package,) = installed.glob("lib/python*/site-packages/ncu_assist")
     forms = {path.name for path in package.glob("demo/kernels/lightning_decode/*")}
-    assert forms == {"kernel.toml", "reference.py", "v0_torch_eager.py"}, "for new --like"
+    assert forms > {"kernel.toml", "reference.py"}, "for new --like"
     assert ".SS triage" in (installed / "share" / "man" / "man1" / "ncu-assist.1").read_text()
 
 

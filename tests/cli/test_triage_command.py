@@ -180,7 +180,7 @@ def test_a_page_has_every_kernel(run: Run, here: Path) -> None:
 WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     ((), 2, "no program and no trace", "ncu-assist triage -- python train.py"),
     (("nothere.json",), 2, "there is no file nothere.json", "ls"),
-    (("nothere.py",), 2, "there is no file nothere.py", "ncu-assist list"),
+    (("nothere.py",), 2, "there is no file 'nothere.py'", "ncu-assist triage train.py"),
     (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "ls"),
     (("t.json", "--profile-top", "2"), 2, "does not say how it is started", "-- python train.py"),
     (("t.json", "--seconds", "3"), 2, "--seconds is for a program", "drop --seconds"),
@@ -190,7 +190,7 @@ WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     (("torn.json",), 7, "no whole trace", "record it again"),
     (("--with", "nsys", "train.py"), 6, "nsys (Nsight Systems) is not installed", "PATH"),
     (("--with", "ncu", "--seconds", "3", "train.py"), 2, "--seconds is for torch.profiler", "drop --seconds"),
-    (("--profile-top", "2", "--set", "fulll", "train.py"), 2, "no section set 'fulll'", "--list-sets"),
+    (("--profile-top", "2", "--set", "fulll", "train.py"), 2, "no section set 'fulll'", "--set full train.py"),
     (("train.py",), 5, "imported torch and launched a kernel", "--with"),
     (("dies.py",), 5, "dies ended with exit code 3", "run it alone"),
 ]
