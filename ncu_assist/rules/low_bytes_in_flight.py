@@ -27,6 +27,10 @@ Then the most that can be under way decides: an SM's warps times what a warp rea
 whatever means. Where even that is too little (threads that load once and end), it is said; in a loop a life is long,
 and the bound tells nothing. It takes warps for alike. Where many end at once it is too low, so it only counts where it
 allows the rate that DRAM has.
+
+Bulk copies and TMA, which one thread asks for, are in neither count. Where they bring most of what SMs read, nothing
+queues anywhere and warps wait all the same, Little's law itself is left: what is under way brings this part of DRAM's
+rate and no more, however many warps there are. What lacks are stages, or larger ones.
 """
 
 from __future__ import annotations
@@ -52,6 +56,8 @@ EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "a
 OF_MOST = ("l2_sectors_read", "threads", "achieved_warps")
 WAIT = "long_scoreboard"
 ADVICE = "load 16 bytes at a time, or several values before the first is used"
+STAGES = "ask for the next pieces while one is used: more stages in shared memory, or larger ones"
+MOST_READ = 0.5  # of what SMs read from L2
 # What is read once comes wholly from DRAM; below three quarters a cache answers the rest, and latency is another one.
 FROM_DRAM = 0.75
 # Of DRAM's limit. What arrives in a second is what is under way over the latency: so close to its limit DRAM has nearly
@@ -63,8 +69,10 @@ LATENCY_NS = 270.0  # of a load from DRAM that does not queue, with a margin (ab
 
 def find(facts: Facts) -> Finding | None:
     """Return what it costs that DRAM is asked for too little at a time."""
-    needed, is_counted = facts.bytes_needed_in_flight, _can_tell(facts)
+    needed, is_counted, are_copies = facts.bytes_needed_in_flight, _can_tell(facts), _are_copies(facts)
     under_way = _counted(facts, needed) if is_counted else _most(facts, needed)
+    if under_way is None and are_copies:
+        under_way, is_counted = _least(facts), True
     if under_way is None or not _waits_for_dram(facts) or _is_held_up(facts, needed):
         return None
     lacking = 1.0 - fill(facts)
@@ -76,14 +84,22 @@ def find(facts: Facts) -> Finding | None:
     wanted = f", where DRAM needs {quantity(needed, 'byte')}" if needed else ""
     return Finding(
         rule=ID,
-        message=f"warps wait for DRAM with {words} of loads under way an SM{wanted}",
+        message=f"warps wait for DRAM with {words} of {'copies' if are_copies else 'loads'} under way an SM{wanted}",
         saved_ns=saved,
         evidence=EVIDENCE if is_counted else (*EVIDENCE, *OF_MOST),
         stalls=(WAIT,),
         assumed=reach(facts).assumed or needed is None,
-        advice=ADVICE,
-        reach=f"{needed / under_way:.1f} times as many bytes at once" if needed and under_way else "",
+        advice=STAGES if are_copies else ADVICE,
+        reach=""
+        if are_copies or not (needed and under_way)
+        else f"{needed / under_way:.1f} times as many bytes at once",
     )
+
+
+def _are_copies(facts: Facts) -> bool:
+    """Return whether bulk copies and TMA, which no counter of loads shows, bring most of what SMs read."""
+    copied = facts.get("tma_load_bytes") or 0.0
+    return copied > 0.0 and copied >= MOST_READ * SECTOR_BYTES * (facts.get("l2_sectors_read") or 0.0)
 
 
 def _is_held_up(facts: Facts, needed: int | None) -> bool:

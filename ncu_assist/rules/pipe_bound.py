@@ -36,11 +36,12 @@ What the fix is worth: of products and sums the smaller half, where few were fus
 rates leaves, where they are a choice (data that are doubles, which nobody converts, leave none); of special functions
 half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them halves the time), of
 counts of bits half, as far as the ALU has room for the adders that take their place (seven adders of two operations
-make four words of eight), of conversions between floats and doubles all; between ALU
-and FMA pipe half of what one has more than the other; of shuffles all but what the issue of the rest takes. Integer
-products, branches and constants at an index are needed once by all elements of a thread that takes as many as its
-widest access brings: three quarters go where a lane accesses 4 bytes now, half where it accesses 16, as long as the
-issue slots have room for the rest.
+make four words of eight), of conversions between floats and doubles all; between ALU and FMA pipe half of what one has
+more than the other (nothing where a quarter of all instructions is integer work on the FMA pipe already: compilers put
+sums and moves there as products, and leave logic and shifts, which only the ALU does); of shuffles all but what the
+issue of the rest takes. Integer products, branches and constants at an index are needed once by all elements of a
+thread that takes as many as its widest access brings: three quarters go where a lane accesses 4 bytes now, half where
+it accesses 16, as long as the issue slots have room for the rest.
 
 Of all instructions that go which are neither operations on floats, products of integers nor accesses: addresses, loops,
 moves; less than a quarter is not said, as the best loops have it. A division, a root or a power to the last bit is a
@@ -179,6 +180,8 @@ def _integers(facts: Facts) -> Finding | None:
     if not is_bound_by(facts, ALU if alu >= fma else FMA):
         return None
     if alu >= fma:
+        if _part_on_heavy(facts) >= OWN_PRODUCTS:
+            return None
         return _finding(facts, "alu", (alu - fma) / 2 * _lanes_at_work(facts), "integers and logic", ("pipe_fma",))
     if facts.lacks("fp32_fma_per_cycle"):
         return None
@@ -192,15 +195,20 @@ def _integers(facts: Facts) -> Finding | None:
 
 def _heavy(facts: Facts) -> Finding | None:
     """Products of integers, which one half of the FMA pipe does; divisions consist of them."""
-    share, every = busy(facts, FMA_HEAVY), facts.get("instructions")
-    part = heavy_instructions(facts) / every if every else 0.0
-    if not OWN_PRODUCTS <= part < ARE_THE_WORK or not is_bound_by(facts, FMA_HEAVY):
+    share = busy(facts, FMA_HEAVY)
+    if not OWN_PRODUCTS <= _part_on_heavy(facts) < ARE_THE_WORK or not is_bound_by(facts, FMA_HEAVY):
         return None
     if found := _divided(facts, "fma_heavy"):
         return found
     words = "products of integers, divisions among them, which no other pipe does"
     saved, keys = share * _shared(facts) * _lanes_at_work(facts), ("pipe_fma", "pipe_alu")
     return _finding(facts, "fma_heavy", saved, words, keys, (FMA, ALU, ISSUE))
+
+
+def _part_on_heavy(facts: Facts) -> float:
+    """Return the part of all instructions that is integer work on the heavy half of the FMA pipe, 0 to 1."""
+    every = facts.get("instructions")
+    return heavy_instructions(facts) / every if every and not facts.lacks("pipe_fma_heavy") else 0.0
 
 
 def _divided(facts: Facts, pipe: str) -> Finding | None:

@@ -35,6 +35,18 @@ def test_missing_warps_and_caches_have_rules_of_their_own(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
 
 
+def test_bulk_copies_have_too_few_stages_by_the_rate_that_they_bring() -> None:
+    """The counter shows too little for DRAM's rate, and a life is too long to tell: the rate itself is left."""
+    long_life = {"l2_sectors_read": 4e6 * 6}
+    copied = {"tma_load_bytes": 0.9 * 32 * 4e6 * 6}
+    assert told(rule, unseen(**long_life)).findings == ()
+    (found,) = told(rule, unseen(**long_life, **copied)).findings
+    assert "copies under way" in found.finding.message
+    assert "stages" in found.finding.advice
+    assert told(rule, unseen(**long_life, **copied, dram_throughput=93.0)).findings == ()
+    assert told(rule, unseen(**long_life, tma_load_bytes=0.1 * copied["tma_load_bytes"])).findings == ()
+
+
 def test_loads_that_something_before_dram_holds_up_are_not_dram_s() -> None:
     """Half the bytes under way that DRAM needs bring half its rate; where they bring 5 %, DRAM is not what is slow."""
     facts = gallery(CASE)

@@ -88,6 +88,16 @@ def test_the_alu_could_share_with_the_fma_pipe() -> None:
     assert found.saved_ns == pytest.approx(0.4 * 100_000)
 
 
+def test_the_alu_is_left_alone_where_the_fma_pipe_has_its_part_of_the_integers() -> None:
+    """Instructions of the heavy half alone: 0.5 of the time more than both halves are busy, half of one a cycle."""
+    heavy = 2 * (0.55 - 0.3) * 4 * 0.5 * 200_000 * 132
+    shared = {"pipe_alu": 98.0, "pipe_fma": 30.0, "pipe_fma_heavy": 55.0, "issue_slots_busy": 60.0}
+    assert pipe_bound.find(busy(**shared, instructions=heavy / 0.3)) is None
+    found = pipe_bound.find(busy(**shared, instructions=heavy / 0.2))
+    assert found is not None
+    assert found.detail == {"pipe": "alu"}
+
+
 def test_integer_multiplications_fill_the_fma_pipe() -> None:
     found = pipe_bound.find(busy(pipe_fma=90.0, fp32_fma_per_cycle=0.0))
     assert found is not None
