@@ -89,7 +89,7 @@ def test_3_a_fault_is_worth_no_more_than_the_other_one_leaves() -> None:
             beside = max((load for name, load in kept.items() if name not in ranked.finding.relieves), default=0.0)
             assert ranked.saved_ns <= max(0.0, 1.0 - beside) * time + 1.0, (judged.case.name, ranked.finding.rule)
             checked += 1
-    assert checked >= 50
+    assert checked >= 45
 
 
 def test_4_savings_behind_a_busier_unit_are_none() -> None:
