@@ -28,11 +28,10 @@ from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
 from ncu_assist.pipeline.adaptive import may_be_bound_by_memory
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
-from ncu_assist.pipeline.ncu_stage import cost_words
+from ncu_assist.pipeline.ncu_stage import NCU_START_S, cost_words
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, merged
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.work_units import (
-    NCU_START_S,
     SANITIZER_S,
     START_S,
     OneGpu,
@@ -45,7 +44,7 @@ from ncu_assist.pipeline.work_units import (
 )
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
-from ncu_assist.record import Timing
+from ncu_assist.record import Run, Timing
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.store import Store
@@ -359,7 +358,7 @@ class KernelWork:
         wrong = tuple((v, c.workload) for v, checks in measured.checks.items() for c in checks if not c.passed)
         counted = {version.name for version in job.versions} & set(request.versions)
         right = {v: _right_on(v, measured) & set(names) for v in request.versions if v in counted}
-        expected = {v: ExpectedLaunches(len(on), _launches_before(job, v)) for v, on in right.items() if on}
+        expected = {v: ExpectedLaunches(len(on), _profiled_before(job, v)[1]) for v, on in right.items() if on}
         asked = replace(request, workloads=names, skip=wrong)
         for line in _long_calls(job, measured, right):
             self.reporter.note(line)
@@ -384,12 +383,16 @@ def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
     if job.options is None:
         return
     counted = job.counted or job.workloads
-    calls = {one.name: sum(one.serves(workload) for workload in counted) for one in job.versions}
-    launches = sum(count * _launches_before(job, name) for name, count in calls.items())
-    cost = cost_words(job.options, launches * job.settings.profile_repeats)
+    launches = seconds = 0.0
+    for one in job.versions:
+        workloads = sum(one.serves(workload) for workload in counted) * job.settings.profile_repeats
+        run, a_call = _profiled_before(job, one.name)
+        launches += workloads * a_call
+        seconds += ncu_seconds(run, job.options, ExpectedLaunches(workloads, a_call))
+    cost = cost_words(job.options, launches, seconds)
     if cost:
-        versions, workloads = len(job.versions), len(job.workloads)
-        reporter.note(f"{versions} versions on {workloads} workloads: checks, {job.settings.rounds} rounds, {cost}")
+        what = f"{len(job.versions)} versions on {len(job.workloads)} workloads"
+        reporter.note(f"{what}: checks, {job.settings.rounds} rounds, {cost}")
 
 
 def _tried(job: MeasureJob, reporter: Reporter) -> list[Version]:
@@ -452,12 +455,12 @@ def _timings(measured: client.Measured, version: str) -> tuple[Timing, ...]:
     return () if measured.samples is None else timings_of(measured.samples, version)
 
 
-def _launches_before(job: MeasureJob, version: str) -> float:
-    """Return how many launches a call of this version made when it was profiled last; 1 if it never was."""
+def _profiled_before(job: MeasureJob, version: str) -> tuple[Run | None, float]:
+    """Return the run of this version that was profiled last, and how many launches a call made there; else None, 1."""
     for stored in Store(job.project.reports).runs(job.kernel.name, version):
         if stored.run.launches:
-            return len(stored.run.launches) / len({one.call for one in stored.run.launches})
-    return 1.0
+            return stored.run, len(stored.run.launches) / len({one.call for one in stored.run.launches})
+    return None, 1.0
 
 
 def _right_on(version: str, measured: client.Measured) -> set[str]:

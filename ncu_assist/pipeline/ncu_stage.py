@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # What a launch takes under ncu by its section set, on an H200 (docs/sources.md, Cost); other sets lie between.
 LAUNCH_S = {"full": 1.8, "basic": 0.45}
+NCU_START_S = 9.4  # a process under ncu before its first launch: python, torch and the GPU (docs/sources.md, Cost)
 WORTH_SAYING_S = 10.0
 REPORT, LOG = "report.ncu-rep", "ncu.log"
 
@@ -129,12 +130,16 @@ def ncu_stage(project: Project, folder: Path, executor: Executor, options: Profi
     return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
 
 
-def cost_words(options: ProfileOptions, launches: float) -> str:
-    """Return what so many launches cost under ncu, before they begin; nothing where that is a few seconds."""
-    seconds = launches * LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
+def cost_words(options: ProfileOptions, launches: float, seconds: float | None = None) -> str:
+    """Return what so many launches cost under ncu, before they begin; nothing where that is a few seconds.
+
+    ``seconds`` is what earlier runs took for these launches; None where none tells. The start of ncu is added.
+    """
+    if seconds is None:
+        seconds = launches * LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
     if options.metrics or seconds < WORTH_SAYING_S:
         return ""
-    return f"{launches:.0f} launches under ncu {' '.join(set_words(options))}, about {minutes(seconds)}"
+    return f"{launches:.0f} launches under ncu {' '.join(set_words(options))}, about {minutes(NCU_START_S + seconds)}"
 
 
 def _any_ncu() -> Path:

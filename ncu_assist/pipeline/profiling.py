@@ -59,10 +59,10 @@ class RangeWatch:
         self._expected, self._max_launches, self._reporter = expected, max_launches, reporter
         self._started = time.monotonic()
         self._begun: list[str] = []
-        self._begun_at = self._started
+        self._begun_at = self._first_at = self._started
         self.took_s: dict[str, float] = {}
         self._ended: list[tuple[str, str]] = []
-        self._launches = 0
+        self._launches, self._part = 0, 0.0
         self._name = ""
         self.failures: dict[str, str] = {}
 
@@ -78,7 +78,9 @@ class RangeWatch:
         if event.event == "begin":
             self._begun.append(event.version)
             self._begun_at = time.monotonic()
-            self._launches = 0
+            if len(self._begun) == 1:
+                self._first_at = self._begun_at
+            self._launches, self._part = 0, 0.0
             self._name = f"{event.version.split('_', 1)[0]} {event.workload}"
             self._show("warming up")
         elif event.event == "end":
@@ -90,6 +92,7 @@ class RangeWatch:
         """Take one step of ncu's log; return whether this call made more launches than it may."""
         done = f", {launch.passes} passes" if launch.passes is not None else ""
         self._launches += launch.passes is not None
+        self._part = launch.percent / 100 if launch.passes is None else 0.0
         self._show(f"{launch.name} {launch.percent} %{done}")
         return self._launches > self._max_launches
 
@@ -112,14 +115,20 @@ class RangeWatch:
         )
 
     def _estimate(self, elapsed: float) -> str:
-        """Return the whole time if launches go on as they did; nothing before the first is done."""
+        """Return the whole time if launches go on as they did; nothing before the first is done.
+
+        What came before the first call is the start of ncu, python and torch: it is not done again for each launch.
+        """
         done = sum(self._of(version).launches for version, _ in self._ended) + self._launches
         if not self._begun or done == 0:
             return ""
         if len(self._ended) == len(self._begun):  # the launches of the last call are among the expected ones
             done -= self._launches
+        else:
+            done += self._part
         whole = sum(one.launches * one.workloads for one in self._expected.values())
-        return f" of about {max(elapsed, elapsed * whole / done):.0f}"
+        start = self._first_at - self._started
+        return f" of about {max(elapsed, start + (elapsed - start) * whole / done):.0f}"
 
 
 def control_report(stage: NcuStage, device: str) -> Report | None:

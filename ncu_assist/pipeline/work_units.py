@@ -32,8 +32,7 @@ from ncu_assist.record import Run
 from ncu_assist.spec import Workload
 
 BENCH_S = 1.0  # check and bench of one version on one workload, where no earlier run tells
-# What a process takes before its first version: python, torch and the GPU; under ncu (docs/sources.md, Cost).
-START_S, NCU_START_S = 4.0, 9.4
+START_S = 4.0  # a process before its first version: python, torch and the GPU
 SANITIZER_S = 8.0  # a version under one tool of compute-sanitizer, on small workloads
 
 
@@ -209,9 +208,10 @@ def bench_seconds(runs: Sequence[Run], workload: str) -> float:
 
 
 def ncu_seconds(run: Run | None, options: ProfileOptions, expected: ExpectedLaunches) -> float:
-    """Return how long a version may take under ncu: what it took on as many launches, else what launches take."""
+    """Return how long a version may take under ncu: as its launches with the same set did, else as launches do."""
     launches = expected.launches * expected.workloads
     a_launch = LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
-    if run is not None and run.launches and NCU in run.took_s:
+    same_set = run is not None and run.profile is not None and run.profile.section_set == options.section_set
+    if run is not None and same_set and run.launches and NCU in run.took_s:
         a_launch = run.took_s[NCU] / len(run.launches)
     return launches * a_launch

@@ -76,3 +76,31 @@ def test_the_estimate_counts_launches_not_versions(notes: Notes, monkeypatch: py
     say(watch, "end", "profile", "v0_chain", "w0")
     say(watch, "begin", "profile", "v1_b", "w0")
     assert notes.lines[-1].endswith("20 of about 22 s")
+
+
+def test_the_start_is_not_counted_for_each_launch_and_a_launch_by_its_parts(
+    notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As softmax went on an H200: 11 s before the first call, then 3.9 launches in 10 s and 7.2 in 20 s, of 14."""
+    now = [0.0]
+    monkeypatch.setattr("ncu_assist.pipeline.profiling.time.monotonic", lambda: now[0])
+    rest = {f"v{i}_b": ExpectedLaunches() for i in range(1, 10)}
+    watch = RangeWatch({"v0_chain": ExpectedLaunches(1, 5), **rest}, 20, notes)
+    now[0] = 11.0
+    say(watch, "begin", "profile", "v0_chain", "c4k")
+    for i in range(3):
+        watch.launch(ProfiledLaunch("reduce", i, 100, 38))
+    now[0] = 21.0
+    watch.launch(ProfiledLaunch("reduce", 3, 90, None))
+    assert notes.lines[-1].endswith("21 of about 47 s")
+    for i in (3, 4):
+        watch.launch(ProfiledLaunch("reduce", i, 100, 38))
+    say(watch, "end", "profile", "v0_chain", "c4k")
+    for version in ("v1_b", "v2_b"):
+        say(watch, "begin", "profile", version, "c4k")
+        watch.launch(ProfiledLaunch("softmax", 0, 100, 38))
+        say(watch, "end", "profile", version, "c4k")
+    say(watch, "begin", "profile", "v3_b", "c4k")
+    now[0] = 31.0
+    watch.launch(ProfiledLaunch("softmax_three_pass", 0, 20, None))
+    assert notes.lines[-1].endswith("31 of about 50 s")

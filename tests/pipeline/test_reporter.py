@@ -28,12 +28,17 @@ def test_minutes(seconds: float, said: str) -> None:
 @pytest.mark.parametrize(
     ("options", "launches", "said"),
     [
-        (ProfileOptions("full"), 33, "33 launches under ncu --set full, about 59 s"),
+        (ProfileOptions("full"), 33, "33 launches under ncu --set full, about 69 s"),
         (ProfileOptions("full"), 200, "200 launches under ncu --set full, about 6 min"),
-        (ProfileOptions("basic"), 33, "33 launches under ncu --set basic, about 15 s"),
+        (ProfileOptions("basic"), 33, "33 launches under ncu --set basic, about 24 s"),
         (ProfileOptions("full"), 3, ""),
         (ProfileOptions("full", metrics=("gpu__time_duration.sum",)), 900, ""),
     ],
 )
 def test_the_cost_is_said_where_it_is_worth_it(options: ProfileOptions, launches: float, said: str) -> None:
     assert cost_words(options, launches) == said
+
+
+def test_what_earlier_runs_took_goes_before_what_launches_take_elsewhere() -> None:
+    assert cost_words(ProfileOptions("full"), 14, 40.6) == "14 launches under ncu --set full, about 50 s"
+    assert cost_words(ProfileOptions("full"), 14, 4.0) == ""
