@@ -23,6 +23,7 @@ from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.words import history as words
 from ncu_assist.render.words.history_tables import faults_gone_table
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.answers import Answers
 from ncu_assist.store.findings import FINDINGS, Findings, Judged, StoredFinding, findings_json
 from ncu_assist.verdict import Verdict, not_comparable
 
@@ -63,7 +64,9 @@ def history_of(before: StoredRun, after: StoredRun, verdict: Verdict | None = FA
 
 def judged(history: History) -> History:
     """Return a history with what the rules say now, as the pipeline gives it."""
-    return replace(history, rows=tuple(_judged(step, "small", Floors(_store(step).reports)) for step in history.rows))
+    reports = _store(history.rows[0]).reports
+    answers = Answers(reports, history.kernel)
+    return replace(history, rows=tuple(_judged(step, "small", Floors(reports), answers) for step in history.rows))
 
 
 def _store(step: VersionRow) -> Store:

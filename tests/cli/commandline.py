@@ -163,5 +163,6 @@ def plain_report(folder: Path, name: str = "mine.ncu-rep") -> Path:
 
 
 def files(folder: Path) -> set[str]:
-    """Return all files below a folder."""
-    return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    """Return all files below a folder but the index, a cache that any reading command may write."""
+    paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
+    return {path for path in paths if not path.startswith(".ncu-assist/index/")}

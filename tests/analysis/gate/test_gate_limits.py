@@ -98,7 +98,7 @@ def test_how_far_a_change_is_beyond(text: str, baseline: float, candidate: float
 )
 def test_what_is_no_limit_gets_the_form(text: str) -> None:
     error = refused(text)
-    assert "is not of the form METRIC:[+|-]NUMBER[%|pt]" in error.message
+    assert "is no limit: one is METRIC:[+|-]NUMBER[%|pt]" in error.message
     assert "--fail-on time:2%" in error.hint
     assert error.exit_code == 2
 
