@@ -57,7 +57,7 @@ def text(words: str) -> Write:
             "ncu --set full",
         ),
         ("r.ncu-rep", database("StringIds"), "a Nsight Systems report, exported to SQLite", "ncu --set full"),
-        ("r.ncu-rep", text("\x01\x02\x03"), "it does not start with NVR; one of Nsight Systems does not", "name"),
+        ("r.ncu-rep", text("\x01\x02\x03"), "it does not start with NVR, .*; one of Nsight Systems does not", "name"),
         ("a.sqlite", database("StringIds", "CUPTI_ACTIVITY_KIND_KERNEL"), "a Nsight Systems report, exported", "ncu"),
         ("a.nvvp", database("StringTable"), "this is a profile of nvprof", "ncu --set full"),
         ("a.db", database("people"), "this is an SQLite database", "ncu"),

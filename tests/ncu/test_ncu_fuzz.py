@@ -95,7 +95,7 @@ def forked(servers: SimpleQueue[ReaderServer], monkeypatch: pytest.MonkeyPatch) 
     """Let the reader's child be a fork, unless a case asks for a real one by the name of its file."""
     real = process.run
 
-    def run(argv: Sequence[str], timeout_s: float | None = None, is_stuck: object = None) -> process.Completed:
+    def run(argv: Sequence[str], timeout_s: float | None = None, **heard: object) -> process.Completed:
         if any("real_child" in word for word in argv):
             return real(argv, timeout_s=timeout_s)
         server = servers.get()

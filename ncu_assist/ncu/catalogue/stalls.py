@@ -48,7 +48,7 @@ class StallReason:
 # fmt: off
 _REASONS = (
     StallReason("barrier", "Stall Barrier",
-                "other warps of its block at a barrier (__syncthreads); ncu counts waits for wgmma here as well",
+                "other warps of its block at a barrier (__syncthreads), or for wgmma",
                 "Even out the work between barriers, use fewer of them, or smaller blocks so that fewer warps wait."),
     StallReason("branch_resolving", "Stall Branch Resolving", "the target of a branch to be known",
                 "Branch less in the inner loop: unroll, or select instead of branching."),
