@@ -1,7 +1,8 @@
 // Changes: lightning_decode's v10, launched for each step: S is read and written in every one.
 //
 // expected: `at-dram-roofline`, 305 MB a step at B = 64.
-// measured: 1687 us at b64_d96, 105 a step; each launch `at-dram-roofline`, the call `redundant-traffic`, 1.69x.
+// measured: 1257 us at b64_d96 on an H200, 79 a step; each launch `at-dram-roofline` but one, `near-ceiling`; the call
+//   `redundant-traffic`, 1.70x.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>

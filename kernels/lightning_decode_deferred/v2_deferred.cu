@@ -5,8 +5,8 @@
 //
 // expected: `at-dram-roofline`. Bytes of 16 steps at B = 64: 16 reads and 1 write of 151 MB for 16 of each, and what k
 //   and v add: 1.72 times v1 at most; 1.5 to 1.65.
-// measured: 1.52 times v1 at b64_d96, 1.51 over 64 steps; 1.57 at B = 256, 1.50 at b64_d128; 0.93 at B = 1, where a
-//   launch has more to do and nothing to save.
+// measured: 1.39 times v1 at b64_d96 on an H200, less than expected, and over 64 steps; 1.45 at B = 256, 1.36 at b64_d128;
+//   0.94 at B = 1, where a launch has more to do and nothing to save. 1.52 at b64_d96 on an H100.
 #include <climits>
 #include <cuda_bf16.h>
 #include <cuda_runtime.h>
