@@ -51,7 +51,14 @@ NCU_OPTIONS = frozenset(
 )
 # Modules that put together or read the command line of another program.
 OTHER_PROGRAMS = (
-    *("executors/sandbox/", "backends/nvcc.py", "pipeline/ceilings.py", "commits.py", "pipeline/bisecting.py"),
+    *(
+        "executors/sandbox/",
+        "harness/sanitizer.py",
+        "backends/nvcc.py",
+        "pipeline/ceilings.py",
+        "commits.py",
+        "pipeline/bisecting.py",
+    ),
     *("ncu/command.py", "ncu/command_line.py", "ncu/report.py", "trace/nsys.py"),
     *("rules/model/diagnosis.py", "rules/model/warnings.py"),  # which sections ncu is to collect
 )
