@@ -325,7 +325,8 @@ class GpuWorkers:
 
     def build(self, owner: Hashable, work: Callable[[], object]) -> None:
         self._building += 1
-        self._builder.submit(lambda: self._heard.put(("built", (owner, built(work)))))
+        building = self._builder.submit(built, work)
+        building.add_done_callback(lambda done: self._heard.put(("built", (owner, done))))
 
     def submit(self, owner: Hashable, unit: WorkUnit) -> None:
         self._waiting.append(_Flight(owner, unit))
@@ -342,7 +343,7 @@ class GpuWorkers:
                 self._tell(reporter, *what)
             elif kind == "built":
                 self._building -= 1
-                yield what[0], None, what[1]
+                yield what[0], None, what[1].result()  # which raises what nobody thought of
             elif what in self._flying:
                 flight = self._flying.pop(what)
                 result = self._landed(flight, what, reporter)

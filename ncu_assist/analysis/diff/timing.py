@@ -77,26 +77,19 @@ def best_verdict(
     ``totals`` returns what ncu counted, and is called only where samples do not decide; ``of_kernel`` is the verdict
     over the repeats of the only kernel of foreign programs, which have no samples. Raises as ``SampleReader.of`` does.
     """
-    if samples.answers is not None and all(workloads):
-        names = [str(name) for name in workloads]
-        return samples.answers.of("verdict", sides, names, Verdict, lambda: _best(sides, workloads, samples, totals))
-    return _best(sides, workloads, samples, totals, of_kernel)
 
+    def made() -> Verdict:
+        named = [(one, name) for one, name in zip(sides, workloads, strict=True) if name is not None]
+        taken = [samples.of(stored, name) for stored, name in named]
+        only_late = any(len(own) > 0 and bool(own["late"].all()) for own in taken)
+        if len(taken) == 2 and all(len(own) > 0 for own in taken) and not only_late:
+            return compare(taken[0], taken[1])
+        verdict = of_kernel or _under_ncu(*totals())
+        return replace(verdict, reason=ONLY_LATE) if only_late and verdict.verdict == "unclear" else verdict
 
-def _best(
-    sides: Pair,
-    workloads: tuple[str | None, str | None],
-    samples: SampleReader,
-    totals: Totals,
-    of_kernel: Verdict | None = None,
-) -> Verdict:
-    named = [(one, name) for one, name in zip(sides, workloads, strict=True) if name is not None]
-    taken = [samples.of(stored, name) for stored, name in named]
-    only_late = any(len(own) > 0 and bool(own["late"].all()) for own in taken)
-    if len(taken) == 2 and all(len(own) > 0 for own in taken) and not only_late:
-        return compare(taken[0], taken[1])
-    verdict = of_kernel or _under_ncu(*totals())
-    return replace(verdict, reason=ONLY_LATE) if only_late and verdict.verdict == "unclear" else verdict
+    if samples.answers is None or not all(workloads):
+        return made()
+    return samples.answers.of("verdict", sides, [str(name) for name in workloads], Verdict, made)
 
 
 def _mean_mhz(combined: Combined) -> float | None:
