@@ -511,13 +511,13 @@ class KernelTrend:
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
-        from ncu_assist.render.terminal.trend import trend_text
+        from ncu_assist.render.terminal.history import trend_text
 
         return trend_text(self.trend)
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        from ncu_assist.render.json.trend import trend_json
+        from ncu_assist.render.json.history import trend_json
 
         return trend_json(self.trend)
 

@@ -61,7 +61,7 @@ def command(
 def _spread(request: MeasureRequest, as_json: bool) -> int:
     from ncu_assist.pipeline.planning import spread
     from ncu_assist.render.json.versions import spread_json
-    from ncu_assist.render.terminal.spread import spread_text
+    from ncu_assist.render.terminal.versions import spread_text
 
     with progress() as reporter:
         found = spread(options.current_project(), request, reporter)

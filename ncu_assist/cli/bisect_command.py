@@ -26,8 +26,8 @@ def command(named: str, good: str, bad: str, workload: str | None, rounds: int |
     Exit code 4 where several commits are left, as those between could not be measured.
     """
     from ncu_assist.pipeline.bisecting import BisectRequest, bisect
-    from ncu_assist.render.json.bisection import bisection_json
-    from ncu_assist.render.terminal.bisection import bisection_text
+    from ncu_assist.render.json.history import bisection_json
+    from ncu_assist.render.terminal.history import bisection_text
 
     with progress() as reporter:
         found = bisect(options.current_project(), BisectRequest(named, good, bad, workload, rounds), reporter)

@@ -104,15 +104,15 @@ def command(
         gates = result.gates if isinstance(result, GateSet) else (result,)
         write_bytes([junit_xml(gates).encode()], junit)
     if as_json:
-        from ncu_assist.render.json.gate import gate_json, gates_json
+        from ncu_assist.render.json.diff import gate_json, gates_json
 
         write_json(gates_json(result) if isinstance(result, GateSet) else gate_json(result))
     elif text_format == "markdown":
-        from ncu_assist.render.markdown.gate import gate_markdown, gates_markdown
+        from ncu_assist.render.markdown import gate_markdown, gates_markdown
 
         write(gates_markdown(result) if isinstance(result, GateSet) else gate_markdown(result))
     else:
-        from ncu_assist.render.terminal.gate import gate_text, gates_text
+        from ncu_assist.render.terminal.diff import gate_text, gates_text
 
         write(gates_text(result) if isinstance(result, GateSet) else gate_text(result))
     return result.exit_code

@@ -47,7 +47,7 @@ def command(sql: str, text_format: str, limit: int | None, as_json: bool) -> int
 
         write_bytes([query_csv(found).encode()], None)
     elif text_format == "markdown":
-        from ncu_assist.render.markdown.text import query_markdown
+        from ncu_assist.render.markdown import query_markdown
 
         write(query_markdown(found))
     else:

@@ -80,7 +80,7 @@ def command(
     found = trend(project, TrendRequest(named, workload, by, metrics))
     note_damages(left_out(project, f"{found.kernel}/"))
     if as_json:
-        from ncu_assist.render.json.trend import trend_json
+        from ncu_assist.render.json.history import trend_json
 
         write_json(trend_json(found))
     elif form == "html":
@@ -88,11 +88,11 @@ def command(
 
         _write_page(trend_html(found), output, force)
     elif form == "markdown":
-        from ncu_assist.render.markdown.trend import trend_markdown
+        from ncu_assist.render.markdown import trend_markdown
 
         write_markdown(trend_markdown(found), output)
     else:
-        from ncu_assist.render.terminal.trend import trend_text
+        from ncu_assist.render.terminal.history import trend_text
 
         write(trend_text(found), paged=True)
     return 0

@@ -138,8 +138,8 @@ def _check_ncu(section_set: str) -> None:
 
 
 def _write(found: Triage, kept: Path | None, as_json: bool) -> None:
-    from ncu_assist.render.json.triage import triage_json
-    from ncu_assist.render.terminal.triage import triage_text
+    from ncu_assist.render.json.run import triage_json
+    from ncu_assist.render.terminal.launches import triage_text
 
     if as_json:
         write_json(triage_json(found, _shown(kept) if kept else None))

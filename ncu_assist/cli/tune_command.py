@@ -47,7 +47,7 @@ def command(
     from ncu_assist.pipeline.planning import MeasureRequest
     from ncu_assist.pipeline.tuning import tune
     from ncu_assist.render.json.versions import tune_json
-    from ncu_assist.render.terminal.tuning import tune_text
+    from ncu_assist.render.terminal.versions import tune_text
 
     request = MeasureRequest(kernel, (version,), workload, rounds, flush)
     with progress() as reporter:

@@ -52,7 +52,7 @@ class Lines:
 
     def show(self, attempt: Attempt) -> None:
         from ncu_assist.render.json.versions import attempt_json
-        from ncu_assist.render.terminal.watching import attempt_lines
+        from ncu_assist.render.terminal.versions import attempt_lines
 
         if self._as_json:
             click.echo(json.dumps(attempt_json(attempt), allow_nan=False))
@@ -77,7 +77,7 @@ class Screen:
         self._live.console.print(Text(plain(text)))
 
     def status(self, text: str) -> None:
-        from ncu_assist.render.terminal.watching import watch_view
+        from ncu_assist.render.terminal.versions import watch_view
 
         self._status = text
         self._live.update(watch_view(self._kernel, list(self._attempts.values()), text, KEYS), refresh=True)

@@ -17,7 +17,7 @@ from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import Floors, _judged
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.markdown.history import history_markdown
+from ncu_assist.render.markdown import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.words import history as words

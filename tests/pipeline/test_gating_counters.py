@@ -9,7 +9,7 @@ from factories import PROFILE
 from gated import BOTH, CONFLICTS, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged, outcomes
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.render.terminal.gate import gate_text
+from ncu_assist.render.terminal.diff import gate_text
 from ncu_assist.render.words.gate import reason_words
 
 STORES = "l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"

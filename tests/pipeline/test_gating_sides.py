@@ -9,8 +9,8 @@ from factories import DEVICE, launch
 from gated import BOTH, CONFLICTS, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.render.markdown.gate import gate_markdown
-from ncu_assist.render.terminal.gate import gate_text
+from ncu_assist.render.markdown import gate_markdown
+from ncu_assist.render.terminal.diff import gate_text
 from ncu_assist.store.baselines import set_baseline
 
 

@@ -13,9 +13,9 @@ from gated import BOTH, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged, outc
 
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.record import Bench
-from ncu_assist.render.json.gate import gate_json
-from ncu_assist.render.markdown.gate import gate_markdown
-from ncu_assist.render.terminal.gate import gate_text
+from ncu_assist.render.json.diff import gate_json
+from ncu_assist.render.markdown import gate_markdown
+from ncu_assist.render.terminal.diff import gate_text
 from ncu_assist.render.words.gate import reason_words
 from ncu_assist.store import StoredRun, metrics_parquet, samples_parquet
 

@@ -12,8 +12,8 @@ from trended import creep, history, steps
 from ncu_assist.analysis.gate import NotMeasured
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.gating import GateRequest, gate
-from ncu_assist.render.json.gate import gate_json
-from ncu_assist.render.terminal.gate import gate_text
+from ncu_assist.render.json.diff import gate_json
+from ncu_assist.render.terminal.diff import gate_text
 
 WINDOW = {"against": "@last:10"}
 

@@ -13,9 +13,9 @@ from gated import CONFLICTS, LARGE, SMALL, Archive
 from ncu_assist.analysis.gate import Gate, GateCheck, Limit
 from ncu_assist.analysis.gate.limits import CYCLES
 from ncu_assist.pipeline.gating import GateRequest, gate
-from ncu_assist.render.json.gate import gate_json
-from ncu_assist.render.markdown.gate import gate_markdown
-from ncu_assist.render.terminal.gate import gate_text
+from ncu_assist.render.json.diff import gate_json
+from ncu_assist.render.markdown import gate_markdown
+from ncu_assist.render.terminal.diff import gate_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words.gate import complaints, values
 

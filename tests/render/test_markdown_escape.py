@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.markdown.text import escaped, folded, in_html, paragraph, table
+from ncu_assist.render.markdown import escaped, folded, in_html, paragraph, table
 
 READER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 WITHOUT_WIDTH = "\u200b"

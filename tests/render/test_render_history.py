@@ -17,10 +17,10 @@ from ncu_assist.pipeline.history import history
 from ncu_assist.project import Project
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.markdown.history import history_markdown
+from ncu_assist.render.markdown import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
-from ncu_assist.render.words.history import notes, others_legend, slower_on
+from ncu_assist.render.words.history import history_notes, others_legend, slower_on
 from ncu_assist.render.words.history_tables import other_gpus_table
 from ncu_assist.render.words.terms import against
 from ncu_assist.store import StoredRun
@@ -151,7 +151,7 @@ def test_what_a_table_cannot_say(tmp_path: Path) -> None:
         step(older, "v0_torch", not_comparable("other-device")),
     )
     shown = history_of(*steps)
-    told = list(notes(shown))
+    told = list(history_notes(shown))
     assert told == [
         "v1_wrong: check failed on small: element 7 is nan",
         "v2_moved: compared with v0_torch, the nearest that it builds on with a time",
@@ -296,7 +296,7 @@ def test_a_version_of_another_dtype_is_not_missing(two_ladders: History) -> None
 
 
 def test_what_each_workload_is_compared_with(two_ladders: History) -> None:
-    told = list(notes(two_ladders))
+    told = list(history_notes(two_ladders))
     assert f"{LONG}: compared with v2_half on odd" in told
     assert f"{LONG}: compared with v1_float, the nearest that it builds on that serves small" in told
     row_of_last = history_json(two_ladders)["rows"][3]
@@ -321,7 +321,7 @@ def test_a_sweep_has_a_table_of_its_own(two_ladders: History) -> None:
 
 
 def test_a_workload_for_some_versions_that_is_no_sweep_is_said(two_ladders: History) -> None:
-    told = list(notes(replace(two_ladders, sweeps=())))
+    told = list(history_notes(replace(two_ladders, sweeps=())))
     assert f"{NAMES[2]} is for v2 only" in told
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.render.html.page import Head, page, provenance, table_section
-from ncu_assist.render.markdown.text import printed as markdown
+from ncu_assist.render.markdown import printed as markdown
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number, percent
 from ncu_assist.render.terminal.style import Style, printed, to_text
 

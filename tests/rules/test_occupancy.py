@@ -12,7 +12,7 @@ from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.metrics import SM_LIMITS as NAMES_OF_LIMITS
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json.run import show_json
-from ncu_assist.render.words.occupancy import room_words
+from ncu_assist.render.words.launches import room_words
 from ncu_assist.rules import Facts
 from ncu_assist.rules.low_occupancy import LIMITS
 from ncu_assist.rules.model.occupancy import (

@@ -11,7 +11,7 @@ from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
-from ncu_assist.render.markdown.text import code, escaped
+from ncu_assist.render.markdown import code, escaped
 from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
 from ncu_assist.render.words.launches import NO_WORK, times_words

@@ -28,8 +28,7 @@ from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.source_pair import source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
-from ncu_assist.render.words.changes import delta_text
-from ncu_assist.render.words.diff_tables import is_largest
+from ncu_assist.render.words.changes import delta_text, is_largest
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.verdicts import names
 from ncu_assist.rules.low_occupancy import allowed_blocks

@@ -16,14 +16,20 @@ from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_heat import stall_term
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.table import Cell, Column, Link, Table, Term
-from ncu_assist.render.words.changes import PART, PairRow, flags_by_role, label_of, only_in, rows_of, values_text
-from ncu_assist.render.words.diff_tables import (
+from ncu_assist.render.words.changes import (
     KERNEL_LETTERS,
     NEUTRAL,
+    PART,
+    PairRow,
     change_table,
     change_term,
+    flags_by_role,
+    label_of,
     moved_cell,
+    only_in,
     pair_table,
+    rows_of,
+    values_text,
 )
 from ncu_assist.render.words.verdicts import names, of_launches
 from ncu_assist.render.words.why import stall_words

@@ -18,7 +18,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow
 from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.page import PageSection
-from ncu_assist.render.markdown.diff import diff_markdown
+from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone

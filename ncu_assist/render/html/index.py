@@ -13,8 +13,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, table_section
 from ncu_assist.render.links import RUN_PAGE, RunLinks
 from ncu_assist.render.table import Cell, Column, Link, Spark, Table, number
-from ncu_assist.render.words.floors import copy_words
-from ncu_assist.render.words.own_against_library import OWN_TERM, ratio_cell
+from ncu_assist.render.words.floors import OWN_TERM, copy_words, ratio_cell
 from ncu_assist.render.words.terms import share_term, source_badge, verdict_badge
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import level_words

@@ -26,19 +26,18 @@ from ncu_assist.render.html.ladder_tables import (
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page, provenance, table_section
 from ncu_assist.render.links import RunLinks
 from ncu_assist.render.table import Link
-from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.floors import copy_words, library_table
 from ncu_assist.render.words.history import (
     MOST_SAID,
     SWEPT,
+    history_notes,
     legend,
-    notes,
     others_legend,
     prediction_legend,
     to_settle,
     with_faults_gone,
 )
 from ncu_assist.render.words.history_tables import faults_gone_table, other_gpus_table, other_libraries, versions_table
-from ncu_assist.render.words.own_against_library import library_table
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import factor, level_words, origin
 
@@ -129,7 +128,7 @@ def _on_workloads(ladder: KernelLadder) -> Iterator[PageSection]:
 
 def _on_runs(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]:
     history = ladder.history
-    told = tuple(one_line(note, MOST_SAID) for note in notes(history))
+    told = tuple(one_line(note, MOST_SAID) for note in history_notes(history))
     settle = tuple(one_line(line, MOST_SAID) for line in to_settle(history).splitlines())
     if told:
         yield PageSection("notes", "Notes", {"notes": told, "settle": settle}, "ladder_notes.html.j2")

@@ -15,9 +15,8 @@ from ncu_assist.render.html.answer import AnswerRow, answer_rows
 from ncu_assist.render.html.page import fragment
 from ncu_assist.render.html.run_verdict import answer_sentence
 from ncu_assist.render.words.changes import flags_by_role
-from ncu_assist.render.words.floors import floor_words
-from ncu_assist.render.words.history import bound_by, time_of, title
-from ncu_assist.render.words.own_against_library import library_sentence
+from ncu_assist.render.words.floors import floor_words, library_sentence
+from ncu_assist.render.words.history import bound_by, history_title, time_of
 from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import factor, kernels_and_origins, names, verdict_line
 from ncu_assist.render.words.why import why_lines
@@ -77,7 +76,7 @@ def history_box(history: History) -> str:
         rows.append(AnswerRow(one_line(row.version), ", ".join(words)))
     on = next((one for one in history.against_library if one.workload == history.shown), None)
     said = library_sentence(on) or f"{len(history.rows)} versions"
-    return _box(one_line(title(history)), said, tuple(rows))
+    return _box(one_line(history_title(history)), said, tuple(rows))
 
 
 def text_box(text: str) -> str:

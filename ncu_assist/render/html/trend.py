@@ -28,12 +28,12 @@ from ncu_assist.render.words.trend import (
     changes,
     counters_table,
     name_of,
-    notes,
     percent,
     series_table,
-    title,
+    trend_notes,
+    trend_title,
 )
-from ncu_assist.render.words.trend import provenance as measured
+from ncu_assist.render.words.trend import trend_provenance as measured
 
 FEWEST_DRAWN = 2
 BANDS = 2  # standard deviations between runs that the band reaches on either side of a level
@@ -72,7 +72,7 @@ def trend_html(trend: Trend) -> str:
 
 def _head(trend: Trend) -> Head:
     return Head(
-        title=one_line(title(trend)),
+        title=one_line(trend_title(trend)),
         subtitle=one_line(measured(trend)),
         crumbs=(),
         provenance=provenance([point.stored for point in trend.points]),
@@ -80,7 +80,7 @@ def _head(trend: Trend) -> Head:
 
 
 def _sections(trend: Trend) -> Iterator[PageSection]:
-    told = tuple(one_line(note, MOST_SAID) for note in notes(trend))
+    told = tuple(one_line(note, MOST_SAID) for note in trend_notes(trend))
     yield table_section("series", "All series", series_table(trend), legend=told)
     said = [
         (change.is_slower, one_line(text, MOST_SAID), tuple(one_line(detail, MOST_SAID) for detail in details))

@@ -15,14 +15,16 @@ from ncu_assist.render.words.triage import (
     profiled_lines,
     profiled_table,
     time_lines,
-    title,
+    triage_title,
 )
-from ncu_assist.render.words.triage import provenance as recorded
+from ncu_assist.render.words.triage import triage_provenance as recorded
 
 
 def triage_html(found: Triage) -> str:
     """Return the page; the same triage gives the same bytes."""
-    head = Head(title=one_line(title(found)), subtitle=one_line(recorded(found)), crumbs=(), provenance=provenance(()))
+    head = Head(
+        title=one_line(triage_title(found)), subtitle=one_line(recorded(found)), crumbs=(), provenance=provenance(())
+    )
     return page(head, tuple(_sections(found)))
 
 

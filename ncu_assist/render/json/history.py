@@ -1,15 +1,18 @@
-"""The history of a kernel as JSON, schema ncu-assist.history/1."""
+"""The versions of a kernel, their runs over time and a bisection as JSON: history, trend and bisect."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from typing import Any
 
+from ncu_assist.analysis.bisection import Bisection
 from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
+from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.analysis.yardstick import share
-from ncu_assist.render.json.values import answer, cycles_json, floor, run_facts
-from ncu_assist.render.words.history import notes
+from ncu_assist.render.json.values import answer, cycles_json, device, floor, run_facts
+from ncu_assist.render.words.history import history_notes
+from ncu_assist.render.words.trend import to_try, trend_notes
 
 
 def history_json(history: History) -> dict[str, Any]:
@@ -38,7 +41,7 @@ def history_json(history: History) -> dict[str, Any]:
             "against_library": [asdict(one) for one in history.against_library],
             "other_gpus": [_other(other, history) for other in history.others],
             "sweeps": [_sweep(sweep) for sweep in history.sweeps],
-            "notes": list(notes(history)),
+            "notes": list(history_notes(history)),
         },
     )
 
@@ -161,3 +164,81 @@ def _prediction(one: FaultsGone | None) -> dict[str, Any] | None:
 
 def _word(cell: HistoryCell) -> str | None:
     return cell.verdict.verdict if cell.verdict else None
+
+
+def trend_json(trend: Trend) -> dict[str, Any]:
+    """Return a trend: the series, the runs of each with their times, and the changes of each, the oldest first.
+
+    Times are medians in ns, ``error`` the relative standard error of one from its samples. ``run_to_run`` is the
+    relative standard deviation between runs of one code beside it, ``least_step`` the step that is found within five
+    runs about nine times in ten, None for too few runs. ``change`` is relative, 0.01 is 1 % slower, ``low``
+    and ``high`` its 99 % interval; of a creep ``per_run`` is the change from a run to the next. ``level_ns`` is a run's
+    time without the noise.
+    """
+    return answer(
+        "trend",
+        {
+            "kernel": trend.kernel,
+            "workload": trend.workload,
+            "by": trend.by,
+            "metrics": trend.metrics,
+            "series": [_trend_series(trend, one) for one in trend.series],
+            "notes": list(trend_notes(trend)),
+        },
+    )
+
+
+def _trend_series(trend: Trend, series: TrendSeries) -> dict[str, Any]:
+    return {
+        "version": series.name or None,
+        "gpu": series.gpu,
+        "best": series.best.reference,
+        "run_to_run": series.levels.run_to_run,
+        "least_step": series.levels.least_step if series.is_long_enough else None,
+        "change": series.total if series.is_long_enough else None,
+        "changes": [_trend_change(trend, one) for one in series.changes],
+        "runs": [_trend_point(point, level) for point, level in zip(series.points, series.levels_ns, strict=True)],
+    }
+
+
+def _trend_change(trend: Trend, change: TrendChange) -> dict[str, Any]:
+    return {
+        "kind": change.kind,
+        "before": change.before.reference,
+        "after": change.after.reference,
+        "change": change.change,
+        "low": change.low,
+        "high": change.high,
+        "runs": change.runs,
+        "per_run": change.per_run if change.kind == "creep" else None,
+        "differences": [
+            {"what": one.what, "before": one.baseline, "after": one.candidate} for one in change.differences
+        ],
+        "next": to_try(trend, change),
+    }
+
+
+def _trend_point(point: TrendPoint, level_ns: float) -> dict[str, Any]:
+    run = point.run
+    return {
+        "reference": point.reference,
+        "version": run.version,
+        "created": run.created,
+        "source": run.source,
+        "commit": asdict(run.commit) if run.commit else None,
+        "source_sha256": run.source_sha256,
+        "device": device(run.device),
+        "toolchain": asdict(run.toolchain),
+        "median_ns": point.timing.median_ns,
+        "error": point.error,
+        "level_ns": level_ns,
+        "samples": point.timing.samples,
+        "sm_clock_mhz": point.timing.sm_clock_mhz,
+        "bench_id": point.timing.bench_id,
+        "counters": dict(point.counters),
+    }
+
+
+def bisection_json(found: Bisection) -> dict[str, Any]:
+    """Return both ends, the commits that were measured between, and ``first``: several where some were skipped."""
+    return answer("bisect", {**asdict(found), "slowdown": found.slowdown})

@@ -17,7 +17,7 @@ from ncu_assist.ncu.catalogue.rows import Derived, Row
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, read_name, rollup_words
 from ncu_assist.ncu.catalogue.stalls import StallReason
 from ncu_assist.render.json.values import answer
-from ncu_assist.render.words.metrics import LONG_NS, NOISE_CHIP
+from ncu_assist.render.words.terms import LONG_NS, NOISE_CHIP
 from ncu_assist.rules import Rule
 from ncu_assist.rules.model.warnings import WarningEntry
 

@@ -1,4 +1,4 @@
-"""A run as JSON, schema ncu-assist.show/1, with what the rules say of it."""
+"""A run, and the triage of a program, as JSON: schemas ncu-assist.show/1 and ncu-assist.triage/1."""
 
 from __future__ import annotations
 
@@ -6,8 +6,10 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from ncu_assist.analysis.triage import KernelGroup, Triage
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
+from ncu_assist.render.words.triage import next_commands, profile_command
 from ncu_assist.rules.model.occupancy import cluster_room, occupancy_curves, tile_room
 
 if TYPE_CHECKING:
@@ -219,3 +221,46 @@ def _per_launch(shown: RunView, key: str) -> dict[int, float] | None:
     judged = {row.launch.index for row in shown.launches if row.judged}
     values = zip(shown.combined.launches, shown.combined.of_each(key), strict=True)
     return {one.index: value for one, value in values if value is not None and one.index in judged}
+
+
+def triage_json(found: Triage, kept: str | None) -> dict[str, Any]:
+    """Return a triage with every kernel; ``kept`` is the file of the trace, null where there is none."""
+    return answer(
+        "triage",
+        {
+            "program": found.program,
+            "command": found.command or None,
+            "recorder": found.recorder,
+            "gpu": found.gpu or None,
+            "gpus": found.gpus,
+            "trace": kept,
+            "launches": found.launches,
+            "total_ns": found.total_ns,
+            "kernels": [_kernel_group(found, place, one) for place, one in enumerate(found.groups)],
+            "time": asdict(found.time) if found.time else None,
+            "copies": [{**asdict(one), "bytes_per_second": one.bytes_per_second} for one in found.copies],
+            "profiled": [asdict(one) for one in found.profiled],
+            "next": list(next_commands(found)),
+            "notes": list(found.notes),
+        },
+    )
+
+
+def _kernel_group(found: Triage, place: int, one: KernelGroup) -> dict[str, Any]:
+    return {
+        "kernel": one.kernel,
+        "signature": one.signature,
+        "grid": one.grid if any(one.grid) else None,
+        "block": one.block if any(one.block) else None,
+        "launches": one.launches,
+        "total_ns": one.total_ns,
+        "mean_ns": one.mean_ns,
+        "median_ns": one.median_ns,
+        "longest_ns": one.longest_ns,
+        "share": one.share,
+        "cumulative": one.cumulative,
+        "library": asdict(one.library) if one.library else None,
+        "skip": one.representative.skip,
+        "archived_as": found.archived_as(place),
+        "profile": profile_command(found, place),
+    }

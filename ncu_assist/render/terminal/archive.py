@@ -13,7 +13,7 @@ from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, Kernel
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
-from ncu_assist.render.words.own_against_library import library_sentence
+from ncu_assist.render.words.floors import library_sentence
 from ncu_assist.render.words.values import number_of, shown_path
 from ncu_assist.render.words.verdicts import origin
 

@@ -1,10 +1,11 @@
-"""A diff on a terminal: the verdict first, then why, then which launches were paired, then the table."""
+"""A diff and a gate on a terminal: the outcome first, then why, then the tables."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.flagging import waits_apart
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, detected, printed, table, to_text
@@ -21,18 +22,39 @@ from ncu_assist.render.words.changes import (
     more_of,
     only_in,
     rows_of,
+    short_change_table,
     times_of,
     values_text,
     word_of,
 )
-from ncu_assist.render.words.diff_tables import short_change_table
+from ncu_assist.render.words.gate import (
+    FIRST,
+    GATE_LETTERS,
+    SHORT,
+    UNMEASURED,
+    by_workload,
+    caveats,
+    complaints,
+    gate_heading,
+    gate_provenance,
+    gate_title,
+    limit_words,
+    not_measured_summary,
+    set_summary,
+    summary,
+    why_unmeasured,
+    within,
+    worst_of,
+)
 from ncu_assist.render.words.verdicts import kernels_and_origins, names, next_command, of_launches, verdict_line
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS, clock_note
+from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.table import Table
+    from rich.text import Text
 
     from ncu_assist.analysis.diff import Diff, DiffSide
     from ncu_assist.render.table import Align
@@ -43,6 +65,10 @@ LABEL_LESS = 55  # columns that the others take: two times, the change, the verd
 SIDE_WIDTH = 10
 STRANGERS = ("other-kernel", "no-common-launch")
 LAUNCH_COLORS: dict[str | None, str] = {"faster": "green", "slower": "red"}
+
+OUTCOME_COLORS: dict[GateWord, str] = {"pass": "green", "regression": "bold red", "unclear": "bold yellow"}
+MARKS: dict[GateWord, str] = {"pass": "", "regression": "✗ ", "unclear": "? "}
+MARGINS = 4  # between three columns
 
 
 def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
@@ -257,3 +283,91 @@ def _differences(diff: Diff) -> list[str]:
         weight = " (forbids a comparison)" if one.hard else ""
         lines.append(f"  {one.what}: {one_line(one.baseline)} against {one_line(one.candidate)}{weight}")
     return lines
+
+
+def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
+    """Return a gate as text; the reasons stand below the table, what failed last, then the overall word."""
+    from rich.text import Text
+
+    if isinstance(gate, NotMeasured):
+        return _not_measured(gate, style)
+    parts: list[RenderableType] = [
+        Text(one_line(gate_heading(gate), GATE_LETTERS), style="bold"),
+        Text(one_line(gate_provenance(gate), GATE_LETTERS), style="dim"),
+        Text(one_line(f"limits: {_limits(gate)}", GATE_LETTERS)),
+        Text(""),
+        _checks(gate, (style or detected()).width),
+        Text(""),
+    ]
+    parts += [Text(one_line(line, GATE_LETTERS)) for line in caveats(gate)]
+    for one in complaints(gate):
+        message = f"{SHORT[one.outcome]} {gate_title(gate)}: {one.message}"
+        parts += [Text(one_line(message, GATE_LETTERS), style=OUTCOME_COLORS[one.outcome])]
+        parts += [Text(one_line(f"try: {one.next}", GATE_LETTERS))] if one.next else []
+    return to_text([*parts, Text(summary(gate), style=OUTCOME_COLORS[gate.outcome])], style)
+
+
+def gates_text(some: GateSet, style: Style | None = None) -> str:
+    """Return the gates of all versions that changed, one below the other, the overall word last."""
+    parts = [gate_text(one, style) for one in some.gates]
+    parts += [f"{one_line(name)}: {FIRST}\n" for name in some.first]
+    return "\n".join([*parts, f"{one_line(set_summary(some), GATE_LETTERS)}\n"])
+
+
+def _not_measured(gate: NotMeasured, style: Style | None) -> str:
+    from rich.text import Text
+
+    color = OUTCOME_COLORS["unclear"]
+    parts = [Text(one_line(gate_title(gate), GATE_LETTERS), style="bold"), Text("")]
+    parts += [Text(one_line(f"note: {note}", GATE_LETTERS)) for note in gate.notes]
+    for side in gate.missing:
+        message = f"{UNMEASURED} {side.kernel}/{short_name(side.version)}: {why_unmeasured(side)}"
+        parts.append(Text(one_line(message, GATE_LETTERS), style=color))
+    parts += [Text(one_line(f"try: {gate.next}", GATE_LETTERS)), Text(not_measured_summary(gate), style=color)]
+    return to_text(parts, style)
+
+
+def _limits(gate: Gate) -> str:
+    noisy = {one.limit.metric.key for one in gate.checks if one.noise}
+    limits = dict.fromkeys(one.limit for one in gate.checks)
+    return ", ".join(
+        f"{one.metric.key} {limit_words(one)}{' + noise' if one.metric.key in noisy else ''}" for one in limits
+    )
+
+
+def _checks(gate: Gate, width: int) -> Table:
+    """Return a row a workload: its worst outcome, and how the metric of each limit moved."""
+    from rich.text import Text
+
+    room = width - max(len(workload) for workload in by_workload(gate)) - max(map(len, SHORT.values())) - MARGINS
+    change = "change (99 %)" if any(check.low is not None for check in gate.checks) else "change"
+    made = table(("workload", "left"), ("", "left"), (change, "left"))
+    made.columns[0].no_wrap, made.columns[2].no_wrap = True, False
+    made.columns[0].overflow, made.columns[2].overflow = "ellipsis", "fold"
+    for workload, checks in by_workload(gate).items():
+        word = worst_of(checks)
+        made.add_row(
+            Text(one_line(workload)),
+            Text(SHORT[word], OUTCOME_COLORS[word]),
+            _wrapped(list(map(_check_cell, checks)), room),
+        )
+    return made
+
+
+def _wrapped(parts: list[Text], room: int) -> Text:
+    """Return a list that breaks between its parts only."""
+    from rich.text import Text
+
+    lines = [parts[0]]
+    for part in parts[1:]:
+        joined = Text(", ").join([lines[-1], part])
+        lines[-1:] = [joined] if len(joined) <= room - 1 else [lines[-1] + Text(","), part]
+    return Text("\n").join(lines)
+
+
+def _check_cell(check: GateCheck) -> Text:
+    """Return a metric and how it moved, marked where its limit was not kept."""
+    from rich.text import Text
+
+    text = f"{MARKS[check.outcome]}{one_line(check.limit.metric.key)} {within(check)}"
+    return Text(text, "" if check.outcome == "pass" else OUTCOME_COLORS[check.outcome])

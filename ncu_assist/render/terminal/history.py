@@ -1,4 +1,4 @@
-"""The history of a kernel on a terminal: times on one workload, the worst case over all, estimated against achieved."""
+"""The versions of a kernel on a terminal, their runs over time, and a bisection."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, printed, to_text
+from ncu_assist.render.words.floors import OWN_TERM, library_table
 from ncu_assist.render.words.history import (
     FAULTS_GONE,
     MOST_SAID,
+    history_notes,
+    history_provenance,
+    history_title,
     legend,
-    notes,
     others_legend,
     prediction_legend,
-    provenance,
     sweep_title,
-    title,
     to_settle,
     with_faults_gone,
 )
@@ -28,12 +29,24 @@ from ncu_assist.render.words.history_tables import (
     sweep_table,
     versions_table,
 )
-from ncu_assist.render.words.own_against_library import OWN_TERM, library_table
+from ncu_assist.render.words.trend import (
+    bisection_title,
+    changes,
+    commits_table,
+    conclusion,
+    counters_table,
+    series_table,
+    trend_notes,
+    trend_provenance,
+    trend_title,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ncu_assist.analysis.bisection import Bisection
     from ncu_assist.analysis.history import History
+    from ncu_assist.analysis.trend import Trend
     from ncu_assist.render.table import Table
 
 
@@ -43,8 +56,8 @@ def history_text(history: History, style: Style | None = None) -> str:
 
     versions = versions_table(history, names_parents=False)
     times = versions.without(*OVER_ALL[1:], "diff")
-    parts: list[RenderableType] = [Text(one_line(title(history)), style="bold")]
-    parts += [Text(provenance(history), style="dim")] if history.newest else []
+    parts: list[RenderableType] = [Text(one_line(history_title(history)), style="bold")]
+    parts += [Text(history_provenance(history), style="dim")] if history.newest else []
     parts += [Text(""), printed(times.without_empty())]
     if len(history.places) > 1:
         heading = f"all {len(history.places)} workloads, each version against its parent"
@@ -66,10 +79,49 @@ def history_text(history: History, style: Style | None = None) -> str:
     if steps:
         parts += [Text(""), Text(FAULTS_GONE, style="bold"), printed(faults_gone_table(steps)), Text("")]
         parts += [Text(one_line(line, MOST_SAID), style="dim") for line in prediction_legend(steps)]
-    for lines in (list(notes(history)), to_settle(history).splitlines()):
+    for lines in (list(history_notes(history)), to_settle(history).splitlines()):
         parts += [Text(one_line(line, MOST_SAID)) for line in ("", *lines)] if lines else []
     return to_text(parts, style)
 
 
 def _heading(made: Table) -> str:
     return made.caption[:1].lower() + made.caption[1:]
+
+
+def trend_text(trend: Trend, style: Style | None = None) -> str:
+    """Return a trend as text, the newest change first."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = [
+        Text(one_line(trend_title(trend)), style="bold"),
+        Text(one_line(trend_provenance(trend)), style="dim"),
+        Text(""),
+        printed(series_table(trend)),
+    ]
+    if trend.metrics:
+        parts += [Text(""), printed(counters_table(trend))]
+    for change, said, details in changes(trend):
+        sign, color = ("▼", "red") if change.is_slower else ("▲", "green")
+        parts += [Text(""), Text(f"{sign} {one_line(said, MOST_SAID)}", style=color)]
+        parts += [Text(one_line(line, MOST_SAID)) for line in details]
+    told = list(trend_notes(trend))
+    parts += [Text("")] if told else []
+    parts += [Text(one_line(line, MOST_SAID), style="dim") for line in told]
+    return to_text(parts, style)
+
+
+def bisection_text(found: Bisection, style: Style | None = None) -> str:
+    """Return a bisection as text."""
+    from rich.text import Text
+
+    said = [Text(one_line(line, MOST_SAID)) for line in conclusion(found)]
+    return to_text(
+        [
+            Text(one_line(bisection_title(found)), style="bold"),
+            Text(""),
+            printed(commits_table(found)),
+            Text(""),
+            *said,
+        ],
+        style,
+    )

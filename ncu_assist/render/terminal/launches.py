@@ -1,4 +1,4 @@
-"""The launch table on a terminal, in the width that there is, and below it what would pay."""
+"""The launches of a run and the kernels of a trace on a terminal, in the width that there is, and what would pay."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.triage import Triage
+from ncu_assist.render.escape import one_line
+from ncu_assist.render.terminal.style import Style, printed, to_text
 from ncu_assist.render.words.launches import (
     OF_WORKLOAD,
     TO_FLOOR,
@@ -15,6 +18,17 @@ from ncu_assist.render.words.launches import (
     share_words,
     spread_sentences,
     unjudged_words,
+)
+from ncu_assist.render.words.triage import (
+    copies_table,
+    copy_lines,
+    groups_table,
+    next_commands,
+    profiled_lines,
+    profiled_table,
+    time_lines,
+    triage_provenance,
+    triage_title,
 )
 
 if TYPE_CHECKING:
@@ -30,6 +44,11 @@ CUTS = ((KERNEL, 22), (DIAGNOSIS, 18), (KERNEL, 14), (DIAGNOSIS, 12))
 NUMBERS, MOST_NUMBERS = 0, 9
 GAP = 2
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
+
+MOST_KERNELS = 12  # with all else it fits a screen
+KERNEL_LETTERS = 46  # of a name: two lines of its column
+PROFILED_LETTERS = 30
+BESIDE = ("kernel", "one launch", "diagnosis", "could be", "of all")  # the run stands in the commands below
 
 
 def launches_text(shown: RunView, width: int, most: int = MOST_ROWS) -> list[RenderableType]:
@@ -94,3 +113,29 @@ def _lines(made: Table, width: int) -> list[str]:
 
 def _fitted(text: str, size: int) -> str:
     return text if len(text) <= size else f"{text[: size - 1]}…"
+
+
+def triage_text(found: Triage, style: Style | None = None) -> str:
+    """Return a triage as text; a page or JSON has every kernel."""
+    from rich.text import Text
+
+    kernels = groups_table(found, MOST_KERNELS, KERNEL_LETTERS)
+    parts: list[RenderableType] = [
+        Text(triage_title(found), style="bold"),
+        Text(one_line(triage_provenance(found)), style="dim"),
+        Text(""),
+        printed(kernels),
+    ]
+    parts += [Text(kernels.note, style="dim")] if kernels.note else []
+    parts += [Text(""), *map(Text, time_lines(found))]
+    copies = copies_table(found)
+    if copies is not None:
+        parts += [Text(""), printed(copies), *map(Text, copy_lines(found))]
+    profiled = profiled_table(found, PROFILED_LETTERS)
+    if profiled is not None:
+        parts += [Text(""), printed(profiled.only(*BESIDE)), Text(profiled.note, style="dim")]
+    said = list(profiled_lines(found))
+    parts += [Text(""), *map(Text, said)] if said else []
+    parts += [Text(f"note: {one_line(note)}", style="dim") for note in found.notes]
+    parts += [Text("")]
+    return to_text(parts, style) + "".join(f"next: {one}\n" for one in next_commands(found))

@@ -17,7 +17,7 @@ from ncu_assist.ncu.catalogue.rows import Derived
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, read_name, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
 from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
-from ncu_assist.render.words.metrics import (
+from ncu_assist.render.words.terms import (
     better_words,
     chip_words,
     combine_words,

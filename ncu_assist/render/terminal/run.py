@@ -16,8 +16,7 @@ from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_line
 from ncu_assist.render.terminal.launches import launches_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
-from ncu_assist.render.words.launches import focus_words
-from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
+from ncu_assist.render.words.launches import LIMIT_WORDS, focus_words, room_words
 from ncu_assist.render.words.terms import stall_name
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import (

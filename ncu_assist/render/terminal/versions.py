@@ -1,25 +1,30 @@
-"""All versions of a kernel on a terminal: a table for each workload, and what is missing below it."""
+"""All versions of a kernel on a terminal, how far GPUs differ, combinations that were tuned, edits that are watched."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, KernelOutcome, LadderCell, VersionOutcome
 from ncu_assist.analysis.run_view import gigabytes_per_second
+from ncu_assist.analysis.spread import GpuSpread, SpreadRow
+from ncu_assist.analysis.tuning import TuneOutcome, Values
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, percent
 from ncu_assist.render.terminal.run import check_word
-from ncu_assist.render.terminal.style import Style, printed, to_text
-from ncu_assist.render.words.floors import l2_words
-from ncu_assist.render.words.own_against_library import library_sentence
-from ncu_assist.render.words.verdicts import factor, origin, verdict_line
+from ncu_assist.render.terminal.style import Style, printed, table, to_text
+from ncu_assist.render.words.floors import l2_words, library_sentence
+from ncu_assist.render.words.values import shown_path
+from ncu_assist.render.words.verdicts import factor, origin, verdict_line, verdict_sentence
+from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
+    from ncu_assist.analysis.ladder import Attempt
     from ncu_assist.record import Timing
 
 MEASURES = (COPY, LINK, OPERATIONS)
@@ -27,6 +32,14 @@ HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES),
 COLUMNS = (Column("version", wraps=True), *(Column(name, "left" if name == "check" else "right") for name in HEADINGS))
 LONGEST_REASON = 2000  # letters
 Cells = dict[str, tuple[LadderCell, ...]]  # by version, one a workload
+
+FILE_S = "the file's values"
+SHOWN_COMBINATIONS = 30  # rows
+LONGEST_TUNE_FAILURE = 300  # letters of a failure
+
+SHOWN_ATTEMPTS = 10
+VERDICT_COLORS = {"faster": "green", "slower": "red", "unclear": "yellow"}
+LONGEST_FAILURE = 400  # letters of a failure
 
 
 def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
@@ -129,3 +142,131 @@ def _troubles(version: VersionOutcome, cells: Sequence[LadderCell]) -> list[str]
     checks = [cell.row.check for cell in cells if cell.row and cell.row.check]
     failed = [check for check in checks if not check.passed]
     return [f"{name} on {one_line(check.workload)}: {one_line(check.reason, LONGEST_REASON)}" for check in failed]
+
+
+def spread_text(spread: GpuSpread, style: Style | None = None) -> str:
+    """Return the spread as text, workload by workload."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = [Text(one_line(f"{spread.kernel} on {len(spread.gpus)} GPUs"), style="bold")]
+    for workload in dict.fromkeys(row.workload for row in spread.rows):
+        rows = [row for row in spread.rows if row.workload == workload]
+        parts += [Text(""), Text(one_line(workload), style="bold"), printed(_spread_table(spread, rows))]
+    parts += [Text(one_line(failure), style="red") for failure in spread.failures]
+    return to_text(parts, style)
+
+
+def _spread_table(spread: GpuSpread, rows: list[SpreadRow]) -> Table:
+    columns = [Column("GPU"), Column("SM MHz", "right")]
+    for number, row in enumerate(rows):
+        columns.append(Column(short_name(row.version), "right"))
+        if number:
+            columns.append(Column(f"vs {short_name(rows[0].version)}", "right"))
+    lines = []
+    for index, gpu in enumerate(spread.gpus):
+        clock = rows[0].clocks_mhz[index]
+        cells = [gpu, f"{clock:.0f}" if clock else ABSENT]
+        for number, row in enumerate(rows):
+            median, verdict = row.medians_ns[index], row.verdicts[index]
+            cells.append(duration(median) if median is not None else ABSENT)
+            if number:
+                factor = f"{verdict.speedup:.3f}x " if verdict is not None and verdict.speedup else ""
+                cells.append(f"{factor}{verdict.words}" if verdict is not None else ABSENT)
+        lines.append(tuple(Cell(one_line(cell)) for cell in cells))
+    last = ["apart", ""]
+    for number, row in enumerate(rows):
+        last.append(_percent(row.apart))
+        if number:
+            last.append(_percent(row.factors_apart))
+    caption = f"{spread.kernel} on {rows[0].workload}, GPU by GPU"
+    return Table(f"spread-{rows[0].workload}", caption, tuple(columns), (*lines, tuple(Cell(cell) for cell in last)))
+
+
+def _percent(value: float | None) -> str:
+    return f"{100 * value:.2f} %" if value is not None else ABSENT
+
+
+def tune_text(outcome: TuneOutcome, style: Style | None = None) -> str:
+    """Return the verdict of the fastest combination against the file's values, and a table of all."""
+    from rich.text import Text
+
+    name = one_line(f"{outcome.kernel}/{short_name(outcome.version)} on {outcome.workload}")
+    made = table(("values", "left"), ("median", "right"), ("of the file's", "right"), ("rounds", "right"), ("", "left"))
+    own = outcome.timing(outcome.rows[0][1])
+    for values, row in outcome.ranked[:SHOWN_COMBINATIONS]:
+        timing = outcome.timing(row)
+        assert timing is not None
+        share = f"{timing.median_ns / own.median_ns:.3f}" if own else ""
+        what = FILE_S if row is outcome.rows[0][1] else "dropped out" if outcome.is_dropped(row) else ""
+        made.add_row(values_words(values), duration(timing.median_ns), share, str(timing.samples), what)
+    parts: list[RenderableType] = [
+        Text(name, style="bold"),
+        *(Text(line, style="bold") for line in _tune_verdict(outcome)),
+    ]
+    parts += [Text(""), made]
+    more = len(outcome.ranked) - SHOWN_COMBINATIONS
+    if more > 0:
+        parts.append(Text(f"… and {more} slower ones: --json has all", style="dim"))
+    failed = [(values, row) for values, row in outcome.rows if outcome.timing(row) is None]
+    lines = [
+        one_line(f"{values_words(values)}: {row.failure or 'no time'}", LONGEST_TUNE_FAILURE) for values, row in failed
+    ]
+    parts += [Text(line, style="red") for line in ("", *lines)] if lines else []
+    parts += [Text(""), Text(_tune_next(outcome), style="dim")]
+    return to_text(parts, style)
+
+
+def values_words(values: Values) -> str:
+    """Return ``BM=64 STAGES=3``."""
+    return one_line(" ".join(f"{name}={value}" for name, value in values.items()))
+
+
+def _tune_verdict(outcome: TuneOutcome) -> list[str]:
+    if outcome.diff is None:
+        return ["nothing but the file's values could be timed" if outcome.ranked else "nothing could be timed"]
+    best = next(one for one, row in outcome.rows if row.version == outcome.diff.candidate.version)
+    head = "fastest" if outcome.winner else "no combination beats the file's values; the fastest other"
+    return [f"{head}: {values_words(best)}", verdict_sentence("it", FILE_S, None, outcome.diff.verdict)]
+
+
+def _tune_next(outcome: TuneOutcome) -> str:
+    if outcome.kept:
+        return f"written into {shown_path(outcome.kept, Path.cwd())}"
+    if outcome.winner:
+        return "next: the same command with --keep writes these values into the file"
+    return "the file stays as it is"
+
+
+def attempt_lines(attempt: Attempt) -> list[str]:
+    """Return an edit as lines: its verdicts or what failed, and how long that took."""
+    name = f"#{attempt.number} {short_name(attempt.version)}"
+    after = f", {attempt.seconds:.1f} s after it was saved" if attempt.seconds is not None else ""
+    if attempt.failure:
+        return [f"{name}: failed{after}: {one_line(attempt.failure, LONGEST_FAILURE)}"]
+    if attempt.state == "timed" and attempt.diffs:
+        return [f"{name}: timed{after}", *(f"  {verdict_line(diff)}" for diff in attempt.diffs)]
+    return [f"{name}: {attempt.state}{after}{_median(attempt)}"]
+
+
+def watch_view(kernel: str, attempts: Sequence[Attempt], status: str, keys: str) -> RenderableType:
+    """Return the last edits as a table, a line on what happens now, and the keys."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("#", "version", "median", "verdict", "s", box=None, pad_edge=False, expand=False)
+    for one in attempts[-SHOWN_ATTEMPTS:]:
+        words = [Text(verdict_line(diff), style=VERDICT_COLORS.get(diff.verdict.verdict, "")) for diff in one.diffs]
+        said: RenderableType = Group(*words) if words else Text(one.state)
+        if one.failure:
+            said = Text(f"failed: {one_line(one.failure, LONGEST_FAILURE)}", style="red")
+        took = f"{one.seconds:.1f}" if one.seconds is not None else ""
+        table.add_row(str(one.number), short_name(one.version), _median(one).removeprefix(", "), said, took)
+    return Group(
+        Text(f"watching {one_line(kernel)}", style="bold"), table, Text(one_line(status), "dim"), Text(keys, "dim")
+    )
+
+
+def _median(attempt: Attempt) -> str:
+    timings = attempt.run.run.timings if attempt.run else ()
+    return f", {duration(timings[0].median_ns)}" if timings else ""

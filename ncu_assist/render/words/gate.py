@@ -64,7 +64,7 @@ def _profiled(side: Lacking) -> str:
     return f" (section set {side.section_set})" if side.section_set else ""
 
 
-MOST_SAID = 1000  # letters of one line
+GATE_LETTERS = 1000  # letters of one line
 SHORT: dict[GateWord, str] = {"pass": "ok", "regression": "FAIL", "unclear": "UNCLEAR"}
 UNMEASURED = "NOT MEASURED"
 MOST_DIGITS = 12
@@ -77,7 +77,7 @@ NOT_HERE: dict[Source, str] = {
 UNNAMED = "all launches"  # of a program that knows of no workload
 
 
-def title(gate: Gate | NotMeasured) -> str:
+def gate_title(gate: Gate | NotMeasured) -> str:
     """Return what was compared with what, e.g. ``lightning_decode/v7 against v6``."""
     baseline, candidate = sides(gate)
     kernel = _kernel_and_version(gate.candidate)[0]
@@ -85,10 +85,10 @@ def title(gate: Gate | NotMeasured) -> str:
     return f"{kernel}/{candidate} against {baseline}" if is_named else f"{candidate} against {baseline}"
 
 
-def heading(gate: Gate | NotMeasured) -> str:
+def gate_heading(gate: Gate | NotMeasured) -> str:
     """Return the title, and that nobody chose what it is held against where v0 stands in for a baseline."""
     stands_in = isinstance(gate, Gate) and gate.stands_in
-    return f"{title(gate)}, as no baseline is set" if stands_in else title(gate)
+    return f"{gate_title(gate)}, as no baseline is set" if stands_in else gate_title(gate)
 
 
 def sides(gate: Gate | NotMeasured) -> tuple[str, str]:
@@ -146,7 +146,7 @@ def not_measured_summary(gate: NotMeasured) -> str:
     return f"{gate.outcome}: {names}, so nothing was judged"
 
 
-def provenance(gate: Gate) -> str:
+def gate_provenance(gate: Gate) -> str:
     """Return where and when the runs were measured."""
     both = [_origin(stored) for stored in (gate.baseline, gate.candidate)]
     if both[0] == both[1]:

@@ -173,17 +173,17 @@ def point_time(cell: HistoryCell) -> str:
     return "FAILED" if cell.failed else NOT_MEASURED
 
 
-def title(history: History) -> str:
+def history_title(history: History) -> str:
     """Return what a history is about: the kernel and the workload whose times are shown."""
     return f"{history.kernel} on {history.shown}" if history.shown else history.kernel
 
 
-def provenance(history: History) -> str:
+def history_provenance(history: History) -> str:
     """Return where and when the newest run was measured; empty where there is none."""
     return origin(history.source, history.newest) if history.newest else ""
 
 
-def notes(history: History) -> Iterator[str]:
+def history_notes(history: History) -> Iterator[str]:
     """Yield a line for everything about a version that the tables do not say; text from outside is as it is."""
     for row in history.rows:
         yield from (f"{row.version}: {text}" for text in _notes(row, history))

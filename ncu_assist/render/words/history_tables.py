@@ -11,7 +11,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.links import NO_LINKS, RunLinks
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number, percent
-from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, floor_cell
+from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, floor_cell, library_table
 from ncu_assist.render.words.history import (
     ANOTHER_SOURCE,
     bound_by,
@@ -22,7 +22,6 @@ from ncu_assist.render.words.history import (
     time_of,
     together,
 )
-from ncu_assist.render.words.own_against_library import library_table
 from ncu_assist.render.words.terms import against, share_term, verdict_badge, verdict_tone
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.versions import short_name

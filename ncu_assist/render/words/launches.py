@@ -1,15 +1,17 @@
-"""The launches of a run as a table, and in a sentence each what would pay across them."""
+"""The launches of a run as a table, what would pay across them, and how many tiles and clusters fit, in sentences."""
 
 from __future__ import annotations
 
 from statistics import median
 from typing import TYPE_CHECKING
 
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, percent, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.occupancy import cluster_room, tile_room
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,6 +36,8 @@ NO_WORK = 10.0  # times its floor: what a launch does is then next to nothing of
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
 NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
 OF_TEMPLATES = ("Kernel", "Kernel2", "kernel", "device_kernel", "_kernel_agent")  # names that say nothing alone
+
+LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
 
 
 def launch_table(shown: RunView, most: int | None = None) -> Table:
@@ -206,3 +210,21 @@ def _what(payoff: Payoff) -> str:
         return f"{launches}{one_line(payoff.kernel, NAME)}"
     kind = payoff.library.words
     return f"{count} × {kind}"
+
+
+def room_words(facts: Facts) -> tuple[str, ...]:
+    """Return sentences on tiles and clusters of a launch; none for one without TMA and without clusters."""
+    tiles, clusters = tile_room(facts), cluster_room(facts)
+    said = []
+    if tiles:
+        each, more = quantity(tiles.load_bytes, "byte"), tiles.most - tiles.held
+        said.append(
+            f"A TMA load brings {each} on average: the shared memory of a block holds {tiles.held} of these, "
+            f"and {more or 'no'} more would fit."
+        )
+    if clusters:
+        lost = 1 - clusters.blocks / clusters.alone if clusters.alone else 0.0
+        without = f", {percent(lost)} fewer than without clusters" if lost > 0 else ""
+        at_once = f"{clusters.clusters} at once: {clusters.blocks} blocks on the GPU"
+        said.append(f"In clusters of {clusters.size}, {at_once}{without}.")
+    return tuple(said)

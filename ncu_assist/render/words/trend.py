@@ -1,4 +1,4 @@
-"""A trend in words and as tables: each series, where it changed and what changed there."""
+"""A trend and a bisection in words and as tables: each series and where it changed; each commit that was measured."""
 
 from __future__ import annotations
 
@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import Badge, Cell, Column, Table, number
+from ncu_assist.render.table import Badge, Cell, Column, Table, Tone, number
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import origin
 from ncu_assist.verdict.levels import FEWEST, WITHIN
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
+    from ncu_assist.analysis.bisection import Bisection, MeasuredCommit
     from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
+
 
 TOO_SHORT = f"a change is told from {2 * FEWEST} runs on: {FEWEST} before it and {FEWEST} after it"
 HOW = (
@@ -25,12 +27,16 @@ HOW = (
 DIGITS = 4  # of a time: a trend is about tenths of a per cent
 
 
-def title(trend: Trend) -> str:
+COMMIT_TONES: dict[str, Tone] = {"good": "good", "bad": "bad", "skipped": "unsure"}
+SHORT_COMMIT = 12  # digits of a commit
+
+
+def trend_title(trend: Trend) -> str:
     """Return what a trend is of: ``softmax on c4k by commit``."""
     return f"{trend.kernel} on {trend.workload}{' by commit' if trend.by == 'commit' else ''}"
 
 
-def provenance(trend: Trend) -> str:
+def trend_provenance(trend: Trend) -> str:
     """Return how many runs there are, and where and when the newest was measured."""
     return f"{number_of(len(trend.points), 'run')}, the newest {origin(trend.source, trend.newest)}"
 
@@ -160,7 +166,7 @@ def _range(parts: Sequence[float], digits: int) -> str:
     return f"{' to '.join(dict.fromkeys(f'{100 * part:.{digits}f}' for part in (min(parts), max(parts))))} %"
 
 
-def notes(trend: Trend) -> Iterator[str]:
+def trend_notes(trend: Trend) -> Iterator[str]:
     """Yield what the tables do not say."""
     known = [series for series in trend.series if series.is_long_enough]
     if known:
@@ -174,3 +180,38 @@ def notes(trend: Trend) -> Iterator[str]:
     if trend.by == "commit" and any(point.run.commit is None for point in trend.points):
         yield "runs without a commit are of an older ncu-assist or of no repository: each bench counts as one"
     yield from trend.notes
+
+
+def bisection_title(found: Bisection) -> str:
+    """Return what was looked for: ``add_one/v1 on small: the first commit at which it is slower``."""
+    version = f"{found.kernel}/{short_name(found.version)}"
+    return f"{version} on {found.workload}: the first commit at which it is {found.symptom}"
+
+
+def commits_table(found: Bisection) -> Table:
+    """Return a row a commit that was measured: both ends, then those between in the order of the search."""
+    columns = (Column("commit"), Column("time", "right", "number"), Column("is"), Column("subject", wraps=True))
+    rows = tuple(_commit_row(one) for one in (found.good, found.bad, *found.tried))
+    return Table("bisection", "Each commit that was measured", columns, rows)
+
+
+def _commit_row(one: MeasuredCommit) -> tuple[Cell, ...]:
+    time = number(duration(one.median_ns, DIGITS), one.median_ns) if one.median_ns else Cell()
+    note = f" ({one_line(one.problem)})" if one.problem else ""
+    badge = Badge(one.found, COMMIT_TONES[one.found])
+    return Cell(one.id[:SHORT_COMMIT]), time, Cell(one.found, badge=badge), Cell(one_line(one.subject) + note)
+
+
+def conclusion(found: Bisection) -> Iterator[str]:
+    """Yield which commit it is, what it touched, and what to try."""
+    if len(found.first) > 1:
+        names = ", ".join(one[:SHORT_COMMIT] for one in found.first)
+        yield f"one of {len(found.first)} commits, those between could not be measured: {names}"
+        yield f"try: git log --oneline {found.good.id[:SHORT_COMMIT]}..{found.bad.id[:SHORT_COMMIT]}"
+        return
+    first = next(one for one in (*found.tried, found.bad) if one.id == found.first[0])
+    slower = f", {100 * found.slowdown:+.1f} % in all" if found.slowdown is not None else ""
+    yield f"first {found.symptom}: {first.id[:SHORT_COMMIT]} {first.subject}{slower}"
+    if found.files:
+        yield f"it touches: {', '.join(found.files)}"
+    yield f"try: git show {first.id[:SHORT_COMMIT]}"

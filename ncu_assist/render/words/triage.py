@@ -40,7 +40,7 @@ PROFILED_COLUMNS = (
 )
 
 
-def title(found: Triage) -> str:
+def triage_title(found: Triage) -> str:
     """Return what the program did in one line."""
     ran = f"{found.launches:,} launches of {len(found.groups):,} kernels and shapes, {duration(found.total_ns)}"
     if found.time is None:
@@ -48,7 +48,7 @@ def title(found: Triage) -> str:
     return f"{found.program}: {ran} in {duration(found.time.span_ns)}"
 
 
-def provenance(found: Triage) -> str:
+def triage_provenance(found: Triage) -> str:
     """Return by what it was recorded and on which GPU."""
     return " · ".join(filter(None, (f"recorded by {found.recorder}", found.gpu, found.command)))
 

@@ -32,7 +32,7 @@ from ncu_assist.quantity import DURATIONS, SCALES, SHORT, digits, duration, perc
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.words.history import fault
-from ncu_assist.render.words.occupancy import LIMIT_WORDS, room_words
+from ncu_assist.render.words.launches import LIMIT_WORDS, room_words
 from ncu_assist.render.words.values import COUNTED, IN_FULL_BELOW
 from ncu_assist.render.words.verdicts import factor, of_longest
 from ncu_assist.render.words.why import why_lines
