@@ -17,6 +17,7 @@ from ncu_assist.pipeline.tuning import in_words, parsed, proposals, tune, with_v
 from ncu_assist.project import Project
 from ncu_assist.spec_file import read_kernel
 
+OWN = 20_000  # turns that take many times as long as a busy machine holds one turn up
 CUDA = """\
 // Changes: tiles.
 // tune: TILE_M=64,128 STAGES = 3, 4
@@ -27,10 +28,10 @@ constexpr int BYTES = TILE_M * STAGES;
 template <int GROUP = 8> __global__ void kernel(int STEPS = 3) {}
 """
 TUNED = """\
-# tune: TURNS=1,40,400 WRONG=0,1
+# tune: TURNS=1,20000,40000 WRONG=0,1
 import torch
 
-TURNS = 40
+TURNS = 20000
 WRONG: int = 0
 
 
@@ -97,17 +98,17 @@ def test_the_fastest_right_combination_wins_and_is_written_only_where_it_is_to_b
     assert found.winner == {"TURNS": 1, "WRONG": 0}
     assert found.diff is not None
     assert found.diff.verdict.verdict == "faster"
-    assert found.own == {"TURNS": 40, "WRONG": 0}
-    assert [values["TURNS"] for values, _ in found.ranked] == [1, 40, 400]
+    assert found.own == {"TURNS": OWN, "WRONG": 0}
+    assert [values["TURNS"] for values, _ in found.ranked] == [1, OWN, 2 * OWN]
     assert [found.is_dropped(row) for _, row in found.ranked] == [False, False, True]  # the file's is never dropped
     failed = [values for values, row in found.rows if row.failure]
-    assert failed == [{"TURNS": one, "WRONG": 1} for one in (1, 40, 400)]
+    assert failed == [{"TURNS": one, "WRONG": 1} for one in (1, OWN, 2 * OWN)]
     assert path.read_text() == TUNED
     assert not list(project.reports.glob("**/run.json"))  # combinations are in no archive
-    kept = tune(project, request(), "TURNS=1,40", True, notes)
+    kept = tune(project, request(), f"TURNS=1,{OWN}", True, notes)
     assert kept.kept == path
-    assert path.read_text() == TUNED.replace("TURNS = 40", "TURNS = 1")
-    again = tune(project, request(), "TURNS=1,80", True, notes)
+    assert path.read_text() == TUNED.replace(f"TURNS = {OWN}", "TURNS = 1")
+    again = tune(project, request(), f"TURNS=1,{OWN}", True, notes)
     assert (again.winner, again.kept) == (None, None)
     assert again.diff is not None
     assert again.diff.verdict.verdict == "slower"
@@ -119,7 +120,7 @@ def test_a_version_that_says_no_values_is_refused_with_a_line_to_write(project: 
         tune(project, MeasureRequest("add_one", ("v0",), "w0"), "", False, notes)
     assert error.value.hint.startswith("write there: # tune: ")
     with pytest.raises(UsageProblem, match="300 combinations are more than"):
-        tune(project, request(), f"TURNS={','.join(map(str, range(150)))} WRONG=0,1", False, notes)
+        tune(project, request(), f"TURNS={','.join(map(str, range(OWN, OWN + 150)))} WRONG=0,1", False, notes)
 
 
 def test_a_diagnosis_proposes_values_around_what_is_there() -> None:

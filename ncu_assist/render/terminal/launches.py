@@ -51,7 +51,9 @@ PROFILED_LETTERS = 30
 BESIDE = ("kernel", "one launch", "diagnosis", "could be", "of all")  # the run stands in the commands below
 
 
-def launches_text(shown: RunView, width: int, most: int = MOST_ROWS) -> list[RenderableType]:
+def launches_text(
+    shown: RunView, width: int, most: int = MOST_ROWS, sentences: int = MOST_SENTENCES
+) -> list[RenderableType]:
     """Return the launches with what each is bound by, what would pay, and what was left out; nothing without any."""
     from rich.text import Text
 
@@ -61,13 +63,13 @@ def launches_text(shown: RunView, width: int, most: int = MOST_ROWS) -> list[Ren
     parts: list[RenderableType] = [Text(""), Text(lines[0], style="bold"), *map(Text, lines[1:])]
     parts += [Text(line, style="dim") for line in _below(shown, most)]
     parts += [Text(line) for line in spread_sentences(shown)]
-    return [*parts, *_payoffs(shown, width)]
+    return [*parts, *_payoffs(shown, width, sentences)]
 
 
-def _payoffs(shown: RunView, width: int) -> list[RenderableType]:
+def _payoffs(shown: RunView, width: int, most: int) -> list[RenderableType]:
     from rich.text import Text
 
-    sentences = payoff_sentences(shown, MOST_SENTENCES)
+    sentences = payoff_sentences(shown, most)
     if not sentences or sum(len(group.rows) for group in shown.groups) < 2:
         return []
     whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)

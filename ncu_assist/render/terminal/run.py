@@ -149,7 +149,7 @@ KEY_METRICS = (
 )
 
 
-BRIEF_ROWS = 4  # of a table, where all is to fit a screen
+BRIEF_ROWS, BRIEF_SENTENCES = 4, 1  # of a table, and on what would pay, where all is to fit a screen
 BRIEF_LETTERS = 240  # of what a finding says: three lines
 
 
@@ -165,7 +165,7 @@ def brief_text(shown: RunView, style: Style | None = None) -> str:
         parts += [Text(""), _times(shown.rows[:BRIEF_ROWS])]
         parts += [Text(f"and {number_of(rest, 'workload')} more", style="dim")] if rest > 0 else []
         parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
-    parts += launches_text(shown, style.width, BRIEF_ROWS)
+    parts += launches_text(shown, style.width, BRIEF_ROWS, BRIEF_SENTENCES)
     told = shown.detail
     if told.combined.launches:
         parts += [Text(""), *(Text(one) for one in _binding_sentence(told.counted))]
