@@ -28,7 +28,7 @@ from ncu_assist.frame import by_launch, combine_launches
 from ncu_assist.frame.columns import Values
 from ncu_assist.ncu import compressed, report_file
 from ncu_assist.ncu.command import ALL_SECTIONS, MEMORY_SECTIONS
-from ncu_assist.pipeline.adaptive import is_bound_by_memory
+from ncu_assist.pipeline.profiling import is_bound_by_memory
 from ncu_assist.record import Launch
 from ncu_assist.rules import RULES, Facts, diagnose
 

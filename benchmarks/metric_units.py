@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 
 from ncu_assist.ncu import compressed, reader, report_file
-from ncu_assist.ncu.catalogue.recorded_names import FILE, recorded_units
+from ncu_assist.ncu.catalogue.chips import FILE, recorded_units
 
 
 def main(paths: list[str]) -> None:

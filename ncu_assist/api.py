@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_assist.frame.launch_metrics import LaunchMetrics
-    from ncu_assist.pipeline.archive_frames import ArchiveFrames
     from ncu_assist.pipeline.callables import CallableKernel
+    from ncu_assist.pipeline.querying import ArchiveFrames
 
 __all__ = [
     "KernelHistory",
@@ -354,7 +354,7 @@ class MeasuredKernel:
         """
         import pandas as pd
 
-        from ncu_assist.pipeline.archive_frames import ArchiveFrames
+        from ncu_assist.pipeline.querying import ArchiveFrames
 
         frame = ArchiveFrames([one.run for one in self.outcome.versions if one.run], self.project.reports).timings
         frame = frame[frame["workload"].isin(self.outcome.workloads)].reset_index(drop=True)
@@ -608,7 +608,7 @@ def trend(
 
 def archive(*, project: Place = None) -> ArchiveFrames:
     """Return the runs of the project as tables: ``runs``, ``timings``, ``samples``, ``findings``."""
-    from ncu_assist.pipeline.archive_frames import archive_frames
+    from ncu_assist.pipeline.querying import archive_frames
 
     return archive_frames(Store(_project(project).reports))
 

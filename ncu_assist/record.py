@@ -10,9 +10,11 @@ import msgspec
 
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData
-from ncu_assist.launch_names import NOT_KERNELS
 
 SCHEMA = "ncu-assist.run/1"
+# What a launch is called that is no kernel, in a report and in the record of a run.
+RANGE, COMMAND_LIST, GRAPH = "range", "command list", "graph"
+NOT_KERNELS = (RANGE, COMMAND_LIST, GRAPH)
 
 Source = Literal["live", "recorded", "imported"]
 # The note of a run whose values are not as ncu counted them.

@@ -24,16 +24,15 @@ def command(ctx: click.Context, folder: Path, as_json: bool) -> int:
     Each command is printed before its answer, and can be typed again in FOLDER. With --json the folder is written and
     the commands are named, but none is run.
     """
-    from ncu_assist.pipeline.demo import COMMANDS, copy_demo
-    from ncu_assist.pipeline.new_kernel import NewKernel
+    from ncu_assist.pipeline.new_kernel import DEMO_COMMANDS, NewKernel, copy_demo
 
     copy_demo(folder)
     if as_json:
-        write_new(NewKernel((folder,), tuple(f"ncu-assist {shlex.join(one)}" for one in COMMANDS)), "demo", True)
+        write_new(NewKernel((folder,), tuple(f"ncu-assist {shlex.join(one)}" for one in DEMO_COMMANDS)), "demo", True)
         return 0
     write(f"$ cd {shlex.quote(str(folder))}")
     with contextlib.chdir(folder):
-        for words in COMMANDS:
+        for words in DEMO_COMMANDS:
             _answer(ctx, words)
     return 0
 

@@ -23,8 +23,7 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
     Its bytes at capture are not known: a cut file is refused, a flipped value cannot be seen, so the run says
     'unverified' wherever it shows. Exit code 7 when the file is damaged.
     """
-    from ncu_assist.pipeline.foreign_run import default_names
-    from ncu_assist.pipeline.importing import import_report
+    from ncu_assist.pipeline.importing import default_names, import_report
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json import show_json
     from ncu_assist.render.terminal import show_text

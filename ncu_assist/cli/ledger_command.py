@@ -21,7 +21,7 @@ def command(kernel: str | None, as_json: bool) -> int:
     A prediction came true where the metric moved in the direction said by more than its noise and, where a factor was
     named, by half to twice of that on a log scale. Exit code 7 when a draft is damaged; it is named and counts nowhere.
     """
-    from ncu_assist.pipeline.ledger import ledger
+    from ncu_assist.pipeline.listing import ledger
 
     found = ledger(options.current_project(), kernel)
     if as_json:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.launch_names import NOT_KERNELS
+from ncu_assist.record import NOT_KERNELS
 
 if TYPE_CHECKING:
     import numpy as np

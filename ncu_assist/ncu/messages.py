@@ -16,10 +16,10 @@ from google.protobuf.message import DecodeError
 from google.protobuf.unknown_fields import UnknownFieldSet
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.launch_names import COMMAND_LIST, GRAPH, RANGE
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.contents import INSTANCE_COLUMNS, NO_ID, NO_TEXT, LaunchFacts, RuleFacts, SessionFacts
 from ncu_assist.ncu.report_file import Block, Bytes, Entry
+from ncu_assist.record import COMMAND_LIST, GRAPH, RANGE
 
 PACKAGE = "report"
 # The numbers that protocol buffers give to types, in descriptor.proto.

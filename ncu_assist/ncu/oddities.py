@@ -149,7 +149,7 @@ def name_sentences(new: Collection[str], names: Collection[str]) -> Iterator[str
     """
     if not new:
         return
-    from ncu_assist.ncu.catalogue.recorded_names import (
+    from ncu_assist.ncu.catalogue.chips import (
         on_chip,  # takes 0.1 s, and is seldom needed
         recorded_units,
     )

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import oddities, report_file
-from ncu_assist.ncu.catalogue.recorded_names import recorded_units
+from ncu_assist.ncu.catalogue.chips import recorded_units
 from ncu_assist.ncu.child import limit_memory
 from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, NVIDIAS, SCALARS, VALUES, Document, LaunchFacts
 from ncu_assist.ncu.messages import (

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from ncu_assist.analysis.bisection import Bisection, MeasuredCommit, Symptom, side_of
+from ncu_assist.analysis.trend import Bisection, MeasuredCommit, Symptom, side_of
 from ncu_assist.commits import checked_out, git, resolved
 from ncu_assist.errors import NcuAssistError, UsageProblem
 from ncu_assist.pipeline.planning import MeasureRequest, bench

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from ncu_assist.ceilings import Point, Rate, Spread
 from ncu_assist.ceilings.records import Under
 from ncu_assist.harness.ceilings import DEFAULT_WAY, MIXES, Probe, ProbeResult
-from ncu_assist.ncu.catalogue.chips import chip_of
-from ncu_assist.ncu.catalogue.recorded_names import on_chip
+from ncu_assist.ncu.catalogue.chips import chip_of, on_chip
 
 if TYPE_CHECKING:
     import pandas as pd

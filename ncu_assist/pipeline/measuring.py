@@ -26,10 +26,9 @@ from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
-from ncu_assist.pipeline.adaptive import may_be_bound_by_memory
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
 from ncu_assist.pipeline.ncu_stage import NCU_START_S, cost_words
-from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, merged
+from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, may_be_bound_by_memory, merged
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.work_units import (
     SANITIZER_S,

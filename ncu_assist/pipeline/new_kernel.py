@@ -1,4 +1,5 @@
-"""A kernel folder to begin with: read from a .cu file's launcher or kernel, or in the form of another kernel."""
+"""A kernel folder to begin with: read from a .cu file's launcher or kernel, in the form of another kernel, or the demo,
+which the wheel carries with its recorded runs."""
 
 from __future__ import annotations
 
@@ -11,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
-from ncu_assist.pipeline.demo import shipped
 from ncu_assist.project import Project
 from ncu_assist.sources import discover_versions
 from ncu_assist.spec import DTYPE_BYTES
@@ -396,3 +396,40 @@ def _write(project: Project, folder: Path, files: dict[str, str]) -> tuple[Path,
         shutil.rmtree(folder, ignore_errors=True)
         raise EnvironmentProblem(f"cannot write {folder}: {error.strerror}", "make kernels/ writable") from error
     return tuple((folder / name).relative_to(project.root) for name in files)
+
+
+DEMO_KERNEL = "softmax"  # `hatch_build.py` puts its folder and its runs into the wheel
+PACKAGED = Path(__file__).parents[1] / "demo"  # in a wheel; a checkout has them where they lie
+NO_PAGES = shutil.ignore_patterns("*.html", "__pycache__")
+DEMO_COMMANDS = (
+    ("profile", DEMO_KERNEL),
+    ("diff", f"{DEMO_KERNEL}/v3", f"{DEMO_KERNEL}/v6"),
+    ("report", DEMO_KERNEL),
+    ("suggest", DEMO_KERNEL, "--dry-run"),
+)
+
+
+def shipped() -> Project:
+    """Return the project that comes with the tool: the demo, and the form of each kernel of the repository."""
+    return Project(PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2])
+
+
+def copy_demo(to: Path) -> Project:
+    """Write the demo into a new folder and return it as a project.
+
+    Raises UsageProblem for a folder that is there already, EnvironmentProblem where it cannot be written or where this
+    package was made without a demo.
+    """
+    source = shipped().root
+    parts = ("kernels", DEMO_KERNEL), ("reports", DEMO_KERNEL)
+    if not all(source.joinpath(*part).is_dir() for part in parts):
+        raise EnvironmentProblem("this package was made without the demo", "install a wheel that `make dist` made")
+    if to.exists():
+        raise UsageProblem(f"{to} is there already, and nothing is overwritten", f"ncu-assist demo {to}_2")
+    try:
+        for part in parts:
+            shutil.copytree(source.joinpath(*part), to.joinpath(*part), ignore=NO_PAGES)
+    except OSError as error:
+        shutil.rmtree(to, ignore_errors=True)
+        raise EnvironmentProblem(f"cannot write {to}: {error.strerror}", "stand in another folder") from error
+    return Project(to)

@@ -6,31 +6,35 @@ once: what is only needed afterwards is imported while they work, and so not at 
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from ncu_assist.analysis.launches import narrowed
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
-from ncu_assist.pipeline.foreign_run import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
+from ncu_assist.ncu.kept_report import contents_of
+from ncu_assist.ncu.report import Limits, Report
+from ncu_assist.pipeline.derived import KnownReport
+from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
+from ncu_assist.store.reading import FACTS
 from ncu_assist.store.references import resolve_all
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_assist.ncu.contents import Contents
-    from ncu_assist.ncu.report import Report
 
 T = TypeVar("T")
 Stopped = Callable[[], bool]
@@ -202,7 +206,7 @@ def archived_report(stored: StoredRun, folder: Path, stopped: Stopped | None = N
     """
     from ncu_assist.ncu.report import read_report
     from ncu_assist.pipeline.derived import with_code
-    from ncu_assist.pipeline.kept_reports import kept_report
+    from ncu_assist.pipeline.opened_reports import kept_report
 
     path = stored.report_file(folder)
     return kept_report(stored) if path is None else with_code(read_report(path, stopped=stopped), stored)
@@ -225,3 +229,30 @@ def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | N
         if report is None
         else OpenedRun(stored.run, stored.folder, stored.reference, report, stored, pack=stored.pack)
     )
+
+
+@dataclass(frozen=True)
+class TabledReport(KnownReport):
+    """A report that is there as the tables of its run only; ``path`` is that of the first of them."""
+
+    @cached_property
+    def instances(self) -> pd.DataFrame:
+        assert self.stored is not None
+        return self.stored.instances()
+
+    @contextlib.contextmanager
+    def _opened(self, what: str) -> Iterator[tuple[Path, Path]]:
+        raise DamagedData(f"{self.path.name} stands for a report that was dropped, and its {what} was not kept")
+        yield  # which makes it the generator that it has to be
+
+
+def kept_report(stored: StoredRun) -> Report | None:
+    """Return what stands for the report that a run dropped; None where it has dropped none.
+
+    Raises DamagedData where one of its tables was changed.
+    """
+    facts = stored.report_facts()
+    if facts is None:
+        return None
+    contents = contents_of(facts, stored.kept_metrics())
+    return TabledReport(stored.folder / FACTS, contents, Limits(), 0, stored=stored)

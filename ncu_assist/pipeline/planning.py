@@ -23,8 +23,8 @@ from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
-from ncu_assist.pipeline.foreign_run import fit_name
 from ncu_assist.pipeline.gpu_workers import gpu_workers
+from ncu_assist.pipeline.importing import fit_name
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter

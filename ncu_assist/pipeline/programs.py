@@ -16,7 +16,7 @@ from ncu_assist import process
 from ncu_assist.backends.nvcc import BUILD_TIMEOUT_S, find_arch, find_nvcc
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.foreign_run import RunNames, fit_name
+from ncu_assist.pipeline.importing import RunNames, fit_name
 from ncu_assist.pipeline.planning import has_main, no_kernel
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project

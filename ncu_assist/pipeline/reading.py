@@ -1,20 +1,37 @@
-"""Answers from the archive: two runs compared, everything listed, what noise was learned."""
+"""Answers from the archive: two runs compared, everything listed, noise that was learned, source lines of both."""
 
 from __future__ import annotations
 
+import math
 import shlex
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import compared_workloads
+from ncu_assist.analysis.diff.lines import Group, LineChanges, LineCost, SideLines, base_name, line_changes
 from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.analysis.diff.timing import common_bench
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
-from ncu_assist.pipeline.opened_reports import named
+from ncu_assist.ncu.line_sums import (
+    CSV,
+    MOST_LAUNCHES,
+    MOST_OF_TIME,
+    LineSum,
+    LineSums,
+    line_sums,
+    most_of_time,
+    pass_ns,
+)
+from ncu_assist.ncu.source.tables import with_instruction
+from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, named, together
+from ncu_assist.pipeline.showing import launch_numbers
 from ncu_assist.project import Project
 from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
@@ -23,6 +40,11 @@ from ncu_assist.store.choosing import Context, choose_kernel, versions_of
 from ncu_assist.store.matching import made_here_first, same_source
 from ncu_assist.store.references import resolve
 from ncu_assist.versions import is_called
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.diff.pairing import LaunchPair
+    from ncu_assist.ncu.report import Report
+    from ncu_assist.record import Run
 
 Pair = tuple[StoredRun, StoredRun]
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
@@ -101,7 +123,7 @@ def _with_lines(diff: Diff, runs: Pair) -> Diff:
     """Return a comparison with the source lines that changed, read again from both reports."""
     if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
         return diff
-    from ncu_assist.pipeline.line_costs import read_line_changes
+    from ncu_assist.pipeline.reading import read_line_changes
 
     indices = diff.baseline.indices, diff.candidate.indices
     return replace(diff, lines=read_line_changes(runs, indices, [one.pair for one in diff.launches]))
@@ -131,3 +153,170 @@ def _combined(stored: StoredRun) -> Iterator[Combined]:
     tables = stored.by_launch()
     for workload in dict.fromkeys(launch.workload for launch in stored.run.launches):
         yield combine_tables(stored.run, tables, workload)
+
+
+Read = tuple[frozenset[int], frozenset[int]]
+MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
+MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
+NO_REPORT = "the run keeps no report, and so no source lines"
+
+
+def read_line_changes(
+    runs: tuple[StoredRun, StoredRun],
+    launches: tuple[Collection[int], Collection[int]],
+    pairs: Sequence[LaunchPair] = (),
+) -> LineChanges:
+    """Return which source lines changed between these launches of a baseline and a candidate, by their numbers.
+
+    Of launches that were paired both sides are read, or neither: the longest of either side. A side without lines says
+    why in its note: nothing is raised, for the verdict needs no lines.
+    """
+    read = read_on_both((runs[0].run, runs[1].run), launches, pairs)
+    jobs = zip(runs, launches, read, strict=True)
+    baseline, candidate = together([partial(_side_or_note, run, frozenset(own), some) for run, own, some in jobs])
+    return line_changes(baseline, candidate, [one for one in _groups(launches, pairs) if all(one)])
+
+
+def read_on_both(
+    runs: tuple[Run, Run], launches: tuple[Collection[int], Collection[int]], pairs: Sequence[LaunchPair]
+) -> Read:
+    """Return the launches of each side whose lines are worth reading: of those that were paired both or neither.
+
+    They are whole pairs, the largest part of either side's time first, as many as most of the time of both sides goes
+    to, and no more than what anyone waits for.
+    """
+    groups = _groups(launches, pairs)
+    times = [{one.index: one.duration_ns or 0.0 for one in run.launches} for run in runs]
+    own = [[sum(times[side].get(number, 0.0) for number in group[side]) for group in groups] for side in (0, 1)]
+    totals = [sum(side) for side in own]
+    shares = [[time / total if total else 0.0 for time in side] for side, total in zip(own, totals, strict=True)]
+    read: tuple[set[int], set[int]] = set(), set()
+    covered = [0.0, 0.0]
+    for place in sorted(range(len(groups)), key=lambda one: -max(shares[0][one], shares[1][one])):
+        if any(totals) and all(not total or part >= MOST_OF_TIME for total, part in zip(totals, covered, strict=True)):
+            break
+        if all(len(side) + len(more) <= MOST_LAUNCHES for side, more in zip(read, groups[place], strict=True)):
+            for side in (0, 1):
+                read[side].update(groups[place][side])
+                covered[side] += shares[side][place]
+    return frozenset(read[0]), frozenset(read[1])
+
+
+def _groups(launches: tuple[Collection[int], Collection[int]], pairs: Sequence[LaunchPair]) -> list[Group]:
+    """Return the launches that stand against each other, then those that stand alone."""
+    groups: list[Group] = []
+    for pair in pairs:
+        before = tuple(one.index for one in pair.baseline if one.index in launches[0])
+        after = tuple(one.index for one in pair.candidate if one.index in launches[1])
+        each = zip(before, after, strict=False) if pair.repeats else ()
+        groups += [((one,), (other,)) for one, other in each] if pair.repeats else [(before, after)]
+    seen = [{number for group in groups for number in group[side]} for side in (0, 1)]
+    groups += [((number,), ()) for number in launches[0] if number not in seen[0]]
+    groups += [((), (number,)) for number in launches[1] if number not in seen[1]]
+    return groups
+
+
+def _side_or_note(stored: StoredRun, wanted: Collection[int], read: Collection[int], stopped: Stopped) -> SideLines:
+    try:
+        return side_lines(stored, wanted, stopped, read)
+    except DamagedData as problem:
+        return SideLines(note=f"the source lines cannot be read: {problem}")
+
+
+def side_lines(
+    stored: StoredRun, wanted: Collection[int], stopped: Stopped | None = None, read: Collection[int] | None = None
+) -> SideLines:
+    """Return the source lines of these launches of a run together, of those in ``read``, else of the longest.
+
+    Raises DamagedData as ``read_report`` does.
+    """
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+        report = _report(stored, Path(folder), stopped)
+        if isinstance(report, str):
+            return SideLines(note=report)
+        numbers = launch_numbers(stored.whole, report)
+        places = [place for place, number in enumerate(numbers) if number in wanted]
+        chosen = most_of_time(report.records, places) if read is None else [p for p in places if numbers[p] in read]
+        if not chosen:
+            return SideLines(note=_none_of(stored.run, wanted, numbers))
+        return _lines(stored, report, places, chosen, numbers)
+
+
+def _none_of(run: Run, wanted: Collection[int], kept: Collection[int]) -> str:
+    """Return that the report has no launch of these; where it has those of another workload, how to see their lines."""
+    names, others = (
+        sorted({one.workload for one in run.launches if one.index in some and one.workload}) for some in (wanted, kept)
+    )
+    if not names or not others:
+        return f"the report holds no launch of {', '.join(names) or 'those compared'}"
+    return f"kept of {others[0]}, not of {', '.join(names)}: --workload {shlex.quote(others[0])}"
+
+
+def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report | str:
+    """Return the report of a run, or why there are no lines in it."""
+    if isinstance(stored, BareReport):
+        return CSV if stored.report.lossy else stored.report
+    if not stored.keeps_report:
+        return NO_REPORT
+    if len(stored.run.launches) > MOST_IN_REPORT:
+        command = f"ncu-assist show --lines {shlex.quote(stored.reference)}"
+        return f"lines of {len(stored.run.launches)} launches are not read here: {command}"
+    return archived_report(stored, folder, stopped) or NO_REPORT
+
+
+def _lines(
+    stored: StoredRun, report: Report, places: Sequence[int], read: Sequence[int], numbers: Sequence[int]
+) -> SideLines:
+    sums = line_sums(report, read)
+    if isinstance(sums, str):
+        return SideLines(note=sums)
+    own = stored.source_texts()
+    texts = {one.file: own[base_name(one.file)] for one in sums.lines if base_name(one.file) in own} | dict(sums.texts)
+    times = [report.records[place].duration_ns or 0.0 for place in places]
+    return SideLines(
+        lines=_costs(sums, texts, numbers),
+        texts=texts,
+        own=next((name for name in texts if base_name(name).startswith(f"{stored.run.version}.")), None),
+        duration_ns=sum(times),
+        pass_ns=pass_ns(report, max(read, key=lambda place: report.records[place].duration_ns or 0.0)),
+        note=_note(report, read, times, sums),
+        lined=frozenset(numbers[place] for place in sums.lined),
+        waits=sums.waits,
+    )
+
+
+def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: LineSums) -> str:
+    """Return what the lines are not of: launches that were not read, code without line numbers; mostly nothing."""
+    covered = sum(report.records[place].duration_ns or 0.0 for place in read)
+    unlined = 1 - math.fsum(one.cost for one in sums.lines) / sums.total
+    if covered < MOST_OF_TIME * sum(times):
+        return f"only those of the {len(read)} longest of {len(times)} launches"
+    if unlined > MOST_UNLINED:
+        return f"{100 * unlined:.0f} % of its time is in code without line numbers"
+    return ""
+
+
+def _costs(sums: LineSums, texts: dict[str, str], numbers: Sequence[int]) -> tuple[LineCost, ...]:
+    split = {name: text.splitlines() for name, text in texts.items()}
+    return tuple(_cost(one, sums.total, split, numbers) for one in sums.lines)
+
+
+def _cost(one: LineSum, total: float, split: Mapping[str, list[str]], numbers: Sequence[int]) -> LineCost:
+    lines, barrier = split.get(one.file, []), one.barrier
+    around = split.get(barrier[0], []) if barrier else []
+    return LineCost(
+        file=one.file,
+        line=one.line,
+        text=with_instruction(lines, one.line) if 0 < one.line <= len(lines) else None,
+        ns=one.ns or 0.0,
+        share=one.cost / total,
+        samples=one.samples,
+        stall=one.stall,
+        sectors_excessive=one.sectors_excessive,
+        wavefronts_excessive=one.wavefronts_excessive,
+        instructions=one.instructions,
+        launches=tuple(sorted(numbers[launch] for launch in one.launches)),
+        barrier_file=barrier[0] if barrier else None,
+        barrier_line=barrier[1] or None if barrier else None,
+        barrier_text=with_instruction(around, barrier[1]) if barrier and 0 < barrier[1] <= len(around) else None,
+    )

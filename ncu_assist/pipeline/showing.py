@@ -31,8 +31,7 @@ from ncu_assist.ncu.source.tables import waits_of
 from ncu_assist.ncu.timeline import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
-from ncu_assist.pipeline.kept_reports import kept_report
-from ncu_assist.pipeline.opened_reports import BareReport
+from ncu_assist.pipeline.opened_reports import BareReport, kept_report
 from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
     KernelPart,

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
-from ncu_assist.analysis.tuning import TuneOutcome, Values
+from ncu_assist.analysis.ladder import TuneOutcome, Values
 from ncu_assist.errors import StageFailed, UsageProblem
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan
+from ncu_assist.analysis.archive import Merged, Packed, PrunePlan
 from ncu_assist.errors import DamagedData, NcuAssistError, UsageProblem
 from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.index import kernel_state

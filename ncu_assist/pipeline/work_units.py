@@ -6,6 +6,7 @@ shared out, no verdict compares two GPUs.
 
 from __future__ import annotations
 
+import os
 import secrets
 import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
@@ -17,18 +18,24 @@ from typing import Any, Protocol
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
+from ncu_assist.harness.client import child_folder
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, write_request
-from ncu_assist.harness.sanitizer import Sanitized
+from ncu_assist.harness.sanitizer import (
+    Sanitized,
+    SanitizerRequest,
+    find_sanitizer,
+    sanitize,
+    write_sanitizer_request,
+)
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
-from ncu_assist.pipeline.adaptive import profile_adaptively
 from ncu_assist.pipeline.archiving import BENCH, NCU
 from ncu_assist.pipeline.ncu_stage import LAUNCH_S, ncu_stage
-from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_versions
+from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_adaptively, profile_versions
 from ncu_assist.pipeline.reporter import Pace, Reporter
-from ncu_assist.pipeline.sanitizing import sanitize_versions
 from ncu_assist.project import Project
 from ncu_assist.record import Run
+from ncu_assist.render.words.sanitizer import clean_words, result_words
 from ncu_assist.spec import Workload
 
 BENCH_S = 1.0  # check and bench of one version on one workload, where no earlier run tells
@@ -215,3 +222,42 @@ def ncu_seconds(run: Run | None, options: ProfileOptions, expected: ExpectedLaun
     if run is not None and same_set and run.launches and NCU in run.took_s:
         a_launch = run.took_s[NCU] / len(run.launches)
     return launches * a_launch
+
+
+SANITIZER_LIMIT_S = 240.0  # of a version and tool: it takes 5 to 12 s where the workloads are small
+SANITIZER_FOLDER = "sanitizer"
+
+
+def sanitize_versions(
+    request: HarnessRequest,
+    tools: Sequence[str],
+    workloads: Mapping[str, Sequence[Workload]],
+    executor: Executor,
+    reporter: Reporter,
+) -> dict[str, tuple[Sanitized, ...]]:
+    """Return what each tool found in each built version on its ``workloads``; versions without any are left out.
+
+    The tool's own words go to files below the request's folder. Raises EnvironmentProblem where there is no
+    compute-sanitizer, or no GPU for it.
+    """
+    program, found = find_sanitizer(), dict[str, tuple[Sanitized, ...]]()
+    for artifact in (one for one in request.artifacts if workloads.get(one.version)):
+        names = tuple(one.name for one in workloads[artifact.version])
+        folder = Path(request.out) / SANITIZER_FOLDER / artifact.version
+        asked = SanitizerRequest(
+            request.kernel_folder, artifact, names, request.seeds[0], str(folder), request.settings.device
+        )
+        write_sanitizer_request(asked)
+        results = []
+        for tool in tools:
+            reporter.status(f"{tool}: {artifact.version} {', '.join(names)}")
+            result = sanitize(asked, tool, executor, child_folder(request), SANITIZER_LIMIT_S, program)
+            log = folder / f"{tool}.txt"
+            log.write_text(result.log, encoding="utf-8")
+            if said := result_words(result):
+                reporter.note(f"{artifact.version}: {said}; its words: {os.path.relpath(log)}")
+            results.append(result)
+        found[artifact.version] = tuple(results)
+        if clean := clean_words(results):
+            reporter.note(f"{artifact.version}: {clean}")
+    return found

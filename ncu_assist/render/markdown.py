@@ -6,13 +6,13 @@ import html
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
+from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.analysis.diff import Change, Diff
 from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.trend import Trend
-from ncu_assist.analysis.upkeep import QueryResult
 from ncu_assist.environment import BugReport, LastError
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain

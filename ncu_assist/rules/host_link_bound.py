@@ -30,8 +30,8 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.blame import WRITES
+from ncu_assist.rules.model.dram import Crossed, are_requests_the_limit, crossed, link_ns, link_rate
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.host_link import Crossed, are_requests_the_limit, crossed, link_ns, link_rate
 from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.rules.model.savings import START_NS, filled, worth_saying
 from ncu_assist.rules.model.traffic import COALESCED, must_cross

@@ -14,9 +14,8 @@ from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.ncu.source.tables import MEANINGS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import OF_CEILING, fill, reach
+from ncu_assist.rules.model.dram import OF_CEILING, fill, link_load, reach
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.resources import Resource
 
 ID = "unexplained"

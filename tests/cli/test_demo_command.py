@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from commandline import Run, files
 
-from ncu_assist.pipeline import demo
+from ncu_assist.pipeline import new_kernel
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,7 +58,7 @@ def test_a_folder_that_cannot_be_written(run: Run, folder: Path) -> None:
 
 
 def test_a_package_without_a_demo_says_so(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "KERNEL", "nowhere")
+    monkeypatch.setattr(new_kernel, "DEMO_KERNEL", "nowhere")
     answer = run("demo")
     assert (answer.code, answer.out) == (6, "")
     assert "this package was made without the demo" in answer.err

@@ -13,8 +13,7 @@ import pytest
 from commandline import DATA, SMALL_REPORT, Run
 
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
-from ncu_assist.pipeline.foreign_run import RunNames
-from ncu_assist.pipeline.importing import import_report
+from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.project import Project
 from ncu_assist.render.terminal import list_text
 from ncu_assist.render.terminal.style import Style
@@ -30,7 +29,7 @@ def imported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("imports")
     names = (RunNames("four", "v0"), RunNames("one", "v0"), RunNames("two", "naive"), RunNames("two", LONG))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ncu_assist.pipeline.foreign_run.datetime", _Clock)
+        patch.setattr("ncu_assist.pipeline.importing.datetime", _Clock)
         for path, name in zip((SMALL_REPORT, SMALL_REPORT, OTHER_REPORT, SMALL_REPORT), names, strict=True):
             import_report(Project(root), path, name)
     return root

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from math import isclose
 
-from ncu_assist.harness.racing import CHANCE, LOOKS, is_look, losers, tail
+from ncu_assist.harness.bench import CHANCE, LOOKS, is_look, losers, tail
 
 ROUNDS = 100
 

@@ -15,7 +15,7 @@ from ncu_assist.ncu import reader, report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.pipeline.foreign_run import RunNames, foreign_run
+from ncu_assist.pipeline.importing import RunNames, foreign_run
 
 Read = Callable[[bytes], Report]
 

@@ -7,10 +7,10 @@ import shlex
 import pytest
 
 from ncu_assist.errors import UsageProblem
+from ncu_assist.ncu.catalogue.chips import recorded_names
 from ncu_assist.ncu.catalogue.lookup import NVIDIA_RULES, NamedRollup, explain, search
 from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.recorded_names import recorded_names
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.spelling import PARTS, UNITS, read_name
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS

@@ -9,11 +9,10 @@ import pandas as pd
 import pytest
 from recorded_values import launches, values_of
 
-from ncu_assist.ncu.catalogue.chips import CHIPS, chip_of
+from ncu_assist.ncu.catalogue.chips import CHIPS, UNLISTED, chip_of, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.metric import SUM
 from ncu_assist.ncu.catalogue.metric_doctor import missing_keys
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL, stall_reasons
-from ncu_assist.ncu.catalogue.recorded_names import UNLISTED, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.rows import DERIVED_GROUPS, ROWS
 from ncu_assist.ncu.catalogue.spelling import split
 from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS

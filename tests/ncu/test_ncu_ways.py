@@ -8,10 +8,10 @@ from recorded_values import values_of
 from unknown import lacking
 
 from ncu_assist.frame import combine, combine_launches
+from ncu_assist.ncu.catalogue.chips import in_report
 from ncu_assist.ncu.catalogue.metric import NOISY, NOWHERE, SUM, Metric, Way, linked, over, same, times
 from ncu_assist.ncu.catalogue.metric_doctor import spelled
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.recorded_names import in_report
 from ncu_assist.ncu.catalogue.rows import ROWS
 
 ALL_WAYS = [(key, way) for key, row in ROWS.items() for way in row.ways]

@@ -10,9 +10,9 @@ import pytest
 from measured import Notes
 
 from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, COMPUTE_SECTIONS, MEMORY_SECTIONS, ProfileOptions
-from ncu_assist.pipeline import adaptive, measuring
-from ncu_assist.pipeline.adaptive import is_bound_by_memory, may_be_bound_by_memory
+from ncu_assist.pipeline import measuring, profiling
 from ncu_assist.pipeline.measuring import MeasureJob, measure
+from ncu_assist.pipeline.profiling import is_bound_by_memory, may_be_bound_by_memory
 from ncu_assist.record import Timing
 from ncu_assist.store import Store
 
@@ -89,6 +89,6 @@ def test_sections_that_this_ncu_does_not_know_are_left_out(
     job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
-    monkeypatch.setattr(adaptive, "list_sections", lambda _: MEMORY_SECTIONS)
+    monkeypatch.setattr(profiling, "list_sections", lambda _: MEMORY_SECTIONS)
     measure(replace(job, options=ProfileOptions(ADAPTIVE)), notes)
     assert all(one.isdisjoint(COMPUTE_SECTIONS) for one in asked(tmp_path / "argv"))

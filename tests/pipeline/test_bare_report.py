@@ -12,8 +12,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
 from ncu_assist.pipeline import opened_reports
-from ncu_assist.pipeline.foreign_run import RunNames
-from ncu_assist.pipeline.importing import import_report
+from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.project import Project

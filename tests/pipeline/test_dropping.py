@@ -16,13 +16,12 @@ from ncu_assist.ncu.timeline import SAMPLED
 from ncu_assist.pipeline import dropping
 from ncu_assist.pipeline.dropping import kept_files
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, ExportRequest, export
-from ncu_assist.pipeline.foreign_run import RunNames
-from ncu_assist.pipeline.importing import import_report
-from ncu_assist.pipeline.kept_reports import kept_report as report_of
-from ncu_assist.pipeline.line_costs import side_lines
+from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.opened_reports import OpenedRun, with_report
+from ncu_assist.pipeline.opened_reports import kept_report as report_of
 from ncu_assist.pipeline.pages.readable import identities_of
 from ncu_assist.pipeline.pages.run import run_page
+from ncu_assist.pipeline.reading import side_lines
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.project import Project
 from ncu_assist.render.html.timeline import timeline_charts

@@ -15,8 +15,7 @@ from measured import Notes
 
 from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.foreign_run import RunNames, default_names
-from ncu_assist.pipeline.importing import dry_run, import_report, profile_program
+from ncu_assist.pipeline.importing import RunNames, default_names, dry_run, import_report, profile_program
 from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
 from ncu_assist.store.folders import is_folder_name

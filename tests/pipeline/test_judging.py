@@ -11,8 +11,7 @@ from fakes.fake_ncu import REPORT
 from ncu_assist import __version__
 from ncu_assist.pipeline import derived
 from ncu_assist.pipeline.derived import save_judged
-from ncu_assist.pipeline.foreign_run import RunNames
-from ncu_assist.pipeline.importing import import_report
+from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
 from ncu_assist.store import Store, metrics_parquet

@@ -18,8 +18,8 @@ from ncu_assist.ncu.compressed import compress
 from ncu_assist.ncu.report import read_report
 from ncu_assist.pipeline import derived
 from ncu_assist.pipeline.derived import save_judged
-from ncu_assist.pipeline.line_costs import side_lines
 from ncu_assist.pipeline.pages.run import run_page
+from ncu_assist.pipeline.reading import side_lines
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.record import FileFact, Run, encode
 from ncu_assist.store import Store, StoredRun, metrics_parquet

@@ -15,9 +15,9 @@ from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.report import Report
-from ncu_assist.pipeline import line_costs
-from ncu_assist.pipeline.line_costs import read_line_changes, side_lines
+from ncu_assist.pipeline import reading
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, bare_reports, together
+from ncu_assist.pipeline.reading import read_line_changes, side_lines
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.store import StoredRun
 
@@ -133,7 +133,7 @@ def test_a_launch_that_is_among_the_longest_of_one_side_is_read_on_both() -> Non
 
 
 def test_no_more_launches_are_read_than_anyone_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_costs, "MOST_LAUNCHES", 1)
+    monkeypatch.setattr(reading, "MOST_LAUNCHES", 1)
     before, after = bare(*["transpose_full_h200_2025.3.1.ncu-rep.zst"] * 2)
     found = compared(with_times(before, 30e3, 29e3, 1e3), with_times(after, 29e3, 30e3, 1e3))
     assert found.changes == ()
@@ -237,12 +237,12 @@ def test_a_run_without_a_report_has_no_lines(tmp_path: Path) -> None:
     stored = step(6)
     files = {name: fact for name, fact in stored.run.files.items() if not name.startswith("report")}
     without = StoredRun(replace(stored.run, files=files), stored.folder)
-    assert side_lines(without, launches(6)).note == line_costs.NO_REPORT
+    assert side_lines(without, launches(6)).note == reading.NO_REPORT
 
 
 def test_the_report_of_a_large_program_is_not_read_for_a_diff(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(line_costs, "MOST_IN_REPORT", 3)
-    monkeypatch.setattr(line_costs, "archived_report", lambda *_, **__: pytest.fail("it was read"))
+    monkeypatch.setattr(reading, "MOST_IN_REPORT", 3)
+    monkeypatch.setattr(reading, "archived_report", lambda *_, **__: pytest.fail("it was read"))
     assert side_lines(step(6), launches(6)).note.endswith(f"ncu-assist show --lines {step(6).reference}")
 
 

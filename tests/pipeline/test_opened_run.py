@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from ncu_assist.ncu import report as reports
-from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, side_lines
 from ncu_assist.pipeline.opened_reports import OpenedRun, with_report
+from ncu_assist.pipeline.reading import MOST_IN_REPORT, side_lines
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.store import Store, StoredRun
 

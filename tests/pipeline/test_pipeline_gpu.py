@@ -17,8 +17,7 @@ from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.foreign_run import RunNames, default_names
-from ncu_assist.pipeline.importing import import_report, profile_program
+from ncu_assist.pipeline.importing import RunNames, default_names, import_report, profile_program
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.pipeline.recording import record

@@ -16,7 +16,7 @@ from ncu_assist.analysis.diff.lines import LineChanges
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.analysis.diff.why import Why, why
 from ncu_assist.ncu.catalogue.noise import recording
-from ncu_assist.pipeline.line_costs import read_line_changes
+from ncu_assist.pipeline.reading import read_line_changes
 from ncu_assist.render.json.diff import left_json, line_notes_json, lines_json, why_json
 from ncu_assist.render.words.why import MOST_LINES, why_lines
 from ncu_assist.verdict import Verdict

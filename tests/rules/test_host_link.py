@@ -12,7 +12,7 @@ from shape_facts import Counters, made
 
 from ncu_assist.frame import combine_tables
 from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
-from ncu_assist.rules.model.host_link import Crossed, crossed, link_ns
+from ncu_assist.rules.model.dram import Crossed, crossed, link_ns
 from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.rules.model.savings import loads
 from ncu_assist.rules.model.shape import latency_bound

@@ -9,7 +9,7 @@ from made_ceilings import ceilings, point
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import host_link_bound as rule
-from ncu_assist.rules.model.host_link import link_ns
+from ncu_assist.rules.model.dram import link_ns
 
 
 def test_reading_host_memory_is_nearly_all_of_the_time() -> None:

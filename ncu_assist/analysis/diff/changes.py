@@ -12,10 +12,10 @@ from ncu_assist.analysis.diff.records import Change, ChangeWord
 from ncu_assist.frame import Combined, Coverage
 from ncu_assist.frame.columns import names_in
 from ncu_assist.frame.combined import PER_LAUNCH
+from ncu_assist.ncu.catalogue.chips import recorded_units
 from ncu_assist.ncu.catalogue.metric import Better
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.noise import repeats_as
-from ncu_assist.ncu.catalogue.recorded_names import recorded_units
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, STALL_SHARES
 from ncu_assist.rules.model.resources import PARTS, SM_PARTS, WHOLES
 

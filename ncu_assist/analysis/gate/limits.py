@@ -11,11 +11,11 @@ from math import isfinite
 from typing import Literal
 
 from ncu_assist.errors import NcuAssistError, UsageProblem
+from ncu_assist.ncu.catalogue.chips import in_report, on_chip, recorded_units
 from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain
 from ncu_assist.ncu.catalogue.metric import LOWER, Better, Metric
 from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN, suggestion
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.recorded_names import in_report, on_chip, recorded_units
 from ncu_assist.ncu.catalogue.rows import ROWS, Derived
 from ncu_assist.ncu.catalogue.spelling import NEAR, split
 from ncu_assist.ncu.catalogue.spelling import nearest as nearest_of

@@ -10,11 +10,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu.catalogue.chips import Chip, known_chips, named_chip, names, nearest_chip
+from ncu_assist.ncu.catalogue.chips import (
+    Chip,
+    RecordedName,
+    known_chips,
+    named_chip,
+    names,
+    nearest_chip,
+    on_chip,
+    recorded_names,
+)
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN, check_names, spelled, suggestion
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL
-from ncu_assist.ncu.catalogue.recorded_names import RecordedName, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.rows import DERIVED_GROUPS, ROWS, Row
 from ncu_assist.ncu.catalogue.spelling import nearest, split
 from ncu_assist.ncu.catalogue.stalls import SAMPLED, SAMPLED_AS, STALL_REASONS, StallReason

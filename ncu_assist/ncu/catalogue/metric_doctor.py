@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from ncu_assist.ncu.catalogue.chips import Available, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.metric import Way
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.recorded_names import Available, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, ROWS
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, nearest, split
 

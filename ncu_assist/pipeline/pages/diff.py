@@ -19,9 +19,9 @@ from ncu_assist.analysis.run_view import CloseLook, RunView, workload_row
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.pipeline.line_costs import MOST_IN_REPORT, read_line_changes, read_on_both
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together, with_report
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
+from ncu_assist.pipeline.reading import MOST_IN_REPORT, read_line_changes, read_on_both
 from ncu_assist.pipeline.showing import look_closer, with_places
 from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
 from ncu_assist.render.redact import Identity

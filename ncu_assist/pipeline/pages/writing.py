@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from ncu_assist import process
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
-from ncu_assist.pipeline.foreign_run import stem
+from ncu_assist.pipeline.importing import stem
 from ncu_assist.pipeline.opened_reports import BareReport, named
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project

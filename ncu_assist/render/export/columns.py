@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import by_launch
+from ncu_assist.ncu.catalogue.chips import Available, in_report, on_chip
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled
-from ncu_assist.ncu.catalogue.recorded_names import Available, in_report, on_chip
 from ncu_assist.ncu.catalogue.rows import ROWS
 
 if TYPE_CHECKING:

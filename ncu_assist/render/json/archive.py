@@ -8,10 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
+from ncu_assist.analysis.archive import BaselineInForce, Merged, Packed, PrunePlan, QueryResult, Written, WrittenPage
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
 from ncu_assist.analysis.records import ArchivedRun, Damage
-from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan, QueryResult
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.words.values import shown_path
 

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.analysis.bisection import Bisection
 from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
-from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
+from ncu_assist.analysis.trend import Bisection, Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.analysis.yardstick import share
 from ncu_assist.render.json.values import answer, cycles_json, device, floor, run_facts
 from ncu_assist.render.words.history import history_notes

@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict, get_type_hints
 
 from ncu_assist.analysis.archive import DraftBuild, PageKind
-from ncu_assist.analysis.bisection import MeasuredCommit, Symptom
 from ncu_assist.analysis.diff.lines import Kind as LineKind
 from ncu_assist.analysis.diff.lines import LineCost
 from ncu_assist.analysis.diff.pairing import Confidence
@@ -27,6 +26,7 @@ from ncu_assist.analysis.run_view import InL2
 from ncu_assist.analysis.spread import SpreadRow
 from ncu_assist.analysis.trend import By as TrendBy
 from ncu_assist.analysis.trend import Kind as TrendKind
+from ncu_assist.analysis.trend import MeasuredCommit, Symptom
 from ncu_assist.analysis.triage import GpuTime, ProfiledGroup
 from ncu_assist.analysis.yardstick import OwnAgainstLibrary
 from ncu_assist.ceilings.floor import Kind as FloorKind

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ncu_assist.ncu.catalogue.recorded_names import words_of_names
+from ncu_assist.ncu.catalogue.chips import words_of_names
 
 PLACE = "<path>"
 # File names that stay: those with an ending of code, data or a program, since any other last part may be a folder that

@@ -21,9 +21,16 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-    from ncu_assist.analysis.archive import BaselineInForce, Written, WrittenPage
+    from ncu_assist.analysis.archive import (
+        BaselineInForce,
+        Merged,
+        Packed,
+        PrunePlan,
+        QueryResult,
+        Written,
+        WrittenPage,
+    )
     from ncu_assist.analysis.records import ArchivedRun, Damage
-    from ncu_assist.analysis.upkeep import Merged, Packed, PrunePlan, QueryResult
     from ncu_assist.render.table import Align
 
 TO_SET = "where none is set it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"

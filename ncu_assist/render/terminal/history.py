@@ -44,9 +44,8 @@ from ncu_assist.render.words.trend import (
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from ncu_assist.analysis.bisection import Bisection
     from ncu_assist.analysis.history import History
-    from ncu_assist.analysis.trend import Trend
+    from ncu_assist.analysis.trend import Bisection, Trend
     from ncu_assist.render.table import Table
 
 

@@ -7,12 +7,11 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ncu_assist.ncu.catalogue.chips import CHIPS
+from ncu_assist.ncu.catalogue.chips import CHIPS, RecordedName, on_chip
 from ncu_assist.ncu.catalogue.glossary import GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, NvidiaRule, Subject
 from ncu_assist.ncu.catalogue.metric import Metric, Way
 from ncu_assist.ncu.catalogue.metric_doctor import is_on
-from ncu_assist.ncu.catalogue.recorded_names import RecordedName, on_chip
 from ncu_assist.ncu.catalogue.rows import Derived
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, read_name, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason

@@ -15,8 +15,7 @@ from ncu_assist.verdict.levels import FEWEST, WITHIN
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
-    from ncu_assist.analysis.bisection import Bisection, MeasuredCommit
-    from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
+    from ncu_assist.analysis.trend import Bisection, MeasuredCommit, Trend, TrendChange, TrendPoint, TrendSeries
 
 
 TOO_SHORT = f"a change is told from {2 * FEWEST} runs on: {FEWEST} before it and {FEWEST} after it"

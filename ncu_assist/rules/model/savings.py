@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
-from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill
+from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill, link_load
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.pipes import ISSUE
 from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, RESOURCES, SM, SM_PARTS
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.dram import link_load
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.host_link import link_load
 from ncu_assist.rules.model.resources import HOST_LINK, MEMORY, PARTS, RESOURCES, SHARED, SM, SM_PARTS
 from ncu_assist.rules.model.savings import START_NS, filled, loads, takes_the_time
 

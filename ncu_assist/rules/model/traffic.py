@@ -7,9 +7,8 @@ from typing import Literal
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import moved_bytes
+from ncu_assist.rules.model.dram import LINE_SECTORS, Crossed, crossed, link_ns, moved_bytes
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.host_link import LINE_SECTORS, Crossed, crossed, link_ns
 from ncu_assist.rules.model.pipes import L2_PARTS
 from ncu_assist.rules.model.resources import HOST_LINK, L1_DATA
 from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
