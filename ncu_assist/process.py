@@ -23,6 +23,8 @@ STEPS = (signal.SIGINT, signal.SIGTERM, KILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
 MOST_AT_ONCE = 8  # each may read a report of 100 MB
+# Waits for the end of its stdin, which is the end of ours, however that came; then it ends the group $0.
+GUARD = 'read -r _ || { kill -INT "-$0"; sleep 5; kill -KILL "-$0"; } 2>/dev/null'
 
 
 class RunOptions(TypedDict, total=False):
@@ -68,8 +70,8 @@ def run(
     ``on_line`` gets each line of its stdout as it comes, ``on_error_line`` each of its stderr, in a thread of its own.
     ``is_stuck`` is asked about 20 times a second; when it says yes, or after ``timeout_s``, the whole group is ended
     (SIGINT, SIGTERM, SIGKILL) and ``timed_out`` is set. Ctrl-C ends the group in the same way and is passed on; an
-    error that ``is_stuck`` raises ends it by SIGKILL at once and is passed on. Raises EnvironmentProblem if the program
-    cannot be started.
+    error that ``is_stuck`` raises ends it by SIGKILL at once and is passed on. The group ends as well where this
+    process is killed. Raises EnvironmentProblem if the program cannot be started.
     """
     started = time.monotonic()
     try:
@@ -87,9 +89,11 @@ def run(
     except OSError as error:
         raise EnvironmentProblem(f"cannot start {argv[0]}: {error.strerror}", "ncu-assist doctor") from error
     out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, on_error_line)
+    guard: subprocess.Popen[bytes] | None = None
     timed_out = False
     try:
         while not _ended(child, out):
+            guard = guard or _guard(child.pid)  # which costs as much as a short program takes
             late = timeout_s is not None and time.monotonic() - started > timeout_s
             if late or (is_stuck is not None and is_stuck()):
                 timed_out = True
@@ -101,8 +105,22 @@ def run(
     except BaseException:
         end_group(child)
         raise
+    finally:
+        if guard is not None:
+            guard.kill()
+            guard.communicate()
     exit_code = child.wait()
     return Completed(tuple(argv), exit_code, out.text(), err.text(), time.monotonic() - started, timed_out)
+
+
+def _guard(group: int) -> subprocess.Popen[bytes] | None:
+    """Start what ends a group of processes if this process is killed, which can do nothing then; None without sh."""
+    if not hasattr(os, "killpg"):
+        return None
+    argv, silent = ["sh", "-c", GUARD, str(group)], subprocess.DEVNULL
+    with contextlib.suppress(OSError):
+        return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=silent, stderr=silent, start_new_session=True)
+    return None
 
 
 def _ended(child: subprocess.Popen[str], out: _Reader) -> bool:

@@ -1,9 +1,11 @@
 import os
 import signal
+import subprocess
 import sys
+from pathlib import Path
 
 import pytest
-from patience import has_ended, leaping, press_ctrl_c
+from patience import has_ended, leaping, press_ctrl_c, soon
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
@@ -98,3 +100,18 @@ def test_a_line_without_an_end_arrives_in_pieces() -> None:
     done = process.run(python(f"print('x' * {3 * process.LINE_LIMIT})"), on_line=lines.append)
     assert [len(line) for line in lines][:3] == [process.LINE_LIMIT] * 3
     assert len(done.stdout) <= process.CAPTURE_LIMIT
+
+
+def test_a_program_does_not_outlive_a_process_that_is_killed(tmp_path: Path) -> None:
+    """Nor does what it started, where none of them listens to SIGINT."""
+    said = tmp_path / "pids"
+    inner = f"import os, signal\n{IGNORES}\nopen({str(said)!r}, 'a').write(f'{{os.getpid()}}\\n')"
+    ours = f"import subprocess, sys\n{inner}\nif len(sys.argv) < 2: subprocess.Popen([*sys.orig_argv, 'x'])\n"
+    ours += "while True: signal.pause()"
+    main = python(f"from ncu_assist import process; process.run([{sys.executable!r}, '-c', {ours!r}])")
+    started = subprocess.Popen(main)
+    children = Path(f"/proc/{started.pid}/task/{started.pid}/children")
+    assert soon(lambda: said.is_file() and len(said.read_text().split()) == len(children.read_text().split()) == 2)
+    started.kill()
+    started.wait()
+    assert all(has_ended(int(pid)) for pid in said.read_text().split())
