@@ -322,3 +322,17 @@ class TestLinesForEditors:
 
     def test_it_is_no_json(self, run: Run, recorded: Path) -> None:
         assert run("show", "v3", "--format", "lines", "--json").code == 2
+
+
+def test_the_launch_table_keeps_its_lines_and_whole_names_in_80_columns(run: Run) -> None:
+    text = run("show", str(DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst")).out
+    start = text.index("kernel")
+    block = text[text.rindex("\n", 0, start) + 1 : text.index("to floor: time over")]
+    lines = block.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "…" not in block
+    words = block.replace("\n", " ").split()
+    assert {"2.57x", "transpose", "_unpadded", "shared-bank-", "conflict"} <= set(words)
+    rows = [line for line in lines if line.endswith("x")]
+    assert len(rows) == 7
+    assert all(line.endswith(("1.00x", "2.57x", "8.61x", "3.08x", "2.56x", "2.78x")) for line in rows)

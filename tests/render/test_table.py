@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import hypothesis.strategies as st
+from hypothesis import given
+from rich.cells import cell_len
+
 from ncu_assist.render.html.page import Head, page, provenance, table_section
 from ncu_assist.render.markdown import printed as markdown
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number, percent
@@ -65,3 +69,37 @@ def test_a_very_long_name_breaks_and_leaves_the_others_whole() -> None:
     lines = to_text([printed(long)], Style()).splitlines()
     assert max(map(len, lines)) <= 80
     assert "1.23 ms" in lines[1]
+
+
+def test_a_figure_stays_whole_where_its_cell_breaks() -> None:
+    columns = (
+        Column("version"),
+        Column("median", "right"),
+        Column("vs parent", wraps=True),
+        Column("of copy", "right"),
+        Column("bound by", wraps=True),
+    )
+    row = ("v8_angles_for_all_heads", "not served", "▲ 1.028x unclear", "100 %", "FMA heavy pipe 65 % (#13)")
+    lines = to_text([printed(Table("t", "T", columns, (tuple(map(Cell, row)),)))], Style()).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "65 % (#13)" in " ".join(lines)
+
+
+LETTERS = st.text(st.sampled_from("abc µ%é漢_-:/.,1 "), max_size=60).map(str.strip)
+
+
+@given(st.data(), st.integers(1, 7), st.integers(26, 120))
+def test_no_letter_of_a_cell_is_lost_at_any_width(data: st.DataObject, columns: int, width: int) -> None:
+    """Each column has letters of its own, so that what was printed can be told apart."""
+    heads = [
+        Column(
+            data.draw(LETTERS, "title"), data.draw(st.sampled_from(("left", "right"))), wraps=data.draw(st.booleans())
+        )
+        for _ in range(columns)
+    ]
+    rows = data.draw(st.lists(st.tuples(*[LETTERS] * columns), min_size=1, max_size=4))
+    made = Table("t", "T", tuple(heads), tuple(tuple(map(Cell, row)) for row in rows))
+    text = to_text([printed(made)], Style(width))
+    assert max(map(cell_len, text.splitlines())) <= width
+    every = "".join([*(one.title for one in heads), *(one for row in rows for one in row)])
+    assert sorted("".join(text.split())) == sorted("".join(every.split()))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 import textwrap
+from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.triage import Triage
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import Style, printed, to_text
+from ncu_assist.render.terminal.style import GAP, Style, broken_lines, fitting_widths, printed, to_text
 from ncu_assist.render.words.launches import (
     OF_WORKLOAD,
     TO_FLOOR,
@@ -32,21 +33,20 @@ from ncu_assist.render.words.triage import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from rich.console import RenderableType
 
     from ncu_assist.analysis.run_view import RunView
     from ncu_assist.render.table import Table
 
 MOST_ROWS, MOST_SENTENCES = 20, 3
-KERNEL, DIAGNOSIS = 1, 6
-# Columns that are cut where a line has no room for them, down to so many letters, in this order.
-CUTS = ((KERNEL, 22), (DIAGNOSIS, 18), (KERNEL, 14), (DIAGNOSIS, 12))
-NUMBERS, MOST_NUMBERS = 0, 9
-GAP = 2
+NUMBERS, KERNEL = 0, 1
+MOST_NUMBERS, NARROW_NUMBERS = 24, 9  # letters, and those of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
 
 MOST_KERNELS = 12  # with all else it fits a screen
-KERNEL_LETTERS = 46  # of a name: two lines of its column
+KERNEL_LETTERS = 46  # of a name: two or three lines of its column
 PROFILED_LETTERS = 30
 BESIDE = ("kernel", "one launch", "diagnosis", "could be", "of all")  # the run stands in the commands below
 
@@ -59,8 +59,8 @@ def launches_text(
 
     if not shown.groups:
         return []
-    lines = _lines(launch_table(shown, most), width)
-    parts: list[RenderableType] = [Text(""), Text(lines[0], style="bold"), *map(Text, lines[1:])]
+    titles, lines = _lines(launch_table(shown, most), width)
+    parts: list[RenderableType] = [Text(""), *(Text(line, style="bold") for line in titles), *map(Text, lines)]
     parts += [Text(line, style="dim") for line in _below(shown, most)]
     parts += [Text(line) for line in spread_sentences(shown)]
     return [*parts, *_payoffs(shown, width, sentences)]
@@ -88,33 +88,47 @@ def _below(shown: RunView, most: int) -> list[str]:
     return [line for line in (left, unjudged_words(shown), chosen_words(shown), legend if floors else "") if line]
 
 
-def _lines(made: Table, width: int) -> list[str]:
-    """Return a table as lines: NVTX ranges stand below their kernels, and what is too long for a line is cut."""
-    cells = [[column.title for column in made.columns], *([cell.text for cell in row] for row in made.rows)]
-    widths = [max(len(row[place]) for row in cells) for place in range(len(made.columns))]
-    widths[NUMBERS] = min(widths[NUMBERS], MOST_NUMBERS)
-    gap = GAP
-    if sum(widths) + gap * (len(widths) - 1) > width:
-        gap = 1
-    for place, least in CUTS:
-        over = sum(widths) + gap * (len(widths) - 1) - width
-        widths[place] -= max(0, min(over, widths[place] - least))
-    found = []
-    for place, row in enumerate(cells):
-        texts = [_fitted(text, size) for text, size in zip(row, widths, strict=True)]
-        aligned = (
-            text.rjust(size) if column.align == "right" else text.ljust(size)
-            for text, size, column in zip(texts, widths, made.columns, strict=True)
-        )
-        found.append((" " * gap).join(aligned).rstrip())
-        note = made.rows[place - 1][KERNEL].note if place else ""
-        indent = " " * (widths[NUMBERS] + gap)
-        found += [f"{indent}in {_fitted(note, width - len(indent) - 3)}"] if note else []
-    return found
+def _lines(made: Table, width: int) -> tuple[list[str], list[str]]:
+    """Return the titles and the rows of a table as lines: what is too long for its column goes on in the next line.
+
+    NVTX ranges stand below their kernels. A name that fills a page is cut, and of many numbers the first are told.
+    """
+    rows = [
+        [_first(cell.text) if not place else one_line(cell.text, KERNEL_LETTERS) for place, cell in enumerate(row)]
+        for row in made.rows
+    ]
+    titles = [column.title for column in made.columns]
+    columns = [[row[place] for row in rows] for place in range(len(titles))]
+    may_wrap = [column.wraps for column in made.columns]
+    widest = [max(map(len, (title, *cells))) for title, cells in zip(titles, columns, strict=True)]
+    gap = GAP if sum(widest) + GAP * (len(widest) - 1) <= width else 1
+    if gap == 1:
+        columns[NUMBERS] = [line for one in columns[NUMBERS] for line in broken_lines(one, NARROW_NUMBERS)]
+    widths = fitting_widths(titles, columns, may_wrap, width, gap)
+
+    def lines(row: Sequence[str]) -> Iterator[str]:
+        broken = [list(broken_lines(text, size)) for text, size in zip(row, widths, strict=True)]
+        for parts in zip_longest(*broken, fillvalue=""):
+            aligned = (
+                text.rjust(size) if column.align == "right" else text.ljust(size)
+                for text, size, column in zip(parts, widths, made.columns, strict=True)
+            )
+            yield (" " * gap).join(aligned).rstrip()
+
+    found: list[str] = []
+    indent = " " * (widths[NUMBERS] + gap)
+    for row, cells in zip(rows, made.rows, strict=True):
+        found += lines(row)
+        note = cells[KERNEL].note
+        found += [f"{indent}in {one_line(note, width - len(indent) - 3)}"] if note else []
+    return list(lines(titles)), found
 
 
-def _fitted(text: str, size: int) -> str:
-    return text if len(text) <= size else f"{text[: size - 1]}…"
+def _first(numbers: str) -> str:
+    """Return the first of many numbers of launches."""
+    if len(numbers) <= MOST_NUMBERS:
+        return numbers
+    return numbers[: numbers.rindex(",", 0, MOST_NUMBERS)] + ", …"
 
 
 def triage_text(found: Triage, style: Style | None = None) -> str:

@@ -26,7 +26,7 @@ COLUMNS = (
     Column("time", "right", "number"),
     Column("share", "right", "number"),
     Column("bound by"),
-    Column("diagnosis"),
+    Column("diagnosis", wraps=True),
     Column("to floor", "right", "number"),
 )
 TO_FLOOR = "to floor: time over the least that its bytes and operations could take, without what its finding would save"
