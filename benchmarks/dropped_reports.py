@@ -33,7 +33,7 @@ from unittest import mock
 from command_outputs import ENVIRONMENT, ROOT, answer
 from in_place import write_files
 
-from ncu_assist.ncu.timeline import SAMPLED
+from ncu_assist.ncu.tables import SAMPLED
 from ncu_assist.pipeline.dropping import kept_files
 from ncu_assist.pipeline.opened_reports import archived_report
 from ncu_assist.record import FileFact, encode

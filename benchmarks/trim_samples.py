@@ -14,7 +14,7 @@ from pathlib import Path
 from ncu_assist.ncu import compressed, report_file
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report_file import PAYLOAD, RESULT_METRIC, RESULTS, Block, Entry
-from ncu_assist.ncu.timeline import SAMPLED
+from ncu_assist.ncu.tables import SAMPLED
 
 NAME, INSTANCE = 1, 3  # fields of a metric
 WORTH = 0.9

@@ -169,7 +169,7 @@ class RunSummary:
 
     def plot(self, kind: str = "roofline", ax: Any = None) -> Any:
         """Draw ``roofline``, ``stalls`` or ``timeline`` into matplotlib axes, new ones unless given; return them."""
-        from ncu_assist.ncu.timeline import sampled_metrics
+        from ncu_assist.ncu.tables import sampled_metrics
         from ncu_assist.render.plots import plot_run
 
         sampled = sampled_metrics(self.timeline) if kind == "timeline" else ()

@@ -78,7 +78,7 @@ MOVED = {
     "pipeline.timings": "pipeline.archiving",
     "frame.adding_up": "frame.combined",
     "frame.lazy": "frame.combined",
-    "frame.used": "frame.of_runs",
+    "frame.used": "frame",
     "render.facts": "analysis.run_view",
     "render.history": "analysis.history",
     "render.ladder": "analysis.ladder",
@@ -217,6 +217,10 @@ MOVED = {
     "launch_names": "record",
     "ncu.catalogue.recorded_names": "ncu.catalogue.chips",
     "rules.model.host_link": "rules.model.dram",
+    "ncu.timeline": "ncu.tables",
+    "analysis.gate.records": "analysis.gate",
+    "frame.of_runs": "frame",
+    "executors.warm": "executors.local",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ncu_assist.ncu.code import Code
     from ncu_assist.ncu.line_sums import HotSpots
     from ncu_assist.ncu.report import NvidiaFinding
-    from ncu_assist.ncu.timeline import SampledMetric
+    from ncu_assist.ncu.tables import SampledMetric
     from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
     from ncu_assist.rules.model.of_run import RuleResults
     from ncu_assist.store import StoredRun

@@ -33,7 +33,7 @@ from ncu_assist.ncu.source.reading import (
     read_source,
     tables_of,
 )
-from ncu_assist.ncu.timeline import SAMPLED, timeline_frame
+from ncu_assist.ncu.tables import SAMPLED, timeline_frame
 from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
@@ -294,7 +294,7 @@ class Report:
     def timeline(self) -> pd.DataFrame:
         """Return what ncu sampled while each launch ran (PM sampling): launch, metric, time_ns, value.
 
-        ``ncu_assist.ncu.timeline.timeline_frame`` says what they are; no rows where nothing was sampled. Reads the file
+        ``ncu_assist.ncu.tables.timeline_frame`` says what they are; no rows where nothing was sampled. Reads the file
         again, as ``instances``.
         """
         return timeline_frame(self.instances)

@@ -20,8 +20,7 @@ from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.commits import commit_of
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
-from ncu_assist.executors.local import Local
-from ncu_assist.executors.warm import Warm
+from ncu_assist.executors.local import Local, Warm
 from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads

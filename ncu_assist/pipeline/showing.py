@@ -28,7 +28,7 @@ from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
 from ncu_assist.ncu.report import Report, nvidia_findings, read_report
 from ncu_assist.ncu.source.kept import launches_of
 from ncu_assist.ncu.source.tables import waits_of
-from ncu_assist.ncu.timeline import SampledMetric, sampled_metrics
+from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport, kept_report

@@ -24,8 +24,7 @@ from ncu_assist.backends import build_versions
 from ncu_assist.commits import commit_of
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.executors.base import Executor
-from ncu_assist.executors.local import Local
-from ncu_assist.executors.warm import Warm
+from ncu_assist.executors.local import Local, Warm
 from ncu_assist.harness.client import child_environment
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.pipeline.measuring import MeasureJob, measure

@@ -15,7 +15,7 @@ from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import Trend
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
-from ncu_assist.ncu.timeline import SampledMetric
+from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.run_counters import LEAST_STALL, part_label
 from ncu_assist.render.html.timeline import PERCENT, drawn

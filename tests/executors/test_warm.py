@@ -12,8 +12,7 @@ from patience import CEILING_S
 from requirements import require
 
 from ncu_assist.backends import build_versions
-from ncu_assist.executors.local import Local
-from ncu_assist.executors.warm import Warm
+from ncu_assist.executors.local import Local, Warm
 from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
 from ncu_assist.spec_file import read_kernel

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from ncu_assist.ncu.report import read_report
-from ncu_assist.ncu.timeline import sampled_metrics, timeline_frame
+from ncu_assist.ncu.tables import sampled_metrics, timeline_frame
 from ncu_assist.store import Store
 
 ROOT = Path(__file__).parents[2]

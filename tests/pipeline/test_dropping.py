@@ -12,7 +12,7 @@ import pytest
 from ncu_assist import process
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import kept_report
-from ncu_assist.ncu.timeline import SAMPLED
+from ncu_assist.ncu.tables import SAMPLED
 from ncu_assist.pipeline import dropping
 from ncu_assist.pipeline.dropping import kept_files
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, ExportRequest, export

@@ -13,9 +13,9 @@ from ncu_assist.analysis.diff.comparability import differences, scope
 from ncu_assist.analysis.diff.comparing import forbidden_by_time
 from ncu_assist.analysis.diff.noise import LearnedNoise, noise_model
 from ncu_assist.analysis.diff.timing import SampleReader, best_verdict, common_bench, is_timed
+from ncu_assist.analysis.gate import CHECK_FAILED, NOT_COUNTED, GateCheck, GateDetail, GateWord
 from ncu_assist.analysis.gate.judging import GatedRuns, GateTiming, finite, judge_metric, judge_time, not_compared
 from ncu_assist.analysis.gate.limits import GatedMetric, Limit, nearest
-from ncu_assist.analysis.gate.records import CHECK_FAILED, NOT_COUNTED, GateCheck, GateDetail, GateWord
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.frame.columns import Values, names_in
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, STALL_SHARES

@@ -9,8 +9,7 @@ from math import exp, isfinite, log, sqrt
 
 from ncu_assist.analysis.diff.changes import ComparedMetric, change
 from ncu_assist.analysis.diff.noise import BEYOND, ENOUGH_REPEATS, WITHIN, NoiseModel
-from ncu_assist.analysis.gate.limits import Limit
-from ncu_assist.analysis.gate.records import (
+from ncu_assist.analysis.gate import (
     ACROSS_LIMIT,
     ACROSS_MARGIN,
     MAY_BE_NOISE,
@@ -20,6 +19,7 @@ from ncu_assist.analysis.gate.records import (
     GateDetail,
     Lacking,
 )
+from ncu_assist.analysis.gate.limits import Limit
 from ncu_assist.analysis.trend import TrendPoint, TrendSeries
 from ncu_assist.record import Run
 from ncu_assist.verdict import MARGIN, REASONS, Verdict, Word

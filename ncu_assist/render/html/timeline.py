@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import mean, median
 
-from ncu_assist.ncu.timeline import SampledMetric
+from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.html.charts import Axis, Shape, linear_axis

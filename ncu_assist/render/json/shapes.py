@@ -16,8 +16,8 @@ from ncu_assist.analysis.diff.records import ChangeWord, Flag, Pairing, Role, Ru
 from ncu_assist.analysis.diff.why import Kind as FactorKind
 from ncu_assist.analysis.faults_gone import By
 from ncu_assist.analysis.faults_gone import Source as EstimateSource
+from ncu_assist.analysis.gate import GateWord
 from ncu_assist.analysis.gate.limits import Kind as LimitKind
-from ncu_assist.analysis.gate.records import GateWord
 from ncu_assist.analysis.ladder import AttemptState
 from ncu_assist.analysis.launches import LaunchFloor
 from ncu_assist.analysis.ledger import FateReason

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, Limit, NotMeasured, Unmeasured
-from ncu_assist.analysis.gate.records import (
+from ncu_assist.analysis.gate import (
     ACROSS_LIMIT,
     ACROSS_MARGIN,
     CHECK_FAILED,
@@ -16,7 +15,14 @@ from ncu_assist.analysis.gate.records import (
     NOT_MEASURED,
     TOO_FEW_RUNS,
     WORST_FIRST,
+    Gate,
+    GateCheck,
+    GateSet,
+    GateWord,
     Lacking,
+    Limit,
+    NotMeasured,
+    Unmeasured,
     worst,
 )
 from ncu_assist.quantity import DIGITS, quantity

@@ -8,7 +8,7 @@ import pytest
 from factories import launch
 from ladder import WORKLOAD, step
 
-from ncu_assist.ncu.timeline import SampledMetric
+from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.curves import occupancy_charts
 from ncu_assist.render.html.run_counters import occupancy_model
