@@ -166,7 +166,7 @@ def _another_program(before: VersionRow, after: VersionRow, history: History) ->
     languages = [_language(cell) for cell in cells]
     if all(languages) and languages[0] != languages[1]:
         return f"it is written in another language ({languages[0]}, then {languages[1]})"
-    counts = [len(cell.combined.launches) if cell.combined else 0 for cell in cells]
+    counts = [cell.under_ncu.launches for cell in cells]
     return f"a call makes {counts[1]} launches, before {counts[0]}" if all(counts) and counts[0] != counts[1] else ""
 
 

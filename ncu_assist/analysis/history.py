@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from math import exp, log
 from pathlib import Path
+from typing import NamedTuple
 
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.analysis.yardstick import (
@@ -22,16 +23,30 @@ from ncu_assist.frame.columns import Values
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
 from ncu_assist.store import StoredRun
+from ncu_assist.store.answers import Answers
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
 
 TOO_LITTLE = ("one-sample", "only-late-samples")  # what is known of time then are durations under ncu
 
 
+class UnderNcu(NamedTuple):
+    """What most readers ask of the counters of a call; without launches where it was not profiled."""
+
+    launches: int = 0
+    duration_ns: float | None = None  # over all launches
+    bottleneck: Bottleneck | None = None  # what binds it; where launches are of different kernels, the longest
+    bound_launch: int | None = None  # that longest one
+
+
 @dataclass(frozen=True)
 class CounterReader:
-    """The counters of runs by launch: those of a run are read once, when they are first asked for."""
+    """The counters of runs by launch: those of a run are read once, when they are first asked for.
 
+    ``answers`` keep what came of them, for who asks again.
+    """
+
+    answers: Answers | None = None
     _read: dict[Path, dict[int, Values]] = field(default_factory=dict, repr=False)
 
     def of(self, stored: StoredRun) -> dict[int, Values]:
@@ -39,6 +54,19 @@ class CounterReader:
         if stored.folder not in self._read:
             self._read[stored.folder] = stored.by_launch()
         return self._read[stored.folder]
+
+    def under_ncu(self, stored: StoredRun, workload: str | None) -> UnderNcu:
+        """Return what they say of a workload. Raises as ``of``."""
+
+        def made() -> UnderNcu:
+            every = combine_tables(stored.run, self.of(stored), workload)
+            bound = every.longest if every.is_of_kernels else every
+            index = bound.launches[0].index if every.is_of_kernels else None
+            return UnderNcu(len(every.launches), every.duration_ns, bottleneck(bound.values), index)
+
+        if self.answers is None:
+            return made()
+        return self.answers.of("under ncu", [stored], [workload or ""], UnderNcu, made)
 
 
 @dataclass(frozen=True)
@@ -69,22 +97,25 @@ class HistoryCell(AgainstYardstick):
         stored = self.stored
         return combine_tables(stored.run, self.counters.of(stored), self.workload) if stored else None
 
+    @cached_property
+    def under_ncu(self) -> UnderNcu:
+        """What most ask of them. Raises as ``combined``."""
+        return self.counters.under_ncu(self.stored, self.workload) if self.stored else UnderNcu()
+
     @property
     def duration_ns(self) -> float | None:
         """The time under ncu, over all launches."""
-        return self.combined.duration_ns if self.combined else None
+        return self.under_ncu.duration_ns
 
     @property
     def bottleneck(self) -> Bottleneck | None:
         """What binds it; where launches are of different kernels, what binds the longest."""
-        combined = self.combined
-        return bottleneck((combined.longest if combined.is_of_kernels else combined).values) if combined else None
+        return self.under_ncu.bottleneck
 
     @property
     def bound_launch(self) -> int | None:
         """The launch that the bottleneck is of where launches are of different kernels: the longest."""
-        combined = self.combined
-        return combined.longest.launches[0].index if combined and combined.is_of_kernels else None
+        return self.under_ncu.bound_launch
 
     @property
     def facts(self) -> WorkloadFacts | None:
@@ -296,7 +327,7 @@ class History:
 
     def read_counters(self) -> History:
         """Return the history with the counters of all cells read. Raises DamagedData for metrics that were changed."""
-        _ = [cell.combined for row in self.rows for cell in row.cells]
+        _ = [cell.under_ncu for row in self.rows for cell in row.cells]
         return self
 
     @property

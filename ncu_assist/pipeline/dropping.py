@@ -16,7 +16,7 @@ from ncu_assist.ncu.source import kept
 from ncu_assist.ncu.source.kept import launches_of
 from ncu_assist.ncu.source.reading import read_code, tables_of
 from ncu_assist.ncu.tables import SAMPLED, sampled_metrics, timeline_frame
-from ncu_assist.pipeline.showing import launch_numbers
+from ncu_assist.pipeline.opened_reports import launch_numbers
 from ncu_assist.render.html.timeline import FIRST, charted
 from ncu_assist.store import StoredRun
 from ncu_assist.store.parquet import decode_instances, instances_parquet

@@ -15,9 +15,8 @@ from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.importing import sent
-from ncu_assist.pipeline.opened_reports import kept_report
+from ncu_assist.pipeline.opened_reports import kept_report, launch_numbers
 from ncu_assist.pipeline.pages.readable import identity_of, said_of
-from ncu_assist.pipeline.showing import launch_numbers
 from ncu_assist.project import Project
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.export import Export

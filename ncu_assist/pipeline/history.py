@@ -145,19 +145,29 @@ def history(project: Project, kernel: str | None = None, workload: str | None = 
     kernel or workload that does not exist, DamagedData for a run whose files were changed.
     """
     store, context = Store(project.reports), Context(project, Path.cwd())
-    return history_of(project, store, choose_kernel(store, context, kernel, None), workload).read_counters()
+    name = choose_kernel(store, context, kernel, None)
+    answers = Answers(store.reports, name)
+    found = history_of(project, store, name, workload, answers).read_counters()
+    answers.save()
+    return found
 
 
-def history_of(project: Project, store: Store, name: str, workload: str | None = None) -> History:
-    """Return what ``history`` does, of a kernel that exists, from the runs that ``store`` lists."""
+def history_of(
+    project: Project, store: Store, name: str, workload: str | None = None, answers: Answers | None = None
+) -> History:
+    """Return what ``history`` does, of a kernel that exists, from the runs that ``store`` lists.
+
+    Counters are read as they are asked for. What was worked out is kept; with ``answers``, once those are saved.
+    """
     plan = _of_folder(project, store, name) if name in kernel_names(project) else _of_archive(store, name)
     measured = _measured(plan)
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
     shown = _shown(plan, chosen)
     floors = Floors(store.reports)
-    answers = Answers(store.reports, name)
-    rows = {row.version: _judged(row, shown, floors, answers) for row in _rows(plan, chosen, shown, answers)}
-    answers.save()
+    known = answers or Answers(store.reports, name)
+    rows = {row.version: _judged(row, shown, floors, known) for row in _rows(plan, chosen, shown, known)}
+    if answers is None:
+        known.save()
     if plan.kernel is None:
         return _with_others(History(name, chosen, shown, tuple(rows.values())), plan, floors)
     only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
@@ -243,7 +253,7 @@ def _rows(
     plan: _Versions, workloads: tuple[str | None, ...], shown: str | None, answers: Answers
 ) -> Iterator[VersionRow]:
     """Yield the versions, each against the nearest that it builds on with a time on the same workload."""
-    samples, counters = SampleReader(answers), CounterReader()
+    samples, counters = SampleReader(answers), CounterReader(answers)
     versions = {known.version: known for known in plan.versions}
     for known in plan.versions:
         older = [versions[name] for name in plan.lineage.ancestors(known.version)]

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_assist.ncu.contents import Contents
+    from ncu_assist.record import Run
 
 T = TypeVar("T")
 Stopped = Callable[[], bool]
@@ -82,6 +83,22 @@ class BareReport(StoredRun):
 
     def report_file(self, folder: Path) -> Path | None:
         return self.report.path
+
+
+def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:
+    """Return which launches of the run those of its report are: a recorded run keeps the report of one workload,
+    that of a program which was repeated the first.
+
+    Raises DamagedData where they are others.
+    """
+    whole = {launch.workload for launch in run.launches}
+    parts = [[launch for launch in run.launches if launch.workload == name] for name in sorted(filter(None, whole))]
+    first = [launch for launch in run.launches if launch.repeat == 0]  # of a program that ran several times
+    for chosen in (run.launches, *parts, first):
+        bare = [[replace(one, index=0, workload=None, repeat=0) for one in own] for own in (chosen, report.records)]
+        if bare[0] == bare[1]:
+            return tuple(launch.index for launch in chosen)
+    raise DamagedData("the archived report holds other launches than the run", "ncu-assist verify")
 
 
 def named(

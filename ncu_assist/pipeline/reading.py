@@ -30,11 +30,11 @@ from ncu_assist.ncu.line_sums import (
     pass_ns,
 )
 from ncu_assist.ncu.source.tables import with_instruction
-from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, named, together
-from ncu_assist.pipeline.showing import launch_numbers
+from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, launch_numbers, named, together
 from ncu_assist.project import Project
 from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, choose_kernel, versions_of
 from ncu_assist.store.matching import made_here_first, same_source
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[StoredRun, StoredRun]
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
+MOST_DIFFS = 40  # of a kernel that are kept, of some 30 kB each
 
 
 def compare(
@@ -59,9 +60,29 @@ def compare(
 ) -> Diff:
     """Return the comparison of two references, the first being the baseline.
 
-    References that name no run take their times from the newest bench of both sources. Raises as ``named`` does.
+    References that name no run take their times from the newest bench of both sources. What was worked out of runs of
+    the archive is kept. Raises as ``named`` does.
     """
-    return compare_runs(*two_named(project, references, kernel, options, selection))
+    runs, free = _two(project, references, kernel, selection)
+    store = Store(project.reports)
+    timed = _timed_together(store, runs, options.workload) if free else None
+    repeated = _repeated(store, runs[1].run.device)
+
+    def made() -> Diff:
+        return compare_runs(runs, replace(options, timed=timed, learned=_learned(repeated)))
+
+    if any(one.run is not one.whole or not one.run.run_id for one in runs):  # some launches only, or a bare report
+        return made()
+    asked = [repr((options.workload, options.force, options.every, options.metrics))]
+    answers = Answers(project.reports, runs[1].run.kernel, MOST_DIFFS, "diffs")
+    found = answers.of("diff", [*runs, *(timed or ()), *repeated], asked, Diff, made, _is_of_all)
+    answers.save()
+    return found
+
+
+def _is_of_all(diff: Diff) -> bool:
+    """Tell whether lines were read, or cannot be: what kept NVIDIA's reader from it once may be gone the next time."""
+    return not any(note.startswith(UNREADABLE) for note in (diff.lines.notes if diff.lines else ()))
 
 
 def compare_runs(runs: Pair, options: DiffOptions) -> Diff:
@@ -77,10 +98,18 @@ def two_named(
     selection: LaunchSelection = EVERY_LAUNCH,
 ) -> tuple[Pair, DiffOptions]:
     """Return the runs that two references name, and the options with what the archive knows of their times."""
+    runs, free = _two(project, references, kernel, selection)
+    return runs, informed(Store(project.reports), runs, options, free)
+
+
+def _two(
+    project: Project, references: tuple[str, str], kernel: str | None, selection: LaunchSelection
+) -> tuple[Pair, bool]:
+    """Return the runs that two references name, and whether their times may be of other runs of the same sources."""
     _check_two(project, references, kernel)
     baseline, candidate = named(project, references, kernel, ("pandas",), True, selection)
     free = selection.is_of_all and not any("@" in text.lstrip("@") for text in references)
-    return (baseline, candidate), informed(Store(project.reports), (baseline, candidate), options, free)
+    return (baseline, candidate), free
 
 
 def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str], str]:
@@ -142,11 +171,19 @@ def learned_noise(store: Store, device: Device | None) -> LearnedNoise | None:
 
     Raises DamagedData for a run whose counters were changed.
     """
+    return _learned(_repeated(store, device))
+
+
+def _repeated(store: Store, device: Device | None) -> list[StoredRun]:
+    """Return the runs that say how far metrics stray on this model of GPU, the newest first."""
     if device is None:
-        return None
+        return []
     heads = [one for one in store.heads() if one.repeats >= LEAST_REPEATS and one.gpu == device.name]
-    runs = map(store.opened, heads[:MOST_RUNS])
-    return LearnedNoise([one for stored in runs for one in _combined(stored)]) if heads else None
+    return [*map(store.opened, heads[:MOST_RUNS])]
+
+
+def _learned(runs: Sequence[StoredRun]) -> LearnedNoise | None:
+    return LearnedNoise([one for stored in runs for one in _combined(stored)]) if runs else None
 
 
 def _combined(stored: StoredRun) -> Iterator[Combined]:
@@ -158,6 +195,7 @@ def _combined(stored: StoredRun) -> Iterator[Combined]:
 Read = tuple[frozenset[int], frozenset[int]]
 MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
 MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
+UNREADABLE = "the source lines cannot be read"
 NO_REPORT = "the run keeps no report, and so no source lines"
 
 
@@ -220,7 +258,7 @@ def _side_or_note(stored: StoredRun, wanted: Collection[int], read: Collection[i
     try:
         return side_lines(stored, wanted, stopped, read)
     except DamagedData as problem:
-        return SideLines(note=f"the source lines cannot be read: {problem}")
+        return SideLines(note=f"{UNREADABLE}: {problem}")
 
 
 def side_lines(

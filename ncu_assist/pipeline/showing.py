@@ -20,7 +20,6 @@ from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import CloseLook, ParentVerdict, RunView, shown_workload, workload_row
 from ncu_assist.ceilings import Ceilings, ceilings_of
-from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
@@ -31,7 +30,7 @@ from ncu_assist.ncu.source.tables import waits_of
 from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
-from ncu_assist.pipeline.opened_reports import BareReport, kept_report
+from ncu_assist.pipeline.opened_reports import BareReport, kept_report, launch_numbers
 from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
     KernelPart,
@@ -147,22 +146,6 @@ def _own_texts(stored: StoredRun, source: SourceTables) -> dict[str, str]:
     kept = stored.source_texts()
     texts = {name: kept[base_name(name)] for name in lacking if base_name(name) in kept}
     return {name: text for name, text in texts.items() if text.count("\n") + 1 >= lacking[name]}
-
-
-def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:
-    """Return which launches of the run those of its report are: a recorded run keeps the report of one workload,
-    that of a program which was repeated the first.
-
-    Raises DamagedData where they are others.
-    """
-    whole = {launch.workload for launch in run.launches}
-    parts = [[launch for launch in run.launches if launch.workload == name] for name in sorted(filter(None, whole))]
-    first = [launch for launch in run.launches if launch.repeat == 0]  # of a program that ran several times
-    for chosen in (run.launches, *parts, first):
-        bare = [[replace(one, index=0, workload=None, repeat=0) for one in own] for own in (chosen, report.records)]
-        if bare[0] == bare[1]:
-            return tuple(launch.index for launch in chosen)
-    raise DamagedData("the archived report holds other launches than the run", "ncu-assist verify")
 
 
 def gather(

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import os
 import shutil
+from dataclasses import replace
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
+from ncu_assist.analysis.diff import DiffOptions
+from ncu_assist.analysis.diff.lines import LineChanges
+from ncu_assist.pipeline import reading
 from ncu_assist.pipeline.history import history
+from ncu_assist.pipeline.reading import UNREADABLE, compare
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun, answers
 from ncu_assist.store.answers import Answers
@@ -67,3 +73,35 @@ def test_history_says_the_same_from_what_it_knows(stored: StoredRun) -> None:
     first, second = (history(project, "add_relu") for _ in range(2))
     assert first.rows == second.rows
     assert any(cell.verdict for row in first.rows for cell in row.cells)
+
+
+def test_what_would_come_back_as_something_else_is_not_kept(stored: StoredRun) -> None:
+    known = Answers(stored.folder.parents[2], "add_relu")
+    for made in (float("nan"), 1):  # JSON has the one as absent, and as a float the other is 1.0
+        found = [known.of(f"time {made}", [stored], (), float | None, lambda made=made: made) for _ in range(2)]
+        assert [repr(one) for one in found] == [repr(made)] * 2
+
+
+def test_a_diff_is_worked_out_once_and_says_the_same(stored: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
+    project = Project(stored.folder.parents[3])
+    two, asked = ("add_relu/v0", "add_relu/v1"), DiffOptions()
+    first = compare(project, two, None, asked)
+    with monkeypatch.context() as patched:
+        patched.setattr(reading, "compare_runs", Mock(side_effect=LookupError))
+        assert compare(project, two, None, asked) == first
+        with pytest.raises(LookupError):
+            compare(project, two, None, DiffOptions(every=True))
+        os.utime(stored.folder.parents[2] / first.candidate.reference.replace("@", "/") / "samples.parquet", ns=(1, 1))
+        with pytest.raises(LookupError):
+            compare(project, two, None, asked)
+
+
+def test_a_diff_whose_lines_may_be_read_the_next_time_is_not_kept(
+    stored: StoredRun, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lost, read = LineChanges(notes=("", f"{UNREADABLE}: NVIDIA's reader took too long")), LineChanges()
+    found = []
+    for lines in (lost, read, lost):
+        monkeypatch.setattr(reading, "_with_lines", lambda diff, _runs, lines=lines: replace(diff, lines=lines))
+        found.append(compare(Project(stored.folder.parents[3]), ("add_relu/v0", "add_relu/v1"), None, DiffOptions()))
+    assert [one.lines for one in found] == [lost, read, read]

@@ -6,11 +6,14 @@ from ncu_assist.analysis.diff.comparing import DiffOptions, FullDiff, diff_in_fu
 from ncu_assist.analysis.diff.flagging import flags_heading
 from ncu_assist.analysis.diff.pairing import Confidence, LaunchPair, PairedLaunches, pair_launches
 from ncu_assist.analysis.diff.records import Change, ChangeWord, Diff, DiffSide, Flag, LaunchDiff, Role, RunDifference
+from ncu_assist.frame.combined import PER_LAUNCH, Coverage
 
 __all__ = [
+    "PER_LAUNCH",
     "Change",
     "ChangeWord",
     "Confidence",
+    "Coverage",
     "Diff",
     "DiffOptions",
     "DiffSide",

@@ -32,8 +32,8 @@ class Factor:
     kind: Kind
     label: str
     unit: str
-    baseline: float
-    candidate: float
+    baseline: int | float  # launches are whole
+    candidate: int | float
 
     @property
     def gain(self) -> float:

@@ -166,7 +166,7 @@ FACT_COLUMNS = 4  # the first columns: version, launches, bytes, of needed
 def traffic_table(history: History) -> Table | None:
     """Return a row a version with counters on the workload shown; None where no version has several launches."""
     counted = [(row, history.cell(row)) for row in history.rows if _moved_bytes(history.cell(row))]
-    if not any(len(cell.combined.launches) > 1 for _, cell in counted if cell.combined):
+    if not any(cell.under_ncu.launches > 1 for _, cell in counted):
         return None
     first, bytes_count = counted[0], history.yardstick is not OPERATIONS
     columns = _traffic_columns(first[0]) if bytes_count else _traffic_columns(first[0])[:FACT_COLUMNS]
@@ -196,7 +196,7 @@ def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:
 
 def _traffic_cells(row: VersionRow, cell: HistoryCell, first: HistoryCell) -> Iterator[Cell]:
     moved, needed = _moved_bytes(cell), _needed_bytes(cell)
-    launches = len(cell.combined.launches) if cell.combined else 0
+    launches = cell.under_ncu.launches
     yield Cell(one_line(row.version))
     yield number(str(launches), launches)
     yield number(quantity(moved, "byte"), moved)

@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff import Change, Diff, LaunchDiff, flags_heading
+from ncu_assist.analysis.diff import PER_LAUNCH, Change, Coverage, Diff, LaunchDiff, flags_heading
 from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
-from ncu_assist.analysis.records import PER_LAUNCH, Coverage
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
