@@ -6,9 +6,10 @@ project is the one that the current folder stands in, unless ``project`` names a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,9 +20,10 @@ from ncu_assist.analysis.launches import LaunchRow, narrowed
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import By, Trend
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection, check_index, selection_of
+from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection, can_choose, chosen
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.project import Project, find_project
+from ncu_assist.record import Launch
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict
 
@@ -57,7 +59,8 @@ class RunSummary:
     """What `show` says of a run: ``view`` has its facts; text, JSON, page and tables are made when they are asked for.
 
     ``len`` counts its launches, and an index chooses some: by place, by a slice, by the name of a kernel, ``regex:…``
-    or ``nvtx:…``. A notebook shows the answer of its page. ``stored`` is the whole run.
+    or ``nvtx:…``, by a list of these or a mask. They are those of ``workload``, of all without one. A notebook shows
+    the answer of its page. ``stored`` is the whole run.
     """
 
     view: RunView
@@ -65,29 +68,38 @@ class RunSummary:
     project: Project
     selection: LaunchSelection = EVERY_LAUNCH
     with_lines: bool = False
+    workload: str | None = None  # as it was asked for
+
+    @cached_property
+    def launches(self) -> tuple[Launch, ...]:
+        """The records of the launches that were chosen."""
+        return tuple(
+            one
+            for one in self.selection.of(self.stored.run.launches)
+            if self.workload is None or one.workload == self.workload
+        )
 
     def __len__(self) -> int:
-        return len(self.view.launches)
+        return len(self.launches)
 
     def __iter__(self) -> Iterator[RunSummary]:
         """Yield each launch alone."""
         return (self[place] for place in range(len(self)))
 
-    def __getitem__(self, which: int | slice | str) -> RunSummary:
+    def __contains__(self, which: object) -> bool:
+        return can_choose(which, self.launches)
+
+    def __getitem__(self, which: int | slice | str | Iterable[Any]) -> RunSummary:
         """Return some of the launches; raises IndexError for a place that is none, UsageProblem for other words."""
-        check_index(which)
-        if isinstance(which, str):
-            found = selection_of(None, [which])
-            return self._only(replace(self.selection, kernels=found.kernels, ranges=found.ranges))
-        launches = self.selection.of(self.stored.run.launches)
-        chosen = launches[which if isinstance(which, slice) else slice(which, which + 1 or None)]
-        if not chosen or (isinstance(which, slice) and which.step not in (None, 1)):
-            raise IndexError(f"{which} is no place among {len(launches)} launches")
-        return self._only(replace(self.selection, numbers=(chosen[0].index, chosen[-1].index)))
+        numbers = tuple(one.index for one in chosen(which, self.launches))
+        some = LaunchSelection(only=numbers)
+        return _summary(self.stored, self.workload, self.project, some, self.with_lines)
 
     def __repr__(self) -> str:
-        count = "1 launch" if len(self) == 1 else f"{len(self)} launches"
-        return f"<{self.view.reference}: {count}; {self.diagnosis.partition(':')[0] or 'no counters'}>"
+        from ncu_assist.render.words.launches import selection_words
+
+        words = selection_words(self.launches, len(self.stored.run.launches))
+        return f"<{self.view.reference}: {words}; {self.diagnosis.partition(':')[0] or 'no counters'}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.notebook import run_box
@@ -131,17 +143,17 @@ class RunSummary:
         from ncu_assist.frame.launch_metrics import launch_metrics
         from ncu_assist.ncu.catalogue.rows import ROWS
 
-        def by_launch(names: Sequence[str]) -> pd.DataFrame:
-            frame = self.table("launches", *names).set_index("launch")
-            return frame[[*frame.columns][[*frame.columns].index("duration_ns") + 1 :]]
-
+        by_launch = partial(_by_launch, self.project, self.stored.reference, self.selection, self.workload)
         values = by_launch(list(ROWS)).dropna(axis=1, how="all")
         values.insert(0, "kernel", self.table().set_index("launch")["kernel"])
         return launch_metrics(values, by_launch)
 
     @cached_property
     def lines(self) -> pd.DataFrame:
-        """What each source line cost in each launch, as ``Report.lines``. Raises UsageProblem without a report."""
+        """What each source line cost in each launch, as ``Report.lines``.
+
+        Raises UsageProblem without a report, and where the one that is kept has none of the launches chosen.
+        """
         return self.table("lines")
 
     @cached_property
@@ -158,14 +170,7 @@ class RunSummary:
         ``metrics`` are columns of ``launches``, or rows: keys of `ncu-assist metrics` such as ``dram_bytes``, ncu's
         names, patterns with ``*``. Raises UsageProblem for what there is not, with what may have been meant.
         """
-        from ncu_assist.pipeline.exporting import TABLES, ExportRequest, export
-
-        if name not in TABLES:
-            raise UsageProblem(f"there is no table '{name}'; {did_you_mean(name, TABLES)}", 'table("launches")')
-        request = ExportRequest(
-            self.stored.reference, table=name, metrics=metrics, redact=False, selection=self.selection
-        )
-        return export(self.project, request).frame
+        return _table(self.project, self.stored.reference, self.selection, self.workload, metrics, name)
 
     def plot(self, kind: str = "roofline", ax: Any = None) -> Any:
         """Draw ``roofline``, ``stalls`` or ``timeline`` into matplotlib axes, new ones unless given; return them."""
@@ -173,7 +178,7 @@ class RunSummary:
         from ncu_assist.render.plots import plot_run
 
         sampled = sampled_metrics(self.timeline) if kind == "timeline" else ()
-        return plot_run(self.view.detail, kind, sampled, ax)
+        return plot_run(self.view, kind, sampled, ax)
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
@@ -194,10 +199,50 @@ class RunSummary:
         some = narrowed(self.stored, self.selection)
         return run_page(some, Store(self.project.reports), linked=False, redact=redact)
 
-    def _only(self, selection: LaunchSelection) -> RunSummary:
-        return _summary(self.stored, None, self.project, selection, self.with_lines)
+
+def _table(
+    project: Project,
+    reference: str,
+    selection: LaunchSelection,
+    workload: str | None,
+    metrics: Sequence[str],
+    name: str = "launches",
+) -> pd.DataFrame:
+    from ncu_assist.pipeline.exporting import TABLES, ExportRequest, export
+
+    if name not in TABLES:
+        raise UsageProblem(f"there is no table '{name}'; {did_you_mean(name, TABLES)}", 'table("launches")')
+    if name == "session":
+        selection, workload = EVERY_LAUNCH, None
+    request = ExportRequest(reference, None, name, tuple(metrics), False, selection, workload)
+    try:
+        return export(project, request).frame
+    except UsageProblem as error:
+        raise UsageProblem(error.message, _in_python(error.hint)) from error
 
 
+def _by_launch(
+    project: Project, reference: str, selection: LaunchSelection, workload: str | None, names: Sequence[str]
+) -> pd.DataFrame:
+    """Return metrics by launch; on its own, so that a frame that asks it later can be pickled."""
+    frame = _table(project, reference, selection, workload, names).set_index("launch")
+    return frame[[*frame.columns][[*frame.columns].index("duration_ns") + 1 :]]
+
+
+def _in_python(hint: str) -> str:
+    """Return a hint of a command as one of this module."""
+    for option, words in HINTS.items():
+        hint = re.sub(option, words, hint)
+    return hint
+
+
+HINTS = {
+    r"--table (\w+)": r'table("\1")',
+    r"--metrics (\S+)": r"\1",
+    r"(?:leave out|drop) --metrics": "no metrics",
+    r"(?:leave out|drop) --workload": "show() without workload=",
+    r"^ncu-assist metrics$": 'ncu_assist.metrics("PART OF A NAME")',
+}
 FINDING = (
     *("launch", "kernel", "rule", "severity", "estimated_speedup", "saved_ns"),
     *("message", "advice", "file", "line"),
@@ -556,7 +601,7 @@ def _summary(
     from ncu_assist.pipeline.showing import gather
 
     view = gather(narrowed(stored, selection), workload, Store(project.reports), lines=lines, every=True)
-    return RunSummary(view, stored, project, selection, lines)
+    return RunSummary(view, stored, project, selection, lines, workload)
 
 
 def diff(
@@ -571,12 +616,16 @@ def diff(
 ) -> RunComparison:
     """Return which of two runs is faster, by how much and why; ``every`` compares all metrics.
 
-    ``force`` compares what cannot be compared, and says so. Raises as ``show`` does.
+    Of runs that ``show`` gave for a ``workload``, that one is compared. ``force`` compares what cannot be compared, and
+    says so. Raises as ``show`` does.
     """
     from ncu_assist.pipeline.reading import compare_runs, informed, two_named
 
     where = _project(project)
-    wish = DiffOptions(workload, None, force, every)
+    shown = {one.workload for one in (baseline, candidate) if isinstance(one, RunSummary) and one.workload}
+    if workload is None and len(shown) > 1:
+        raise UsageProblem(f"a diff is of one workload, and not of {' and '.join(sorted(shown))}", "diff(…, workload=)")
+    wish = DiffOptions(workload or next(iter(shown), None), None, force, every)
     chosen = [one.selection if isinstance(one, RunSummary) else EVERY_LAUNCH for one in (baseline, candidate)]
     runs, options = two_named(where, (_text(baseline), _text(candidate)), kernel, wish)
     if not all(one.is_of_all for one in chosen):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,6 +16,7 @@ REGEX, NVTX = "regex:", "nvtx:"
 MOST_LISTED = 8  # kernels or ranges in a message, those of most launches
 NAME = 60  # letters of one of them
 HOW = "--launch 3, --launch 0-4, or --filter NAME|regex:…|nvtx:…"
+IN_PYTHON = "[3], [0:5], ['NAME'], ['regex:…'] or ['nvtx:…'], or a list of them"
 
 Fits = Callable[[Launch], bool]
 
@@ -24,16 +26,18 @@ class LaunchSelection:
     """The launches that a command is about; without anything all.
 
     ``numbers`` are the first and last, ``kernels`` tell a kernel by a filter, ``ranges`` an NVTX range by one; the text
-    of a filter is without ``nvtx:``. A launch is meant that fits the numbers, any of the kernels and any of the ranges.
+    of a filter is without ``nvtx:``. A launch is meant that fits the numbers, any of the kernels and any of the ranges,
+    and is one of ``only``, which Python chose.
     """
 
     numbers: tuple[int, int] | None = None
     kernels: tuple[str, ...] = ()
     ranges: tuple[str, ...] = ()
+    only: tuple[int, ...] | None = None
 
     @property
     def is_of_all(self) -> bool:
-        return self.numbers is None and not self.kernels and not self.ranges
+        return self.numbers is None and self.only is None and not self.kernels and not self.ranges
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -50,6 +54,7 @@ class LaunchSelection:
         if self.numbers is not None:
             _check_numbers(self.numbers, launches)
         found = [one for one in launches if self.numbers is None or self.numbers[0] <= one.index <= self.numbers[1]]
+        found = [one for one in found if self.only is None or one.index in self.only]
         found = _fitting(found, self.kernels, _kernel_fits, "is of a kernel that fits", _kernel)
         return tuple(_fitting(found, self.ranges, _range_fits, "lies in an NVTX range that fits", _path))
 
@@ -68,17 +73,74 @@ def selection_of(numbers: str | None, filters: Iterable[str] = ()) -> LaunchSele
     kernels = tuple(one for one in every if not one.startswith(NVTX))
     for text in (*kernels, *ranges):
         if not text.removeprefix(REGEX).strip("/ "):
-            raise UsageProblem("--filter names nothing to look for", HOW)
+            raise UsageProblem("a filter names nothing to look for", HOW)
         if text.startswith(REGEX):
             _compiled(text)
     return LaunchSelection(_numbers(numbers), kernels, ranges)
 
 
-def check_index(which: object) -> None:
-    """Raise TypeError for what can choose no launch in Python: neither a place, nor a slice, nor a name."""
-    if not isinstance(which, (str, slice)) and not hasattr(which, "__index__"):
-        how = "its place, a slice, the name of its kernel, 'regex:…' or 'nvtx:…'"
+def chosen(which: object, launches: Sequence[Launch]) -> list[Launch]:
+    """Return the launches that an index in Python chooses: a place, a slice, a name, a list of these, or a mask.
+
+    Raises TypeError for what is none of them, IndexError where no launch stands, UsageProblem for a name of none.
+    """
+    if isinstance(which, str):
+        return _named(which, launches)
+    if isinstance(which, slice):
+        found = list(launches[which])
+        if (which.step or 1) < 1 or not found:
+            parts = (which.start, which.stop, *([which.step] if which.step else []))
+            text = ":".join("" if one is None else str(one) for one in parts)
+            raise IndexError(f"[{text}] holds none of {_count(launches)}")
+        return found
+    if isinstance(which, Iterable):
+        return _listed_ones(list(which), launches)
+    place = _place(which)
+    if not -len(launches) <= place < len(launches):
+        there = f", whose places are 0 to {len(launches) - 1}" if len(launches) > 1 else ""
+        raise IndexError(f"{which} is no place among {_count(launches)}{there}")
+    return [launches[place]]
+
+
+def can_choose(which: object, launches: Sequence[Launch]) -> bool:
+    """Tell whether ``chosen`` finds something."""
+    try:
+        return bool(chosen(which, launches))
+    except (TypeError, IndexError, UsageProblem):
+        return False
+
+
+def _named(text: str, launches: Sequence[Launch]) -> list[Launch]:
+    try:
+        return list(selection_of(None, [text]).of(launches))
+    except UsageProblem as error:
+        hint = re.sub(r"^--filter (.*)$", r"['\1']", error.hint.replace(HOW, IN_PYTHON))
+        raise UsageProblem(error.message, hint) from error
+
+
+def _listed_ones(some: list[object], launches: Sequence[Launch]) -> list[Launch]:
+    if some and all(str(one) in ("True", "False") for one in some):  # of Python, numpy or pandas
+        if len(some) != len(launches):
+            raise IndexError(f"a mask of {len(some)} truths does not fit {_count(launches)}")
+        found = [one for one, is_meant in zip(launches, some, strict=True) if is_meant]
+        if not found:
+            raise IndexError(f"the mask is true for none of {_count(launches)}")
+        return found
+    found = list({one.index: one for each in some for one in chosen(each, launches)}.values())
+    if not found:
+        raise IndexError(f"an empty list holds none of {_count(launches)}")
+    return found
+
+
+def _place(which: object) -> int:
+    if not hasattr(which, "__index__") or isinstance(which, bool):
+        how = "its place, a slice, the name of its kernel, 'regex:…', 'nvtx:…', a list of these or a mask"
         raise TypeError(f"a launch is chosen by {how}, and not by {which!r}")
+    return operator.index(which)
+
+
+def _count(launches: Sequence[Launch]) -> str:
+    return "1 launch" if len(launches) == 1 else f"{len(launches)} launches"
 
 
 def _numbers(text: str | None) -> tuple[int, int] | None:
@@ -121,8 +183,12 @@ def _fitting(
     if found or not fits:
         return found
     known = Counter(name(one) for one in launches)
+    part = filters[0].strip("*/ ")
+    prefix = NVTX if fit is _range_fits else ""
+    is_part = len(filters) == 1 and part and any(part in one for one in known)
     raise UsageProblem(
-        f"none of {len(launches)} launches {what} '{', '.join(filters)}'; {_listed(filters, known)}", HOW
+        f"none of {len(launches)} launches {what} '{', '.join(filters)}'; {_listed(filters, known)}",
+        f"--filter {prefix}{REGEX}{re.escape(part)}" if is_part else HOW,
     )
 
 

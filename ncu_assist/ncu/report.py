@@ -9,7 +9,7 @@ import re
 import tempfile
 import threading
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -20,7 +20,7 @@ import msgspec
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
-from ncu_assist.launch_selection import check_index, selection_of
+from ncu_assist.launch_selection import can_choose, chosen
 from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
@@ -186,7 +186,8 @@ class Report:
     """A report of Nsight Compute, read and checked. The frames are made when they are asked for, and then kept.
 
     ``len`` counts its launches, and an index chooses some: by place, by a slice, by the name of a kernel, ``regex:…``
-    or ``nvtx:…``. Values are in base units: ns, byte, hz, byte/s, %. Absent is NaN, never 0.
+    or ``nvtx:…``, by a list of these or a mask. Values are in base units: ns, byte, hz, byte/s, %. Absent is NaN,
+    never 0.
     """
 
     path: Path
@@ -203,23 +204,22 @@ class Report:
         """Yield the row of each launch."""
         return (self[place] for place in range(len(self)))
 
+    def __contains__(self, which: object) -> bool:
+        return can_choose(which, self.records)
+
     @overload
     def __getitem__(self, which: int) -> pd.Series[Any]: ...
 
     @overload
-    def __getitem__(self, which: slice | str) -> pd.DataFrame: ...
+    def __getitem__(self, which: slice | str | Iterable[Any]) -> pd.DataFrame: ...
 
-    def __getitem__(self, which: int | slice | str) -> pd.Series[Any] | pd.DataFrame:
+    def __getitem__(self, which: int | slice | str | Iterable[Any]) -> pd.Series[Any] | pd.DataFrame:
         """Return rows of ``launches``: of a place one as a Series, else a frame.
 
         Raises IndexError for a place that is none, and UsageProblem, with what there is, for words that fit no launch.
         """
-        check_index(which)
-        if isinstance(which, str):
-            return self.launches.iloc[[one.index for one in selection_of(None, [which]).of(self.records)]]
-        if not isinstance(which, slice) and not -len(self) <= which < len(self):
-            raise IndexError(f"{which} is no place among {len(self)} launches")
-        return self.launches.iloc[which]
+        places = [one.index for one in chosen(which, self.records)]
+        return self.launches.iloc[places if isinstance(which, (slice, Iterable)) else places[0]]
 
     def __repr__(self) -> str:
         device = f" on {self.device.name}" if self.device else ""

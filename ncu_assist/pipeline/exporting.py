@@ -66,10 +66,9 @@ class ExportSource:
                 return read_report(self.path)
         kept = kept_report(self.stored) if self.stored else None
         if kept is None:
-            raise UsageProblem(
-                f"{self.stored.reference if self.stored else 'the run'} keeps no report: it has no such table",
-                "--table metrics or --table launches",
-            )
+            said = self.stored.reference if self.stored else "the run"
+            why = "launched no kernel" if self.run and self.run.launched_nothing else "keeps no report"
+            raise UsageProblem(f"{said} {why}: it has no such table", "--table metrics or --table launches")
         return kept
 
     @property
@@ -189,6 +188,9 @@ def _of_launches(frame: pd.DataFrame, source: ExportSource, request: ExportReque
         raise UsageProblem(message, "drop --workload")
     of_workload = [one for one in source.launches if request.workload in (None, one.workload)]
     wanted = [one.index for one in request.selection.of(of_workload)]
+    if request.table in OF_THE_REPORT and not set(wanted) & set(source.numbers):
+        what = f"no launch of workload {request.workload}" if request.workload else "none of these launches"
+        raise UsageProblem(f"the report that the run keeps has {what}", "--table metrics or --table launches")
     return frame[frame["launch"].isin(wanted)].reset_index(drop=True)
 
 

@@ -341,14 +341,17 @@ class ArchiveFrames:
     def samples(self) -> pd.DataFrame:
         """One row a sample of a bench: run, ``workload``, ``round``, ``position`` in it, ``time_ns``, ``late`` or not.
 
-        Samples of one ``bench_id``, workload and round were taken beside one another, and make pairs. Read when it is
-        asked for, of all runs. Raises DamagedData for a file that was changed.
+        ``kind`` tells what was timed: the ``kernel`` of the run, or beside it a ``copy`` of as many bytes, an ``empty``
+        kernel, the ``link`` to the host; ``version`` is ``(copy)`` there. ``query("kind == 'kernel' and not late")``
+        are those that a median of ``timings`` is of. Samples of one ``bench_id``, workload and round were taken beside
+        one another, and make pairs. Read when it is asked for, of all runs. Raises DamagedData for a file that was
+        changed.
         """
         import pandas as pd
 
-        frames = [one.samples().assign(**naming(one)) for one in self.stored if one.run.timings]
-        columns = list(dict.fromkeys((*NAMING, *SAMPLE_COLUMNS)))
-        return pd.concat(frames, ignore_index=True)[columns] if frames else pd.DataFrame(columns=columns)
+        columns = list(dict.fromkeys((*NAMING, "kind", *SAMPLE_COLUMNS)))
+        frames = [_samples_of(one)[columns] for one in self.stored if one.run.timings]
+        return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
@@ -372,6 +375,12 @@ class ArchiveFrames:
 
         found = query(Store(self.reports), sql)
         return pd.DataFrame.from_records(found.rows, columns=list(found.columns))
+
+
+def _samples_of(stored: StoredRun) -> pd.DataFrame:
+    frame = stored.samples()
+    beside = frame["version"].astype(str).str.extract(r"^\((\w+)\)$", expand=False)
+    return frame.assign(reference=stored.reference, kernel=stored.run.kernel, kind=beside.fillna("kernel"))
 
 
 def archive_frames(store: Store) -> ArchiveFrames:

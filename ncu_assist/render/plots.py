@@ -10,15 +10,18 @@ from typing import Any
 
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome
-from ncu_assist.analysis.roofline import roofline_numbers
+from ncu_assist.analysis.launches import LaunchRow
+from ncu_assist.analysis.roofline import RooflineNumbers, RooflinePoint, roofline_numbers
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import Trend
-from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean, known_names
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
 from ncu_assist.ncu.tables import SampledMetric
+from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.run_counters import LEAST_STALL, part_label
 from ncu_assist.render.html.timeline import PERCENT, drawn
+from ncu_assist.render.words.launches import selection_words
 from ncu_assist.render.words.trend import name_of
 from ncu_assist.versions import short_name
 
@@ -28,6 +31,7 @@ INSTALL = "pip install 'ncu-assist[notebook]'"
 INCH = 0.28  # of a bar and the gap to the next
 NS_PER_US = 1e3
 MOST_LINES = 4  # of a timeline
+KERNEL = 60  # letters of a kernel in a title
 
 
 def axes(given: Axes | None, height: float = 3.6, width: float = 7.0) -> Axes:
@@ -48,25 +52,50 @@ def plot_run(shown: RunView, kind: str, sampled: Sequence[SampledMetric], ax: Ax
         raise UsageProblem(f"a run has no plot '{kind}'; {did_you_mean(kind, OF_A_RUN)}", "plot('roofline')")
     if kind == "timeline":
         return _timeline(shown, sampled, ax)
-    return _roofline(shown.counted, ax) if kind == "roofline" else _stalls(shown.counted, ax)
+    return _roofline(shown, ax) if kind == "roofline" else _stalls(shown, ax)
 
 
-def _name(shown: RunView) -> str:
-    """Return what a run is called without which run it is, for a title."""
-    return one_line(shown.reference.partition("@")[0])
+def _name(whole: RunView, drawn: Sequence[LaunchRow]) -> str:
+    """Return what a run is called without which run it is, and what of it is drawn, for a title."""
+    name = one_line(whole.reference.partition("@")[0].rpartition("/")[2] or whole.reference)
+    name = one_line(whole.reference.partition("@")[0]) if whole.combined.workload else name
+    own = [row.launch for row in drawn]
+    on = f" on {one_line(whole.combined.workload)}" if whole.combined.workload else ""
+    if len(own) == whole.profiled == 1:
+        return f"{name}{on}: {one_line(own[0].kernel, KERNEL)}"
+    return f"{name}{on}\n{selection_words(own, whole.profiled)}{_why(whole, own)}"
+
+
+def _why(whole: RunView, drawn: Sequence[Launch]) -> str:
+    """Return why these are drawn of several launches that were to be shown."""
+    if len(drawn) >= len(whole.launches_shown):
+        return ""
+    is_focus = whole.focus is not None and [whole.focus.launch.index] == [one.index for one in drawn]
+    return ": the one to look at first" if is_focus else ": the longest"
 
 
 def _nothing(shown: RunView, what: str, hint: str) -> UsageProblem:
     return UsageProblem(f"{one_line(shown.reference)} has no {what} to draw", hint)
 
 
-def _roofline(shown: RunView, ax: Axes | None) -> Axes:
+def _points(numbers: RooflineNumbers | None) -> list[RooflinePoint]:
+    return [point for point in numbers.points if point.of_dram] if numbers else []
+
+
+def _roofline(whole: RunView, ax: Axes | None) -> Axes:
     """Draw operations a second over operations a byte of DRAM, under the roofs of such a GPU."""
+    shown = whole.counted
     numbers = roofline_numbers(shown)
-    known = [point for point in numbers.points if point.of_dram] if numbers else []
+    known = _points(numbers)
     if numbers is None or not known:
-        hint = "a kernel without arithmetic has none; else profile with --set full"
-        raise _nothing(shown, "floating-point operations and DRAM bytes", hint)
+        what = "floating-point operations and DRAM bytes"
+        alone = [row for row in whole.launches_shown if _points(roofline_numbers(whole.of_launch(row)))]
+        others = list(dict.fromkeys(one_line(row.launch.kernel, KERNEL) for row in alone))
+        if not others:
+            raise _nothing(shown, what, "a kernel without arithmetic has none; else profile with --set full")
+        which = selection_words([row.launch for row in shown.launches_shown], whole.profiled)
+        said = known_names(others).replace("known:", "these have:")
+        raise UsageProblem(f"{which}, has no {what}; {said}", f"run['{others[0]}'].plot('roofline')")
     ax = axes(ax)
     tops = [flat.per_second for flat in numbers.flats] or [max(point.per_second for point in known)]
     slopes = [slope for slope in numbers.slopes if slope.label.startswith("DRAM")]
@@ -87,7 +116,7 @@ def _roofline(shown: RunView, ax: Axes | None) -> Axes:
         ax.plot(point.of_dram, point.per_second, "o", color="tab:red")
         ax.annotate(point.precision.label, (point.of_dram, point.per_second), (6, -4), textcoords="offset points")
     ax.set(xscale="log", yscale="log", xlabel="operations per byte of DRAM", ylabel="operations per second")
-    ax.set_title(_name(shown), fontsize="medium")
+    ax.set_title(_name(whole, shown.launches_shown), fontsize="medium")
     ax.legend(
         fontsize="small",
         loc="lower right",
@@ -96,8 +125,9 @@ def _roofline(shown: RunView, ax: Axes | None) -> Axes:
     return ax
 
 
-def _stalls(shown: RunView, ax: Axes | None) -> Axes:
+def _stalls(whole: RunView, ax: Axes | None) -> Axes:
     """Draw the states of warps, the largest at the top, in percent of all."""
+    shown = whole.counted
     known = [(reason, share) for reason, share in shown.stalls.items() if share >= LEAST_STALL]
     if not known:
         raise _nothing(shown, "warp states", "profile with --set full")
@@ -110,13 +140,14 @@ def _stalls(shown: RunView, ax: Axes | None) -> Axes:
     drawn_bars = ax.barh(names[::-1], [share for _, share in known][::-1], color=colors[::-1])
     ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small")
     ax.set(xlabel="stalled, percent of warp states", xlim=(0, 100))  # one scale: versions stand beside one another
-    ax.set_title(_name(shown), fontsize="medium")
+    ax.set_title(_name(whole, shown.launches_shown), fontsize="medium")
     return ax
 
 
 def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None) -> Axes:
     """Draw what ncu sampled while the longest launch ran, percent of peak over time."""
-    launch = shown.launches_shown[0].launch if shown.launches_shown else None
+    row = next(iter(shown.launches_shown), None)
+    launch = row.launch if row else None
     shares = [one for one in sampled if one.metric.endswith(PERCENT)]
     kept, last = drawn(shares, launch) if launch else ((), 0.0)
     if not kept:
@@ -127,7 +158,7 @@ def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None)
         name = part_label(one.metric.replace("_realtime", "").split(".")[0])
         ax.plot([time / NS_PER_US for time, _ in points], [value for _, value in points], lw=1.2, label=name)
     ax.set(xlabel="µs since the launch began", ylabel="percent of peak", ylim=(0, None))
-    ax.set_title(one_line(launch.kernel if launch else "", 80), fontsize="medium")
+    ax.set_title(_name(shown, [row] if row else []), fontsize="medium")
     ax.legend(fontsize="small", ncols=2, loc="upper left", bbox_to_anchor=(0, -0.14), frameon=False)
     return ax
 

@@ -70,8 +70,8 @@ def test_what_is_meant(asked: tuple[str | None, ...], found: list[int]) -> None:
         ((None, "regex:a(b"), "'a(b' is no regular expression: missing ), unterminated subpattern at letter 2", r"\("),
         ((None, "nvtx:regex:*"), "nothing to repeat at letter 1, before '*'", r"\("),
         ((None, "regex:a["), "unterminated character set at letter 2", r"\("),
-        ((None, ""), "--filter names nothing to look for", "--filter NAME"),
-        ((None, "nvtx:/"), "--filter names nothing to look for", "--filter NAME"),
+        ((None, ""), "a filter names nothing to look for", "--filter NAME"),
+        ((None, "nvtx:/"), "a filter names nothing to look for", "--filter NAME"),
     ],
 )
 def test_what_cannot_be_meant(asked: tuple[str | None, ...], message: str, hint: str) -> None:

@@ -110,10 +110,17 @@ def test_a_report_is_a_table_that_fits_a_notebook() -> None:
 
 
 WRONG_PLACES = [
-    (99, IndexError, "99 is no place among 3 launches"),
+    (99, IndexError, "99 is no place among 3 launches, whose places are 0 to 2"),
     (-4, IndexError, "-4 is no place among 3 launches"),
     (1.5, TypeError, "a launch is chosen by its place, a slice, the name of its kernel"),
     (None, TypeError, "and not by None"),
+    (True, TypeError, "and not by True"),
+    (slice(3, 1), IndexError, "[3:1] holds none of 3 launches"),
+    (slice(None, None, -1), IndexError, "[::-1] holds none"),
+    ([], IndexError, "an empty list"),
+    ([True, False], IndexError, "a mask of 2 truths does not fit 3 launches"),
+    (pd.Series([False] * 3), IndexError, "the mask is true for none of 3 launches"),
+    ("", UsageProblem, "a filter names nothing to look for"),
     ("transpose_nave", UsageProblem, "did you mean 'transpose_naive'?"),
     ("nvtx:backward", UsageProblem, "lies in an NVTX range that fits 'backward'; there are"),
     ("regex:[", UsageProblem, "'[' is no regular expression"),
@@ -125,13 +132,49 @@ def test_launches_by_place_name_and_range(which: object, kind: type[Exception], 
     """Of a report and of what `show` says of it: the same launches, and the same words for what is none of them."""
     report, shown = ncu_assist.read_report(SMALL_REPORT), ncu_assist.show(SMALL_REPORT)
     assert report[-1]["kernel"] == report.launches["kernel"].iloc[-1]
-    for words in (slice(1, 3), "transpose_naive", "regex:naive", "nvtx:v0_naive|w1"):
+    is_first = report.launches["launch"].eq(0)
+    assert ("transpose_naive" in shown, "transpose_naive" in report, "naive" in shown) == (True, True, False)
+    for words in (slice(1, 3), "transpose_naive", "regex:naive", "nvtx:v0_naive|w1", [0, 2], slice(0, 3, 2), is_first):
         numbers = [row.launch.index for row in shown[words].view.launches]
         assert list(report[words]["launch"]) == numbers != []
     assert [row["launch"] for row in report] == [0, 1, 2]
     for one in (report, shown):
         with pytest.raises(kind, match=re.escape(said)):
             one[which]  # type: ignore[index]
+
+
+def test_a_name_within_a_selection_stays_in_it(tmp_path: Path) -> None:
+    found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
+    some = found["stream_copy"]
+    with pytest.raises(UsageProblem, match="none of 5 launches is of a kernel that fits 'fill'"):
+        some["fill"]
+    assert len(some) == len(some["regex:.*"]) == 5
+    assert some["regex:."][0].metrics["kernel"].tolist() == ["stream_copy"]
+    assert "5 of 27 launches, stream_copy" in repr(some)
+    assert "launch 2 of 27, small_scale" in repr(found[2])
+    with pytest.raises(UsageProblem, match="did you mean 'random_gather'") as caught:
+        found["gather"]
+    assert caught.value.hint == "['regex:gather']"
+
+
+def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:
+    """A recorded run keeps the report of one workload: of another there are counters, and no lines."""
+    every = ncu_assist.show("lightning_decode/v6")
+    (own,) = every.lines["launch"].unique()
+    name = every.metrics.index.map(dict(enumerate(one.workload for one in every.launches)))[own]
+    same, other = (ncu_assist.show("lightning_decode/v6", workload=one) for one in (name, "b16_d96"))
+    assert name != "b16_d96"
+    assert len(same.lines) == len(every.lines)
+    assert len(other) == len(other.metrics) == 1 < len(every)
+    assert other.metrics.index.tolist() != [own]
+    for ask in (lambda: other.lines, lambda: other.timeline, lambda: other.table("sass")):
+        with pytest.raises(UsageProblem, match="the report that the run keeps has no launch of workload b16_d96"):
+            ask()
+    with pytest.raises(UsageProblem, match="has none of these launches"):
+        _ = every[-1 if own == 0 else 0].lines
+    assert ncu_assist.diff(other, "lightning_decode/v7").diff.workload == "b16_d96"
+    with pytest.raises(UsageProblem, match="a diff is of one workload"):
+        ncu_assist.diff(other, same)
 
 
 def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
@@ -214,6 +257,12 @@ def test_the_archive_in_pandas() -> None:
     taken = found.samples[found.samples["reference"] == timed.reference]
     assert taken["time_ns"].tolist() == timed.samples()["time_ns"].tolist()
     assert len(found.samples) == sum(len(one.samples()) for one in found.stored)
+    own = found.samples.query("kind == 'kernel' and not late").groupby(["reference", "workload"])["time_ns"].median()
+    assert own.sort_index().equals(
+        found.timings.set_index(["reference", "workload"])["median_ns"].sort_index().rename("time_ns")
+    )
+    assert set(found.samples["kind"]) == {"kernel", "copy", "empty", "link"}
+    assert found.samples.query("kind == 'kernel'").groupby("reference")["version"].nunique().eq(1).all()
 
 
 def test_the_history_in_pandas() -> None:

@@ -16,6 +16,7 @@ from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.render import plots
 
 ROOT = Path(__file__).parents[2]
+REPORT = str(ROOT / "tests/data/repeats_full_h200_2025.3.1.ncu-rep.zst")
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +67,20 @@ def test_a_timeline_ends_with_its_launch_and_is_in_percent() -> None:
     assert "DRAMC: Throughput" in words(ax)
     assert 1e3 * max(line.get_xdata()[-1] for line in ax.lines) <= run.view.launches_shown[0].launch.duration_ns
     assert max(max(line.get_ydata()) for line in ax.lines) <= 100
+
+
+def test_a_title_says_which_launch_of_several_is_drawn() -> None:
+    run = ncu_assist.show(REPORT, project=ROOT)
+    assert run.plot("stalls").get_title().endswith("launch 4 of 27, transpose_unpadded: the one to look at first")
+    assert run[1].plot("stalls").get_title().endswith("launch 1 of 27, stream_copy")
+    assert (
+        ncu_assist.show("softmax/v3", project=ROOT)
+        .plot("stalls")
+        .get_title()
+        .startswith("softmax/v3_three_pass on c4k")
+    )
+    with pytest.raises(UsageProblem, match=r"launch 4 of 27, transpose_unpadded, has no .* these have: .*chain_of_fma"):
+        run.plot("roofline")
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff
     from ncu_assist.analysis.run_view import RunView
+    from ncu_assist.record import Launch
 
 COLUMNS = (
     Column("#", "right", "number"),
@@ -34,10 +35,22 @@ OF_WORKLOAD = "to floor: the median over the workload's floor; of a part, its ow
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
 NO_WORK = 10.0  # times its floor: what a launch does is then next to nothing of its time
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
+MOST_KERNELS = 3  # of a selection, by name
 NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
 OF_TEMPLATES = ("Kernel", "Kernel2", "kernel", "device_kernel", "_kernel_agent")  # names that say nothing alone
 
 LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
+
+
+def selection_words(launches: Sequence[Launch], profiled: int) -> str:
+    """Return which launches of a run these are: ``27 launches``, ``launch 2 of 27, small_scale``."""
+    count, kernels = len(launches), list(dict.fromkeys(one.kernel for one in launches))
+    if count == profiled != 1:
+        return f"{count} launches"
+    of = f" of {profiled}" if profiled > 1 else ""
+    first = f"launch {launches[0].index}{of}" if count == 1 else f"{count}{of} launches"
+    named = ", ".join(one_line(kernel, NAME) for kernel in kernels[:MOST_KERNELS])
+    return f"{first}, {named}{', …' if len(kernels) > MOST_KERNELS else ''}" if kernels else first
 
 
 def launch_table(shown: RunView, most: int | None = None) -> Table:
