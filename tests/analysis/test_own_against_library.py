@@ -50,7 +50,7 @@ def test_the_fastest_of_both_that_are_right() -> None:
     ]
     found = own_against_library(versions, "small")
     assert found == OwnAgainstLibrary("small", "v3_own", 2e4, "v1_cublas", 3e4, 1.5)
-    assert library_sentence(found) == "own / library: v3_own 20 µs, v1_cublas 30 µs: 1.50x"
+    assert library_sentence(found) == "own / library: v3_own 20 µs, v1_cublas 30 µs: 1.50x faster"
     assert own_against_library(versions, "other") is None
     assert own_against_library(versions[:3], "small") is None
     assert library_sentence(None) == ""

@@ -88,8 +88,8 @@ def test_a_geometric_mean_hides_no_regression(ladder: History) -> None:
 def test_a_doubtful_worst_case_does_not_hide_a_known_one(ladder: History) -> None:
     text = history_text(ladder, Style())
     cells = " ".join(row(text, LONG, 1))
-    assert cells.startswith("0.90x ? 0.80x unclear on odd 1 of 3,")
-    for part in ("1.11x on", "large_and_wide"):  # in a column that wraps
+    assert cells.startswith("0.90x ? unclear (1.25x slower) on odd 1 of 3,")
+    for part in ("1.11x", "large_and_wide"):  # in a column that wraps
         assert part in text
     assert "1 of 3, 1.11x on large_and_wide" in history_markdown(ladder)
     answer = history_json(ladder)["rows"][3]
@@ -129,8 +129,9 @@ def test_verdicts_in_a_few_letters() -> None:
         (None, "-"),
         (verdict(1.78), "▲ 1.78x faster"),
         (verdict(0.5), "▼ 2.00x slower"),
-        (verdict(1.001), "= 1.001x same"),
-        (verdict(0.99, "unclear"), "? 0.990x unclear"),
+        (verdict(1.001), "= same (1.001x faster)"),
+        (verdict(0.99, "unclear"), "? unclear (1.010x slower)"),
+        (verdict(1.0, "unclear"), "? unclear"),
         (likely(1.78, "faster"), "? likely 1.78x faster"),
         (likely(0.5, "slower"), "? likely 2.00x slower"),
         (Verdict("unclear", None, "no-samples", None, None, None, 0), "? unclear"),
@@ -343,7 +344,7 @@ def test_a_family_on_two_chips(two_chips: History) -> None:
     assert "bench 51cfdfc4ed2a; floor: 1.13 ms" in " ".join(below.split())
     libraries = below[below.index(f"the fastest own version against the fastest library on {H100}") :]
     assert row(libraries, "few_rows") == [
-        *("1.010x", "v18_tile_by_size", "57.9", "µs", "v1_cublaslt_epilogue", "58.4", "µs")
+        *("1.010x", "faster", "v18_tile_by_size", "57.9", "µs", "v1_cublaslt_epilogue", "58.4", "µs")
     ]
     assert max(map(len, text.splitlines())) <= 80
 

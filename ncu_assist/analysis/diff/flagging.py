@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isclose, log
 
+from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.analysis.diff.records import Change, ChangeWord, Diff, Flag, Role
 from ncu_assist.analysis.diff.why import BoundBy
 from ncu_assist.frame.combined import STALL_SHARE
@@ -179,8 +180,7 @@ def waits_apart(diff: Diff) -> Diff:
     waits = diff.lines.waits if diff.lines else ({}, {})
     if not any(side.get(own) for side in waits for own in BOOKED_AS):
         return diff
-    times = diff.baseline.duration_ns, diff.candidate.duration_ns
-    parts = tuple(part for change in diff.changes for part in _parts(change, waits, times))
+    parts = changes_apart(diff, diff.changes)
     bound, top = diff.candidate.bottleneck, _top_stall(parts)
     told = tuple(
         replace(one, role=_role(one, one.metric, diff.verdict, bound, top))
@@ -193,6 +193,13 @@ def waits_apart(diff: Diff) -> Diff:
     )
     lines = diff.lines and replace(diff.lines, waits=({}, {}))  # what is told apart is not divided again
     return replace(diff, changes=told, flags=flags(told, diff.verdict), why=why, lines=lines)
+
+
+def changes_apart(diff: Diff, changes: Iterable[Change]) -> tuple[Change, ...]:
+    """Return changes of metrics with the shares of stall reasons divided as the code of both sides tells."""
+    waits = diff.lines.waits if diff.lines else ({}, {})
+    times = diff.baseline.duration_ns, diff.candidate.duration_ns
+    return tuple(part for change in changes for part in _parts(change, waits, times))
 
 
 def _apart(limit: BoundBy | None, waits: Mapping[str, float]) -> BoundBy | None:
@@ -221,12 +228,16 @@ def _parts(
 
 
 def _word_of(whole: Change, shares: tuple[float, float], times: tuple[float | None, float | None]) -> ChangeWord:
-    """Return what became of a part of a share; of one that moved against its time nobody tells which way is better."""
+    """Return what became of a part of a share, by the noise of the whole, as ``NoiseModel.distance`` has it.
+
+    Of one that moved against its time nobody tells which way is better.
+    """
     moved = shares[1] - shares[0]
-    if whole.verdict in ("missing", "not-comparable", "undecided"):
+    if whole.verdict in ("missing", "not-comparable"):
         return whole.verdict
-    if abs(moved) <= (whole.beyond or 0.0):
-        return "unchanged"
+    beyond = whole.beyond or 0.0
+    if abs(moved) <= beyond:
+        return "unchanged" if abs(moved) <= beyond * WITHIN / BEYOND else "undecided"
     before, after = times
     if before and after and moved * (shares[1] * after - shares[0] * before) < 0:
         return "changed"

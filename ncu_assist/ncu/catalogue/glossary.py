@@ -31,7 +31,9 @@ _TEXTS = {
         "what a diff says of a counter beyond its noise: to the better, to the worse, or neither is known to be better"
     ),
     "noise": "how far a time or a counter strays between runs of the same code; what differs by less is no change",
-    "undecided": "of a counter in a diff: the change is near the limit of its noise, and may be noise",
+    "undecided": (
+        "of a counter in a diff: it differs by half of its noise or more, but not by more than that: it may be noise"
+    ),
     "side effect": "a counter that got worse, but not of what binds: it explains no slow-down",
     "metric": "a value with a name that ncu counts; a key is our name for the same thing on every chip",
     "rollup": "the ending of ncu's names: `.sum`, `.avg`, `.max`, `.per_second`, `.pct_of_peak_sustained_elapsed`",
@@ -77,8 +79,9 @@ _TEXTS = {
     ),
     "excess": "sectors or wavefronts beyond what the bytes need",
     "warp stall reason": (
-        "why a warp could not issue: `long_scoreboard` waits for L1TEX, `short_scoreboard` for MIO, `barrier` "
-        "for other warps, `gmma` for the tensor core …"
+        "why a warp could not issue its next instruction. `long_scoreboard`: for data from L1, L2 or DRAM; `wait`: for "
+        "its own instruction before, of a fixed number of cycles; `barrier`: for other warps; waits for `mbarrier` and "
+        "`wgmma`, which ncu counts under other reasons, are told apart here"
     ),
     "mbarrier": (
         "a barrier in shared memory that counts arrivals and the bytes that TMA brings. As a stall reason of lines: "
@@ -97,6 +100,16 @@ _TEXTS = {
         "warps on an SM of those it can hold; theoretical by resources, achieved as counted; 16 warps where 64 fit "
         "are 25 %"
     ),
+    "tensor core": "the part of an SM that multiplies small matrices; by far the fastest way to multiply and add",
+    "tile": "the part of a matrix that a block, a warp or an instruction works at",
+    "stage": (
+        "one of several buffers in shared memory: while the tile in one is multiplied, others are filled with the next"
+    ),
+    "TMA": "Tensor Memory Accelerator: copies a tile between global and shared memory by one instruction (Hopper)",
+    "DRAM": "the memory of the GPU: large, and the farthest from the SMs",
+    "L1": "the cache of an SM, in the same memory as its shared memory",
+    "L2": "the cache that all SMs share; what is not there comes from DRAM",
+    "SASS": "the instructions of the GPU itself, which the compiler made of the source",
     "wave": "as many blocks as the GPU holds at once; the tail is the last one",
     "bytes in flight": "loads under way; Little's law asks for latency times bandwidth",
     "replay, pass": "ncu runs a launch several times, a pass, as not all counters fit into one",

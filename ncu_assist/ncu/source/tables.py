@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS
 from ncu_assist.ncu.source.contents import (
     ACCESS,
     ACCESS_BITS,
@@ -75,8 +76,8 @@ def _reader(texts: Sequence[str | None], place: int, predicate: str) -> int | No
 
 
 def spoken(reason: str) -> str:
-    """Return a stall reason as it is said: ``cluster barrier``."""
-    return reason.replace("_", " ")
+    """Return a stall reason as it is said: ``cluster barrier``; by one name where samples have another."""
+    return SAMPLED_AS.get(reason, reason).replace("_", " ")
 
 
 def waits_of(launch: LaunchSource) -> dict[str, float]:

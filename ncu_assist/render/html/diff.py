@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.comparing import CounterValues, busy_units, stalls_of_both
-from ncu_assist.analysis.diff.flagging import waits_apart
+from ncu_assist.analysis.diff.flagging import changes_apart, waits_apart
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.source.tables import spoken
 from ncu_assist.quantity import digits, quantity
@@ -38,7 +38,7 @@ from ncu_assist.verdict import REASONS
 
 def diff_html(facts: DiffFacts) -> str:
     """Return the page; the same runs give the same bytes."""
-    told = replace(facts, diff=waits_apart(facts.diff))
+    told = replace(facts, diff=waits_apart(facts.diff), every=changes_apart(facts.diff, facts.every))
     return page(_head(told), diff_sections(told))
 
 

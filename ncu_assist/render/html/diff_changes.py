@@ -17,6 +17,7 @@ from ncu_assist.render.html.source_heat import stall_term
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.table import Cell, Column, Link, Table, Term
 from ncu_assist.render.words.changes import (
+    CHANGE_WORDS,
     KERNEL_LETTERS,
     NEUTRAL,
     PART,
@@ -50,6 +51,7 @@ def changes_section(facts: DiffFacts, is_missing: bool) -> PageSection:
         "flags": [(heading, bad, list(map(one_line, told))) for heading, bad, told in flags_by_role(diff)],
         "note": _coverage_note(diff.changes),
         "is_missing": is_missing,
+        "legend": CHANGE_WORDS,
     }
     title = "What changed" if facts.is_comparable else "Metrics of both sides"
     return PageSection("changes", title, model if moved or rest else None, "diff_changes.html.j2")

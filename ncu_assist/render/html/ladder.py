@@ -48,8 +48,9 @@ FLOORS = (
     "frameworks: the versions whose first comment starts with Baseline."
 )
 AGAINST_LIBRARY = (
-    "On each workload the fastest version of one's own, the fastest library or framework, and their ratio: 2x is twice "
-    "as fast as the library."
+    "On each workload the fastest version of one's own, the fastest library or framework, and how much faster or "
+    "slower the own one is: medians of one bench, without an interval. Whether a few tenths of a per cent are real, "
+    "`ncu-assist diff` of the two says."
 )
 OTHERS = (
     "The same versions where another GPU model timed them, by one bench on each: the step from the parent and the "
@@ -91,6 +92,8 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     yield PageSection("times", "Times", {"verdict": _verdict(ladder), "chart": chart}, "ladder_times.html.j2")
     steps = versions_table(history, links).without_empty()
     yield PageSection("steps", "Steps", {"table": steps, "legend": _legend(history)}, "table_section.html.j2", STEPS)
+    comments = tuple(version_comments(ladder.tried, history))
+    yield PageSection("tried", "What each version tried", comments, "ladder_comments.html.j2", TRIED)
     against = library_table(history.against_library)
     yield table_section("library", "Own against library", against if against.rows else None, AGAINST_LIBRARY)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
@@ -104,8 +107,6 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
 def _on_sources(ladder: KernelLadder) -> Iterator[PageSection]:
     history = ladder.history
     yield table_section("diagnoses", "Diagnoses", diagnoses_table(history, ladder.tried), DIAGNOSES)
-    comments = tuple(version_comments(ladder.tried, history))
-    yield PageSection("tried", "What each version tried", comments, "ladder_comments.html.j2", TRIED)
     yield table_section("drafts", "Drafts", drafts_table(ladder.drafts, ladder.damaged_drafts), DRAFTS)
     gone = with_faults_gone(faults_gone(history).values())
     told = tuple(one_line(line, MOST_SAID) for line in prediction_legend(gone)) if gone else ()

@@ -17,7 +17,7 @@ from ncu_assist.render.table import Term
 from ncu_assist.render.words.floors import l2_words
 from ncu_assist.render.words.history import SWEPT, bound_by, point_time, sweep_title, time_of
 from ncu_assist.render.words.history_tables import other_parent
-from ncu_assist.render.words.terms import against, verdict_tone
+from ncu_assist.render.words.terms import BY_CLOCK, against, verdict_tone
 from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.versions import short_name
 
@@ -43,9 +43,9 @@ KINDS = {  # a colour in words
     "dram": "DRAM",
     "l2": "L2, or memory as a whole",
     "l1": "L1 and shared memory",
-    "sm": "the SM: issue slots and pipes",
+    "sm": "the SM: its issue slots and pipes, tensor cores among them",
     "link": "the link to the host",
-    "latency": "latency: nothing is busy",
+    "latency": "latency: no unit is busy enough",
 }
 
 
@@ -53,14 +53,17 @@ KINDS = {  # a colour in words
 class ChartLine:
     """A line across the drawing: the floor, what is timed beside, a library or the baseline.
 
-    ``text_y`` keeps the texts of two lines apart; ``href`` is the page of the run that it is of, empty for none.
+    Its text stands beside its upper end, each in a row of its own, ``anchor`` at its ``start`` or at its ``end``;
+    ``href`` is the page of the run that it is of, empty for none; ``look`` the class of the line.
     """
 
     x: float
     text: str
     text_x: float
     text_y: float
+    anchor: str
     kind: str
+    look: str
     href: str = ""
 
 
@@ -69,6 +72,7 @@ class ChartRow:
     """One version: where it stands, its words, and its dot, which it lacks without a time.
 
     ``href`` is the page of its run, ``diff`` that which compares it with its parent; empty where there is none.
+    ``busy`` is the part of the time that the unit which binds it is busy, of 1.
     """
 
     y: float
@@ -81,6 +85,7 @@ class ChartRow:
     step: str
     band: str
     bound: str
+    busy: float = 0.0
     href: str = ""
     diff: str = ""
 
@@ -108,9 +113,9 @@ class LadderChart:
     bands: tuple[tuple[str, str], ...] = ()
 
     @property
-    def has_ratios(self) -> bool:
-        """Whether a step has a ratio that no word gives a direction."""
-        return any(row.step.startswith(("=", "?")) for row in self.rows)
+    def has_clocks(self) -> bool:
+        """Whether a step is one of its clock alone."""
+        return any(row.step.startswith(tuple(BY_CLOCK.values())) for row in self.rows)
 
 
 def ladder_chart(history: History, baseline: ArchivedRun | None, links: RunLinks = NO_LINKS) -> LadderChart:
@@ -138,7 +143,7 @@ def ladder_chart(history: History, baseline: ArchivedRun | None, links: RunLinks
         bottom=bottom,
         axis=axis,
         label="median time, log scale" if history.shown else "time under ncu, log scale",
-        marks=tuple(_chart_line(line, axis, place) for place, line in enumerate(lines)),
+        marks=tuple(_chart_lines(lines, axis)),
         rows=rows,
         path=_steps_path(cells, rows),
         has_times=bool(times),
@@ -194,12 +199,21 @@ def _peer_lines(peers: Iterable[tuple[VersionRow, HistoryCell]], links: RunLinks
             yield cut(one_line(row.version)), cell.time_ns, "peer", links.of(cell.stored) if cell.stored else ""
 
 
-def _chart_line(line: Line, axis: Axis, place: int) -> ChartLine:
-    name, value, kind, href = line
-    text = f"{name} {duration(value)}"
-    half, at = len(text) * TEXT_WIDTH / 2, axis.at(value)
-    middle = min(max(at, PLOT + half), STEPS - half)
-    return ChartLine(at, text, round(middle, 2), 14.0 + LINE * place, kind, href)
+LOOKS = {"floor": "ceiling", "beside": "curve-ghost", "base": "curve-ghost"}
+PEER_LOOKS = ("peer", "peer peer2", "peer peer3")  # dashes that tell libraries apart, the fastest first
+BESIDE = 6  # units of a text from its line
+
+
+def _chart_lines(lines: Iterable[Line], axis: Axis) -> Iterator[ChartLine]:
+    """Yield the lines, each with its text to the right of it, or to the left where there is no room."""
+    peers = 0
+    for place, (name, value, kind, href) in enumerate(lines):
+        text, at = f"{name} {duration(value)}", axis.at(value)
+        fits = at + BESIDE + len(text) * TEXT_WIDTH <= STEPS
+        look = LOOKS.get(kind, PEER_LOOKS[min(peers, len(PEER_LOOKS) - 1)])
+        peers += kind == "peer"
+        text_x = round(at + BESIDE if fits else at - BESIDE, 2)
+        yield ChartLine(at, text, text_x, 14.0 + LINE * place, "start" if fits else "end", kind, look, href)
 
 
 def _chart_row(
@@ -219,6 +233,7 @@ def _chart_row(
         step=_step(row, cell, history) if cell.verdict else "",
         band=BANDS.get(cell.bottleneck.group, "latency") if cell.bottleneck else "",
         bound=bound_by(cell) if cell.bottleneck else "",
+        busy=round(min(cell.bottleneck.percent / 100, 1.0), 3) if cell.bottleneck else 0.0,
         href=links.of(cell.stored) if cell.stored else "",
         diff=links.diff(row.before, row.version) if row.before and cell.verdict else "",
     )

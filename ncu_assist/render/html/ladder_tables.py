@@ -9,15 +9,15 @@ from dataclasses import replace
 from ncu_assist.analysis.faults_gone import findings_of
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.analysis.records import ArchivedRun, Damage, Draft, StoredFinding
-from ncu_assist.analysis.yardstick import OPERATIONS, Yardstick, measure_of
+from ncu_assist.analysis.yardstick import COPY, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.links import RunLinks
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words import drafts as words
-from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, floor_cell, floor_note
-from ncu_assist.render.words.history import MOST_SAID
+from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, copy_words, floor_cell, floor_note
+from ncu_assist.render.words.history import MOST_SAID, in_l2_lines
 from ncu_assist.render.words.terms import share_term, source_badge
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.rules import RULES
@@ -44,6 +44,7 @@ def matrix(history: History) -> Table:
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
     rows = tuple((Cell(one_line(row.version)), *_matrix_cells(row, history)) for row in history.rows)
     note = f"below each time: {history.yardsticks} over it, 100 % as fast; the warmer, the further from that"
+    note = "; ".join([note, *map(one_line, in_l2_lines(history))])
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
 
 
@@ -111,7 +112,9 @@ def _floor_table(history: History, place: int) -> Table | None:
     )
     rows = tuple((*_floor_cells(row, cell, measure), *_peer_cells(cell, peers)) for row, cell in timed)
     name = one_line(history.workloads[place] or ABSENT)
-    return Table(f"floors-{place}", name, columns, rows, note=_floor_note(timed)).without_empty()
+    lies = next((cell.row.in_l2 for _, cell in timed if cell.row and cell.row.in_l2), "") if measure is COPY else ""
+    note = "; ".join(filter(None, [_floor_note(timed), f"{COPY.title}: {copy_words(lies)}" if lies else ""]))
+    return Table(f"floors-{place}", name, columns, rows, note=note).without_empty()
 
 
 def _peer_column(peer: VersionRow) -> Column:

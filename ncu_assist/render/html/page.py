@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.analysis.records import TracedRun
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY
+from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.links import safe_href
 from ncu_assist.render.table import Link, Table, Term
@@ -112,7 +113,9 @@ class Provenance:
 SHORT = {
     "Memory chart": "Memory", "Warp stall reasons": "Stalls", "Warp states and occupancy": "Warps",
     "Instructions and pipes": "Instructions", "Facts to reproduce it": "Facts", "Command and logs": "Logs",
-    "How the counters were taken": "Commands",
+    "How the counters were taken": "Commands", "Own against library": "Library", "Against floor and peers": "Floors",
+    "On other GPUs": "Other GPUs", "Launches and traffic": "Traffic", "What each version tried": "Tried",
+    "Estimated and achieved": "Estimates", "All workloads": "Workloads",
 }  # fmt: skip
 
 
@@ -205,20 +208,18 @@ class Tips:
 
 # What somebody who has never seen a profile asks first, in the help of every page.
 HELP_WORDS = (
-    "launch",
-    "sm",
-    "warp",
-    "parent",
-    "floor",
-    "to floor",
-    "latency bound",
-    "warp stall reason",
-    "occupancy",
-    "sector",
-    "finding",
-    "geomean",
-    "replay",
-)
+    "assumed", "bank conflict", "changed", "dram", "estimated", "excess", "finding", "floor", "geomean", "l1", "l2",
+    "latency bound", "launch", "mbarrier", "noise", "occupancy", "parent", "replay", "sass", "sector", "sm", "stage",
+    "tensor core", "tile", "tma", "to floor", "unclear", "undecided", "warp", "warp stall reason", "wave", "wgmma",
+)  # fmt: skip
+
+
+def help_words() -> tuple[tuple[str, list[tuple[str, str]]], ...]:
+    """Return the lists of the help: a title, then words with what they mean."""
+    entries = sorted({GLOSSARY[word] for word in HELP_WORDS}, key=lambda one: one.name.lower())
+    reasons = (STALL_REASONS[name] for name in sorted(STALL_REASONS) if name != ISSUED)
+    waits = [(one.label.removeprefix("Stall "), one.waits_for) for one in reasons]
+    return ("Words", [(one.name, one.text) for one in entries]), ("What a warp waits for, by stall reason", waits)
 
 
 @functools.cache
@@ -239,7 +240,7 @@ def _environment() -> Environment:
     )
     style, script = _asset("style.css"), _asset("script.js")
     made.globals |= {"style": Markup(style), "script": Markup(script)}
-    made.globals["glossary"] = [GLOSSARY[word] for word in HELP_WORDS]
+    made.globals["glossary"] = help_words()
     made.globals["policy"] = policy(hash_source(style), hash_source(script))
     made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json}
     made.filters["kept"] = _kept

@@ -170,6 +170,7 @@ def _stall_bar(reason: str, share: float, is_marked: bool, shown: RunView) -> Ba
     known = STALL_REASONS.get(reason)
     said = stall_name(reason, shown)
     label = known.label.removeprefix("Stall ") if known and said == spoken(reason) else said
+    label += f" (ncu: {spoken(BOOKED_AS[reason])})" if reason in BOOKED_AS else ""
     tone: BarTone = "good" if reason == ISSUED else "limit" if is_marked else ""
     return Bar(term_of(reason, one_line(label)), share / 100, f"{share:.1f} %", tone=tone)
 

@@ -132,7 +132,7 @@
 
   // boxes that scroll sideways show a shadow at the side where there is more
   const showMore = () => {
-    const boxes = all(".scroll, .source-box");
+    const boxes = all(".scroll, .source-box, .sections");
     const more = boxes.map((one) => one.scrollWidth > one.clientWidth + 1);
     boxes.forEach((one, place) => one.classList.toggle("more", more[place]));
   };

@@ -29,7 +29,13 @@ ROLES = {
 NOISE = Term(
     "noise",
     meaning=f"a difference within it may be none: {BEYOND:.0f} times how far one side strays between runs, "
-    f"{WITHIN:.0f} times of what is counted; undecided is what lies in the outer half of it",
+    f"{WITHIN:.0f} times of what is counted",
+)
+CHANGE_WORDS = (
+    "noise: how far the metric strays between runs of the same code. A difference larger than that is a change: "
+    "improved, regressed, or changed where no way is known to be better. One of less than half of it is unchanged; one "
+    "between is undecided. exact: it repeats to the last digit, so any difference counts. ▲ ▼ say more and less; "
+    "colour and word say whether that is better."
 )
 NEUTRAL = ("unchanged", "missing", "not-comparable")
 STALL = "stall_"

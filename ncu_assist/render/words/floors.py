@@ -11,7 +11,7 @@ from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.verdicts import factor
+from ncu_assist.render.words.verdicts import factor, faster_or_slower
 from ncu_assist.verdict.deciding import MARGIN
 from ncu_assist.versions import short_name
 
@@ -29,8 +29,8 @@ COPY_TOO = "fits in L2, the copy's too"
 OWN_TERM = Term(
     "own / library",
     "median_ns of the library / median_ns of the own version",
-    "how much faster the fastest own version is than the fastest library or framework, medians of one bench: "
-    "2x is twice as fast",
+    "how much faster or slower the fastest own version is than the fastest library or framework: medians of one bench, "
+    "without an interval",
 )
 COLUMNS = (
     Column("workload"),
@@ -182,12 +182,12 @@ def operations_words(shown: RunView) -> str:
 
 
 def library_sentence(one: OwnAgainstLibrary | None) -> str:
-    """Return e.g. ``own / library: v9_wide 18.2 µs, v2_torch_cudnn 20.1 µs: 1.10x``; empty for None."""
+    """Return e.g. ``own / library: v9_wide 18.2 µs, v2_torch_cudnn 20.1 µs: 1.10x faster``; empty for None."""
     if one is None:
         return ""
     sides = ((one.own, one.own_ns), (one.library, one.library_ns))
     own, library = (f"{one_line(name)} {duration(ns)}" for name, ns in sides)
-    ratio = factor(one.ratio) if one.ratio else "not timed in one bench"
+    ratio = _ratio_words(one.ratio) if one.ratio else "not timed in one bench"
     return f"{OWN_TERM.label}: {own}, {library}: {ratio}"
 
 
@@ -211,4 +211,8 @@ def ratio_cell(one: OwnAgainstLibrary | None, note: bool = False) -> Cell:
         return Cell()
     tone = "good" if one.ratio > 1 + MARGIN else "bad" if one.ratio < 1 - MARGIN else ""
     beside = f"{one_line(short_name(one.own))} / {one_line(short_name(one.library))}" if note else ""
-    return Cell(factor(one.ratio), repr(one.ratio), note=beside, tone=tone)
+    return Cell(_ratio_words(one.ratio), repr(one.ratio), note=beside, tone=tone)
+
+
+def _ratio_words(ratio: float) -> str:
+    return faster_or_slower(ratio) or "the same"

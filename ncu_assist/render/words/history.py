@@ -147,7 +147,7 @@ def in_l2_lines(history: History) -> list[str]:
 def legend(history: History) -> list[str]:
     """Return what the tables of a history do not say of themselves; text from outside is as it is."""
     lines = [history.yardstick.legend] if any(history.cell(row).share for row in history.rows) else []
-    lines += in_l2_lines(history)
+    lines += in_l2_lines(history) if history.yardstick is COPY else []
     lines += [UNDER_NCU] if history.shown is None else []
     lines += [SWEPT] if history.sweeps else []
     return [*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else [])]

@@ -50,7 +50,7 @@ def versions_table(history: History, links: RunLinks = NO_LINKS, names_parents: 
         Column(measure.title, "right", "number", share_term(measure)),
         Column("bound by", wraps=True),
         Column("geomean", "right", "number", GEOMEAN),
-        Column("worst", "left", "number"),
+        Column("worst", "left", "number", wraps=True),
         Column("slower on", wraps=True),
     )
     rows = tuple(_version_row(row, history, links, names_parents) for row in history.rows)
@@ -64,7 +64,7 @@ def _version_row(row: VersionRow, history: History, links: RunLinks, names_paren
     return (
         Cell(version, link=Link(version, href) if href else None),
         time_cell(row, cell),
-        replace(_against_cell(cell), note=other_parent(row, history) if names_parents else ""),
+        _with_parent(_against_cell(cell), other_parent(row, history) if names_parents else ""),
         _diff_cell(row, links),
         percent(cell.share_of(history.yardstick)),
         Cell(bound_by(cell)),
@@ -80,17 +80,28 @@ def time_cell(row: VersionRow, cell: HistoryCell) -> Cell:
     return Cell(text, tone="bad" if cell.failed else "dim" if text != ABSENT else "")
 
 
+def _with_parent(cell: Cell, parent: str) -> Cell:
+    return replace(cell, note=" ".join(filter(None, [parent, cell.note])))
+
+
 def _against_cell(cell: HistoryCell) -> Cell:
+    """Return the step from the parent; that a clock alone made it stands below, as its column has no room for it."""
     verdict, badge = cell.verdict, verdict_badge(cell.verdict)
     if verdict is None or badge is None:
         return Cell()
-    return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
+    text, _, clock = badge.text.partition(" at a ")
+    note = f"at a {clock}" if clock else ""
+    return Cell(text, repr(verdict.speedup) if verdict.speedup else "", badge=replace(badge, text=text), note=note)
 
 
 def other_parent(row: VersionRow, history: History) -> str:
     """Return against which version a step is, e.g. ``than v0``, where that is not the one in the row above."""
     above = next((one.version for one, own in pairwise(history.rows) if own is row), None)
-    return f"than {one_line(short_name(row.before))}" if row.before and row.before != above else ""
+    verdict = history.cell(row).verdict
+    if not row.before or row.before == above:
+        return ""
+    told = verdict is not None and (verdict.likely or verdict.verdict) in ("faster", "slower")
+    return f"{'than' if told else 'against'} {one_line(short_name(row.before))}"
 
 
 def _diff_cell(row: VersionRow, links: RunLinks) -> Cell:

@@ -12,7 +12,7 @@ from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.ncu.source.tables import BOOKED_AS, MEANINGS, spoken
 from ncu_assist.render.table import Badge, Term, Tone
-from ncu_assist.render.words.verdicts import cycle_words, factor
+from ncu_assist.render.words.verdicts import cycle_words, factor, faster_or_slower
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.run_view import RunView
@@ -72,15 +72,18 @@ BY_CLOCK = {"faster": "△", "slower": "▽"}
 
 
 def against(verdict: Verdict | None) -> str:
-    """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``= 1.001x same``."""
+    """Return a verdict in a few letters, e.g. ``▲ 1.78x faster``, ``▼ 1.16x slower``, ``? unclear (1.03x slower)``."""
     if verdict is None:
         return "-"
     sign, word = BY_CLOCK[verdict.verdict] if verdict.by_clock else SIGNS[verdict.verdict], verdict.words
     if verdict.speedup is None or verdict.verdict == "not-comparable":
         return f"{sign} {word}"
-    likely = verdict.likely or ""
-    ratio = 1 / verdict.speedup if "slower" in (verdict.verdict, likely) else verdict.speedup
-    return f"{sign} likely {factor(ratio)} {likely}" if likely else f"{sign} {factor(ratio)} {word}"
+    if verdict.likely:
+        return f"{sign} likely {factor(max(verdict.speedup, 1 / verdict.speedup))} {verdict.likely}"
+    if verdict.verdict in ("faster", "slower"):
+        return f"{sign} {factor(max(verdict.speedup, 1 / verdict.speedup))} {word}"
+    said = faster_or_slower(verdict.speedup)
+    return f"{sign} {word} ({said})" if said else f"{sign} {word}"
 
 
 def verdict_badge(verdict: Verdict | None) -> Badge | None:

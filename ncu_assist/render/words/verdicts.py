@@ -165,6 +165,12 @@ def factor(speedup: float) -> str:
     return f"{speedup:.{_digits(speedup)}f}x"
 
 
+def faster_or_slower(speedup: float) -> str:
+    """Return a ratio of times in the words of a verdict, e.g. ``1.03x slower``; empty where it rounds to none."""
+    ratio = factor(max(speedup, 1 / speedup))
+    return "" if ratio == factor(1.0) else f"{ratio} {'faster' if speedup > 1 else 'slower'}"
+
+
 def all_of(names: Sequence[str]) -> str:
     """Return names as a sentence has them: ``registers, warps and shared memory``."""
     *most, last = names

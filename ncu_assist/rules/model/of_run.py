@@ -16,7 +16,15 @@ from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, 
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
-from ncu_assist.rules.model.warnings import Warned, impossible_values, metric_missing, warnings
+from ncu_assist.rules.model.warnings import (
+    OPTIMISE,
+    OPTIMISE_FIRST,
+    Warned,
+    impossible_values,
+    metric_missing,
+    unoptimised_build,
+    warnings,
+)
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
 
 if TYPE_CHECKING:
@@ -131,12 +139,28 @@ def results_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = N
 
 def located(results: RuleResults | None, code: Code | None) -> RuleResults | None:
     """Return results with the lines of each finding that some lines are to blame for; as it is without code."""
-    if results is None or code is None or not any(map(blames_lines, results.diagnosis.findings)):
+    if results is None or code is None or not results.diagnosis.findings:
         return results
     read = code.of([one.index for one in results.facts.combined.launches])
+    built = unoptimised_build(read)
+    if not built and not any(map(blames_lines, results.diagnosis.findings)):
+        return results
     own = replace(read, sass=own_lines(read)) if len(read.sass) else read
     findings = tuple(_located(one, results, own) for one in results.diagnosis.findings)
-    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
+    if built:
+        findings = tuple(map(_of_unoptimised, findings))
+    return replace(
+        results, diagnosis=replace(results.diagnosis, findings=findings), warnings=(*built, *results.warnings)
+    )
+
+
+def _of_unoptimised(ranked: Ranked) -> Ranked:
+    """Return a finding of a build that has not been optimised: what is left of it then, nobody knows."""
+    finding = ranked.finding
+    if ranked.severity == "info" or finding.is_done:
+        return ranked
+    advice = f"{OPTIMISE_FIRST}, {finding.advice}" if finding.advice else OPTIMISE
+    return replace(ranked, finding=replace(finding, advice=advice, assumed=True))
 
 
 def blames_lines(ranked: Ranked) -> bool:

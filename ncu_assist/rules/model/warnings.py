@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.frame import Combined
@@ -14,6 +15,9 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.model.diagnosis import Diagnosis, by_last_release
 from ncu_assist.rules.model.facts import Facts
+
+if TYPE_CHECKING:
+    from ncu_assist.ncu.code import Code
 
 # Less than half of what must have come from or gone to DRAM: no rounding, and no estimate of the bytes that is a little
 # off, but data that was in L2 before the kernel began.
@@ -123,6 +127,26 @@ def impossible_values(facts: Facts, asked: Sequence[str]) -> tuple[Warned, ...]:
     return (Warned("impossible-value", said),)
 
 
+# An optimising compiler never moves a register into itself; `nvcc -G` does all the time. Of a
+# kernel's code either no instruction does so, or 18 % and more of them (docs/sources.md, Builds without optimisation).
+SELF_MOVE = r"\s*(?:@!?U?P\w+\s+)?MOV (R\d+), \1\s*$"
+UNOPTIMISED = 0.05  # of the instructions
+OPTIMISE = "compile it with optimisation, so without -G (-lineinfo keeps the lines), and profile it again"
+
+OPTIMISE_FIRST = "compile with optimisation first, as this is a build with -G; if it is still there then"
+
+
+def unoptimised_build(code: Code) -> tuple[Warned, ...]:
+    """Return that the code was built without optimisation, where it was: then nothing else is worth a look yet."""
+    if not len(code.sass):
+        return ()
+    share = float(code.sass["sass"].astype(str).str.match(SELF_MOVE).mean())
+    if share < UNOPTIMISED:
+        return ()
+    said = f"{100 * share:.0f} % of its instructions move a register into itself, as only a build without optimisation"
+    return (Warned("debug-build", f"{said} (nvcc -G) does: {OPTIMISE}"),)
+
+
 def _short(facts: Facts) -> Warned | None:
     typical = facts.combined.typical_ns
     if not typical or not facts.is_short:
@@ -229,6 +253,11 @@ class WarningEntry:
 
 
 _TEXTS = {
+    "debug-build": (
+        "The code was built without optimisation (`nvcc -G`): many of its instructions move a register into itself, "
+        "which no optimising compiler leaves there. Variables then lie in local memory, calls are not inlined, and "
+        "what the rules find is of that build.\n\nWhat to try: build without `-G`; `-lineinfo` keeps the source lines."
+    ),
     "short-kernel": (
         "A launch takes less than 20 µs. ncu collects counters in several passes, each of which runs the kernel again; "
         "in so short a time starting and ending weigh as much as the work, and ratios of counters from different "
