@@ -41,7 +41,7 @@ fmt: $(VENV)/.test  ## format the code
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-docs: $(VENV)/.test  ## build the site into build/site; every link is checked
+docs: $(VENV)/.test  ## build the site and check every link; then open build/site/index.html
 	$(BIN)/python -m mkdocs build --strict
 
 dist: $(VENV)/.test  ## build wheel and sdist into dist/, and try each in an empty environment

@@ -22,7 +22,12 @@ sys.path.insert(0, str(ROOT / "docs"))
 import site_messages  # noqa: E402
 
 MESSAGES = "<!-- the messages of ncu -->"
-OF_MESSAGES = 20  # how much more these pages count in a search: words of a message stand on many others
+IN_SEARCH = (  # beginning of a path -> how much its pages count in a search, the first that fits; others count 1
+    ("troubleshooting.md", 20), ("reference/messages.md", 20), ("glossary.md", 3), ("method.md", 3), ("guide/", 3),
+    ("index.md", 2), ("reference/archive.md", 2), ("reference/rules/", 2), ("reference/metrics", 0.5),
+    ("kernels/", 0.5),
+)  # fmt: skip
+NOT_SEARCHED = ("prompt_v6.md",)  # a sample of what a model is sent: it holds words of everything
 KEYS = "<!-- the keys of all answers -->"
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)]+)(\))")
 
@@ -39,10 +44,11 @@ def on_files(files: Any, config: Any) -> Any:
 def on_page_markdown(markdown: str, page: Any, **_given: Any) -> str:
     """Put ncu's messages into the page that explains messages, and the keys of JSON into the page on that.
 
-    Who searches for words of a message finds the pages on messages first.
+    Who searches for words of a message finds the pages on messages first; of other words prose goes before metrics.
     """
-    if page.file.src_uri in ("troubleshooting.md", "reference/messages.md"):
-        page.meta["search"] = {"boost": OF_MESSAGES}
+    path = page.file.src_uri
+    boost = next((counts for start, counts in IN_SEARCH if path.startswith(start)), 1)
+    page.meta["search"] = {"boost": boost, "exclude": path in NOT_SEARCHED}
     for marker, made in ((MESSAGES, messages_table), (KEYS, keys_tables)):
         if marker in markdown:
             markdown = markdown.replace(marker, made())

@@ -104,16 +104,21 @@ def test_what_the_page_on_messages_quotes_is_said(made: dict[str, str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of the site, built with every warning an error: a link that leads nowhere is one."""
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of the site, built with every warning an error: a link that leads nowhere is one."""
     require("mkdocs")
     target = tmp_path_factory.mktemp("site")
-    built = process.run(
+    made = process.run(
         [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(target)],
         cwd=ROOT, timeout_s=CEILING_S,
     )  # fmt: skip
-    assert built.exit_code == 0, built.stderr
-    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Silent, directory=str(target))) as server:
+    assert made.exit_code == 0, made.stderr
+    return target
+
+
+@pytest.fixture(scope="module")
+def site(built: Path) -> Iterator[str]:
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Silent, directory=str(built))) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}"
         server.shutdown()
@@ -171,8 +176,37 @@ def test_search_finds_a_rule(page: Page, site: str) -> None:
     page.locator(".md-search-result__link[href*='rules/shared-bank-conflict']").first.wait_for(state="attached")
 
 
+def test_search_works_where_the_site_is_opened_from_a_disk(browser: Browser, built: Path) -> None:
+    page = browser.new_page()
+    page.set_default_timeout(CEILING_S * 1000)
+    page.goto(f"{built.as_uri()}/guide/gate.html")
+    page.keyboard.press("/")
+    page.keyboard.type("bank conflict")
+    page.locator(".md-search-result__link[href*='rules/shared-bank-conflict']").first.wait_for(state="attached")
+    page.close()
+
+
+FIRST = {
+    "median of the paired ratios": "method",
+    "two ticks of the timer": "method",
+    "bytes in flight": "rules/low-bytes-in-flight",
+    "spills a register": "rules/register-spill",
+}
+
+
 @pytest.mark.parametrize("page", [(1280, "light")], indirect=True)
-@pytest.mark.parametrize("words", ["there is no kernel", "the report is damaged", "unexpected extra argument"])
+@pytest.mark.parametrize("words", FIRST)
+def test_search_goes_by_the_words_that_tell_something(page: Page, site: str, words: str) -> None:
+    page.goto(f"{site}/index.html")
+    page.keyboard.press("/")
+    page.keyboard.type(words)
+    page.locator(f".md-search-result__item:first-child > a[href*='{FIRST[words]}.html']").first.wait_for(
+        state="attached"
+    )
+
+
+@pytest.mark.parametrize("page", [(1280, "light")], indirect=True)
+@pytest.mark.parametrize("words", ["No such option: --workloads", "there is no kernel", "the report is damaged", "unexpected extra argument"])
 def test_search_finds_a_message_before_anything_else(page: Page, site: str, words: str) -> None:
     page.goto(f"{site}/index.html")
     page.keyboard.press("/")
