@@ -86,9 +86,12 @@ def page() -> str:
     head = "| it says | try | exit code |\n|---|---|--:|\n"
     parts = [f"## {title}\n\n{head}" + "\n".join(some) for title, some in rows.items() if some]
     return (
-        "# All messages\n\nEvery error that a command ends with, by what it is about. What is filled in stands in "
-        f"capitals; {OPEN} is any text. [Troubleshooting](../troubleshooting.md) says more about the frequent ones, "
-        "and what ncu itself says.\n\n" + "\n\n".join(parts) + "\n"
+        "# All messages\n\nThe errors that commands end with, by what they are about. What is filled in stands in "
+        f"capitals, as KERNEL; {OPEN} is any text. To find a row, search this page (Ctrl-F) for two or three words of "
+        "the message that are no names of yours.\n\n"
+        "[Troubleshooting](../troubleshooting.md) says why the frequent ones come, and has those of misspelt commands "
+        "and options, and what ncu itself says. A message that is put together while the program runs, as of several "
+        "mistakes in one kernel.toml, may be missing here.\n\n" + "\n\n".join(parts) + "\n"
     )
 
 

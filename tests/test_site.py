@@ -206,7 +206,10 @@ def test_search_goes_by_the_words_that_tell_something(page: Page, site: str, wor
 
 
 @pytest.mark.parametrize("page", [(1280, "light")], indirect=True)
-@pytest.mark.parametrize("words", ["No such option: --workloads", "there is no kernel", "the report is damaged", "unexpected extra argument"])
+@pytest.mark.parametrize(
+    "words",
+    ["there is no kernel", "the report is damaged", "unexpected extra argument", "No such option: --workloads"],
+)
 def test_search_finds_a_message_before_anything_else(page: Page, site: str, words: str) -> None:
     page.goto(f"{site}/index.html")
     page.keyboard.press("/")

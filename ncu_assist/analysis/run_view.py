@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -259,7 +258,6 @@ def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> st
     if wanted is not None and wanted not in names:
         about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
         message = f"{run.kernel}/{run.version} was not measured on workload '{wanted}'; {about}"
-        near = next(iter(difflib.get_close_matches(wanted, names, n=1)), names[0])
-        raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {near}")
+        raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {names[0]}")
     first = next((name for name in names if name in profiled), names[0] if names else None)
     return wanted or first

@@ -63,9 +63,14 @@ def is_csv(head: bytes) -> bool:
     text = decode(head)
     if any(pattern.search(text) for pattern in (HEADER, SOURCE_PAGE, SAVED_AGAIN, CHATTER)):
         return True
-    first_line = text.lstrip().partition("\n")[0]
+    return bool(ANY_SEPARATOR.search(text.lstrip().partition("\n")[0])) and is_text(head)
+
+
+def is_text(head: bytes) -> bool:
+    """Tell whether a file that starts with these bytes is a text, one with words in it."""
+    text = decode(head)
     whole = text.rstrip("\ufffd")  # the first bytes may end inside a character
-    return bool(ANY_SEPARATOR.search(first_line)) and not NO_TEXT.search(whole)
+    return bool(text.strip()) and not NO_TEXT.search(whole)
 
 
 def decode(data: bytes) -> str:
@@ -84,7 +89,8 @@ def decode(data: bytes) -> str:
 def find_table(text: str, name: str) -> CsvPage:
     """Return the table of a page; ``name`` is that of the file.
 
-    Raises DamagedData for a table that is cut or has no row of units, UsageProblem for any other page or text.
+    Raises DamagedData for a table that is cut or has no row of units and for any other text, UsageProblem for another
+    page of a report.
     """
     found = HEADER.search(text)
     if found is None:
@@ -149,7 +155,15 @@ def _no_raw_page(text: str, name: str) -> NcuAssistError:
         return DamagedData(f"{name} is damaged: it ends in the row of column names", AGAIN)
     if CHATTER.search(text):
         return DamagedData(f"{name} holds messages of ncu, but no table", AGAIN)
-    return UsageProblem(f"{name} is no report of Nsight Compute and no export of its raw page", f"export one: {EXPORT}")
+    return no_report(name)
+
+
+def no_report(name: str) -> DamagedData:
+    """Return what is said of a text that no reader is for."""
+    return DamagedData(
+        f"{name}: this is a text, not an Nsight Compute report or an export of its raw page",
+        "check the file's name; `ncu -o NAME` writes reports, and ncu-assist list names the runs that are here",
+    )
 
 
 PUSH_POP = "thread Domain:Push/Pop_Range:PL_Type:PL_Value:CLR_Type:Color:Msg_Type:Msg"

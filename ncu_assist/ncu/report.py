@@ -25,7 +25,7 @@ from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
 from ncu_assist.ncu.contents import Contents, Document
-from ncu_assist.ncu.csv_page import LACKS, is_csv, read_csv
+from ncu_assist.ncu.csv_page import LACKS, is_csv, is_text, no_report, read_csv
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.reading import (
     SourceTables,
@@ -64,6 +64,7 @@ BY_NAME = {  # endings of files whose first bytes tell nothing
     **dict.fromkeys((".nsys-rep", ".qdrep", ".qdstrm"), NSYS),
     ".ncu-proj": FileKind("a project of Nsight Compute: it names reports and holds none", "give one of its reports"),
     ".nvvp": FileKind("a profile of nvprof or the Visual Profiler", PROFILE),
+    **dict.fromkeys((".cu", ".py"), FileKind("a source file, and no report", "ncu-assist profile FILE")),
 }
 BY_START = {  # by the first bytes
     b"7z\xbc\xaf": FileKind("a 7z archive", UNPACK),
@@ -424,7 +425,11 @@ def _is_csv(plain: Path, name: str) -> bool:
     kind = file_kind(head, plain, name)
     if kind is not None:
         raise DamagedData(f"{name}: this is {kind.what}", kind.hint)
-    return is_csv(head)
+    if is_csv(head):
+        return True
+    if is_text(head):
+        raise no_report(name)
+    return False
 
 
 def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> Contents:

@@ -92,9 +92,9 @@ def refuse_misnamed(context: Context, kernels: Iterable[str], version: str) -> N
             raise UsageProblem(f"there is no version '{version}': {one.problem}", one.command)
 
 
-def unknown(message: str, name: str, known: Iterable[str]) -> UsageProblem:
+def unknown(message: str, name: str, known: Iterable[str], listing: str = "ncu-assist list") -> UsageProblem:
     """Return the error for a name that means nothing, with the nearest names and the command that lists all."""
-    return UsageProblem(f"{message}; {did_you_mean(name, known)}", "ncu-assist list")
+    return UsageProblem(f"{message}; {did_you_mean(name, known)}", listing)
 
 
 def known_kernels(store: Store, context: Context) -> tuple[str, ...]:

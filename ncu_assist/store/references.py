@@ -150,7 +150,8 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
     if not found:
         refuse_unreadable(store, kernel, version)
         refuse_misnamed(context, [kernel], version)
-        raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known))
+        listing = f"ncu-assist list {shlex.quote(kernel)}"
+        raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known), listing)
     return found[0]
 
 

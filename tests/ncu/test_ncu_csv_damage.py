@@ -177,7 +177,6 @@ OTHER = {
     "source": (line("Address", "Source", "# Samples"), "source page"),
     "source by kernel": (line("Kernel Name", "k(int)") + line("Address", "Source"), "source page"),
     "source by file": (line("File Name", "k.cu") + line("Line No", "Source"), "source page"),
-    "another table": ("a,b\n1,2\n", "no report of Nsight Compute"),
     "a summary": (SIMPLE.replace('"CC"', '"CC","Invocations made"'), "is no metric"),
     "a column between": (SIMPLE.replace('"Context"', '"Context","Thread"'), "'Thread' is no metric"),
     "no sizes": (SIMPLE.replace("Grid Size", "grid_size"), "no column 'Grid Size'"),
@@ -193,6 +192,12 @@ def test_another_page_is_refused_with_the_command_that_works(case: str) -> None:
         read_csv(text.encode(), "made.csv")
     assert WORKING_COMMAND in found.value.hint
     assert is_csv(text.encode())
+
+
+def test_another_table_is_a_text_as_any() -> None:
+    with pytest.raises(DamagedData, match="this is a text, not an Nsight Compute report or an export") as found:
+        read_csv(b"a,b\n1,2\n", "made.csv")
+    assert "ncu-assist list" in found.value.hint
 
 
 @pytest.mark.parametrize(
