@@ -29,7 +29,7 @@ from ncu_assist.pipeline.gate_sides import (
     stale,
     without_folder,
 )
-from ncu_assist.pipeline.reading import learned_noise
+from ncu_assist.pipeline.reading import learned_noise, read_waits
 from ncu_assist.pipeline.trend import measured_like
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
@@ -69,7 +69,7 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
     learned = learned_noise(Store(project.reports), candidate.run.device) if by_counters else None
     answers = Answers(project.reports, candidate.run.kernel)
     runs = runs_of_source(project, request, named)
-    sides = GateSides(named, runs, request.force, every, learned, SampleReader(answers))
+    sides = GateSides(named, runs, request.force, every, learned, SampleReader(answers), read_waits)
     parts = [WorkloadGate(sides, workloads, limits) for workloads in _workloads(sides, request.workload)]
     found = Gate(
         baseline=baseline,
@@ -231,7 +231,7 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
         held = found.baseline.stored if found else baseline
         if name == names[0]:
             baseline = held
-        sides = GateSides((held, named), ((held,), (named,)), request.force, every, learned)
+        sides = GateSides((held, named), ((held,), (named,)), request.force, every, learned, waits=read_waits)
         by_counter = [limit for limit in limits if not limit.is_on_time]
         wrong = bool(sides.failed_check(1, name))
         for limit in limits:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import compared_workloads
+from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.analysis.diff.lines import Group, LineChanges, LineCost, SideLines, base_name, line_changes
 from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.analysis.diff.timing import common_bench
@@ -155,7 +156,8 @@ def _with_lines(diff: Diff, runs: Pair) -> Diff:
     from ncu_assist.pipeline.reading import read_line_changes
 
     indices = diff.baseline.indices, diff.candidate.indices
-    return replace(diff, lines=read_line_changes(runs, indices, [one.pair for one in diff.launches]))
+    lines = read_line_changes(runs, indices, [one.pair for one in diff.launches])
+    return waits_apart(replace(diff, lines=lines))
 
 
 def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:
@@ -213,6 +215,13 @@ def read_line_changes(
     jobs = zip(runs, launches, read, strict=True)
     baseline, candidate = together([partial(_side_or_note, run, frozenset(own), some) for run, own, some in jobs])
     return line_changes(baseline, candidate, [one for one in _groups(launches, pairs) if all(one)])
+
+
+def read_waits(
+    runs: tuple[StoredRun, StoredRun], launches: tuple[Collection[int], Collection[int]]
+) -> tuple[Mapping[str, float], Mapping[str, float]]:
+    """Return what warps of these launches waited for, as their code tells; empty for a side that keeps no report."""
+    return read_line_changes(runs, launches).waits
 
 
 def read_on_both(

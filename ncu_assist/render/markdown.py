@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.analysis.diff import Change, Diff
-from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured
 from ncu_assist.analysis.history import History
@@ -155,7 +154,6 @@ def _line(cells: Sequence[str]) -> str:
 
 def diff_markdown(diff: Diff) -> str:
     """Return a diff in GitHub's Markdown; what changed and what did not stand behind a click each."""
-    diff = waits_apart(diff)
     sign = SIGNS["same" if diff.verdict.by_clock else diff.verdict.verdict]
     lines = [f"{sign} **{escaped(verdict_line(diff))}**", "", paragraph(kernels_and_origins(diff)), ""]
     lines += _reason_lines(diff)

@@ -38,7 +38,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
-from ncu_assist.ncu.source.tables import MBARRIER, WGMMA
+from ncu_assist.ncu.catalogue.stalls import MBARRIER, WGMMA
 from ncu_assist.quantity import quantity
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding

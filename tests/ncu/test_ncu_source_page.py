@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 from ncu.source_page import COLUMNS, DATA, Table, tables
 
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.source.reading import SourceTables, read_source
-from ncu_assist.ncu.source.tables import BOOKED_AS
 
 pytestmark = pytest.mark.slow
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.ncu.code import read_code
-from ncu_assist.ncu.source.tables import BOOKED_AS, awaited, told_apart
+from ncu_assist.ncu.source.tables import awaited, told_apart
 from ncu_assist.pipeline.opened_reports import archived_report
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.store import Store

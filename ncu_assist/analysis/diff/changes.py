@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from math import isclose
 from statistics import mean, stdev
@@ -17,8 +17,11 @@ from ncu_assist.ncu.catalogue.metric import Better
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.noise import repeats_as
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, STALL_SHARES
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
+from ncu_assist.ncu.source.tables import told_apart
 from ncu_assist.rules.model.resources import PARTS, SM_PARTS, WHOLES
 
+Waits = Mapping[str, float]  # samples of a side by stall reason, those apart that ncu books under one
 COMPARED = (
     "duration",
     "dram_bandwidth",
@@ -231,19 +234,41 @@ def _stall_rows(baseline: Combined, candidate: Combined) -> list[ComparedMetric]
     return [stall_row(reason, baseline, candidate) for reason in largest]
 
 
-def stall_row(reason: str, baseline: Combined, candidate: Combined) -> ComparedMetric:
+def stall_row(
+    reason: str, baseline: Combined, candidate: Combined, waits: tuple[Waits, Waits] = ({}, {})
+) -> ComparedMetric:
     """Return the row of a reason; of one that the catalogue does not know, nobody can tell which way is better.
 
     Nor of a share that moved against the time that it stands for: it fell, or rose, for what other states became.
+    With the ``waits`` of both sides those that ncu books under one reason are apart; their noise is that of the whole.
     """
     key = f"stall_{reason}"
     known = STALL_SHARES.get(key)  # none of them repeats exactly
     label = known.label if known else f"Stall: {reason.replace('_', ' ')}"
-    values = baseline.stalls.get(reason), candidate.stalls.get(reason)
+    whole = BOOKED_AS.get(reason, reason)
+    is_divided = all(waits) and any(side.get(own) for side in waits for own in BOOKED_AS if BOOKED_AS[own] == whole)
+    before, after = (
+        told_apart(side.stalls, own if is_divided else {}).get(
+            reason, 0.0 if is_divided and whole in side.stalls else None
+        )
+        for side, own in zip((baseline, candidate), waits, strict=True)
+    )
+    values = before, after
     better = known.better if known and _moved_with_its_time(values, baseline, candidate) else None
-    samples, shorter = _samples(key, baseline, candidate), _shorter_ns(baseline, candidate)
+    samples = ([], []) if is_divided else _samples(key, baseline, candidate)
     note = PER_LAUNCH if _has_stalls_of_each(baseline) or _has_stalls_of_each(candidate) else ""
-    return ComparedMetric(key, label, "%", better, False, *values, note, samples=samples, duration_ns=shorter)
+    return ComparedMetric(
+        key,
+        label,
+        "%",
+        better,
+        False,
+        *values,
+        note,
+        samples=samples,
+        duration_ns=_shorter_ns(baseline, candidate),
+        noise_of=f"stall_{whole}" if whole != reason else "",
+    )
 
 
 def _moved_with_its_time(shares: tuple[float | None, float | None], baseline: Combined, candidate: Combined) -> bool:

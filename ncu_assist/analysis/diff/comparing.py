@@ -23,7 +23,9 @@ from ncu_assist.analysis.diff.why import Why, why
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, by_launch, combine_launches, combine_repeats, combine_tables
 from ncu_assist.frame.columns import Values
+from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.record import Launch, Run, Source, Timing, WorkloadFacts
 from ncu_assist.rules.model.resources import Resource, bottleneck
 from ncu_assist.store import StoredRun
@@ -205,6 +207,12 @@ def diff_in_full(baseline: StoredRun, candidate: StoredRun, options: DiffOptions
     return made.in_full()
 
 
+def _counted_as(name: str) -> str:
+    """Return the share that holds one which the code tells apart later, as ``stall_long_scoreboard`` does mbarriers."""
+    booked = BOOKED_AS.get(name.removeprefix(STALL_SHARE)) if name.startswith(STALL_SHARE) else None
+    return STALL_SHARE + booked if booked else name
+
+
 class _Comparison:
     """Two runs, what was read of them, and the parts of the answer."""
 
@@ -273,12 +281,13 @@ class _Comparison:
             return self._changes(verdict, every)
         told, found = self._changes(verdict, every=False), self._changes(verdict, every=True)
         by_name = {change.metric: change for change in found}
-        for name in self.asked.metrics:
+        asked = [_counted_as(name) if name not in by_name else name for name in self.asked.metrics]
+        for name in asked:
             if name not in by_name:
                 said = f"neither side has a metric called '{name}'; {did_you_mean(name, by_name)}"
                 raise UsageProblem(said, "ncu-assist metrics")
         known = {change.metric for change in told}
-        return (*told, *(by_name[name] for name in dict.fromkeys(self.asked.metrics) if name not in known))
+        return (*told, *(by_name[name] for name in dict.fromkeys(asked) if name not in known))
 
     def _changes(self, verdict: Verdict, every: bool) -> tuple[Change, ...]:
         """Return the changes; none where neither side has counters, or they are of other kernels."""

@@ -10,7 +10,10 @@ from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.analysis.diff.records import Change, ChangeWord, Diff, Flag, Role
 from ncu_assist.analysis.diff.why import BoundBy
 from ncu_assist.frame.combined import STALL_SHARE
-from ncu_assist.ncu.source.tables import BOOKED_AS, spoken, told_apart
+from ncu_assist.ncu.catalogue.metric import Better
+from ncu_assist.ncu.catalogue.rows import STALL_SHARES
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
+from ncu_assist.ncu.source.tables import told_apart
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.model.resources import LATENCY, Bottleneck
 from ncu_assist.verdict import Verdict, Word
@@ -173,31 +176,34 @@ def _telling(role: Role, verdict: Verdict) -> FlagWords | None:
 
 
 def waits_apart(diff: Diff) -> Diff:
-    """Return a diff as it is told: with waits apart that ncu books under one reason, where the code tells them.
+    """Return a diff with waits apart that ncu books under one reason, where the code tells them.
 
     A change of a share that is divided has the noise of the whole; roles, flags and what latency is follow.
     """
-    waits = diff.lines.waits if diff.lines else ({}, {})
-    if not any(side.get(own) for side in waits for own in BOOKED_AS):
+    parts = told_in_parts(diff, diff.changes)
+    if parts is diff.changes or diff.lines is None:
         return diff
-    parts = changes_apart(diff, diff.changes)
-    bound, top = diff.candidate.bottleneck, _top_stall(parts)
+    waits, bound, top = diff.lines.waits, diff.candidate.bottleneck, _top_stall(parts)
     told = tuple(
-        replace(one, role=_role(one, one.metric, diff.verdict, bound, top))
-        if one.metric.startswith(STALL_SHARE) and _got_worse(one)
+        replace(one, role=_role(one, one.metric, diff.verdict, bound, top) if _got_worse(one) else "none")
+        if one.metric.startswith(STALL_SHARE)
         else one
         for one in parts
     )
     why = diff.why and replace(
         diff.why, baseline=_apart(diff.why.baseline, waits[0]), candidate=_apart(diff.why.candidate, waits[1])
     )
-    lines = diff.lines and replace(diff.lines, waits=({}, {}))  # what is told apart is not divided again
-    return replace(diff, changes=told, flags=flags(told, diff.verdict), why=why, lines=lines)
+    launches = tuple(replace(one, changes=told) if one.changes is diff.changes else one for one in diff.launches)
+    return replace(diff, changes=told, launches=launches, flags=flags(told, diff.verdict), why=why)
 
 
-def changes_apart(diff: Diff, changes: Iterable[Change]) -> tuple[Change, ...]:
-    """Return changes of metrics with the shares of stall reasons divided as the code of both sides tells."""
+def told_in_parts(diff: Diff, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Return changes with shares of waits divided as the code of both sides tells; as they are where it does not."""
     waits = diff.lines.waits if diff.lines else ({}, {})
+    if any(one.metric.removeprefix(STALL_SHARE) in BOOKED_AS for one in changes):
+        return changes  # they are apart
+    if not all(waits) or not any(side.get(own) for side in waits for own in BOOKED_AS):
+        return changes
     times = diff.baseline.duration_ns, diff.candidate.duration_ns
     return tuple(part for change in changes for part in _parts(change, waits, times))
 
@@ -222,12 +228,15 @@ def _parts(
     names = sorted({**before, **after}, key=lambda own: (-max(before.get(own, 0.0), after.get(own, 0.0)), own))
     for own in names:
         shares = before.get(own, 0.0), after.get(own, 0.0)
-        told = change if own == reason else replace(change, metric=STALL_SHARE + own, label=f"Stall: {spoken(own)}")
-        word = _word_of(change, shares, times)
+        key = STALL_SHARE + own
+        told = change if own == reason else replace(change, metric=key, label=STALL_SHARES[key].label)
+        word = _word_of(change, STALL_SHARES[key].better, shares, times)
         yield replace(told, baseline=shares[0], candidate=shares[1], delta=shares[1] - shares[0], verdict=word, z=None)
 
 
-def _word_of(whole: Change, shares: tuple[float, float], times: tuple[float | None, float | None]) -> ChangeWord:
+def _word_of(
+    whole: Change, better: Better | None, shares: tuple[float, float], times: tuple[float | None, float | None]
+) -> ChangeWord:
     """Return what became of a part of a share, by the noise of the whole, as ``NoiseModel.distance`` has it.
 
     Of one that moved against its time nobody tells which way is better.
@@ -239,6 +248,8 @@ def _word_of(whole: Change, shares: tuple[float, float], times: tuple[float | No
     if abs(moved) <= beyond:
         return "unchanged" if abs(moved) <= beyond * WITHIN / BEYOND else "undecided"
     before, after = times
+    if better is None:
+        return "changed"
     if before and after and moved * (shares[1] * after - shares[0] * before) < 0:
         return "changed"
     return "regressed" if moved > 0 else "improved"

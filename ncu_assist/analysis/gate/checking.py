@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, RunDifference, diff_runs
-from ncu_assist.analysis.diff.changes import ComparedMetric, catalogue_row, raw_row, stall_row
+from ncu_assist.analysis.diff.changes import ComparedMetric, Waits, catalogue_row, raw_row, stall_row
 from ncu_assist.analysis.diff.comparability import differences, scope
 from ncu_assist.analysis.diff.comparing import forbidden_by_time
 from ncu_assist.analysis.diff.noise import LearnedNoise, noise_model
@@ -19,6 +19,7 @@ from ncu_assist.analysis.gate.limits import GatedMetric, Limit, nearest
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.frame.columns import Values, names_in
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, STALL_SHARES
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict, not_comparable
@@ -27,13 +28,17 @@ Pair = tuple[StoredRun, StoredRun]
 Workloads = tuple[str | None, str | None]  # what each side calls it; None for a program that knows of none
 
 
+WaitsOf = Callable[[Pair, tuple[Collection[int], Collection[int]]], tuple[Waits, Waits]]
+
+
 @dataclass(frozen=True)
 class GateSides:
     """The two runs that were named, and the runs of the same two sources that count, the ones to prefer first.
 
     The one that was named goes before them, unless it is not among them, as where it is of another GPU than the
     candidate and they are not. ``force`` compares what cannot be compared. ``every``: all metrics are read, not only
-    those that the catalogue knows. ``learned`` is how far they stray on this model of GPU.
+    those that the catalogue knows. ``learned`` is how far they stray on this model of GPU. ``waits`` reads the code of
+    launches, by their numbers, for what tells waits apart that ncu books under one reason.
     """
 
     named: Pair
@@ -42,6 +47,7 @@ class GateSides:
     every: bool = False
     learned: LearnedNoise | None = None
     samples: SampleReader = field(default_factory=SampleReader)
+    waits: WaitsOf | None = None
     _read: dict[str, Mapping[int, Values]] = field(default_factory=dict)
 
     def merged(self, side: int) -> Run:
@@ -78,6 +84,7 @@ class GateSides:
 
 
 STALL_SHARE = "stall_"
+DIVIDED = frozenset((*BOOKED_AS, *BOOKED_AS.values()))  # what only the code of a launch tells
 
 
 class GateCounters:
@@ -111,8 +118,14 @@ class GateCounters:
         if metric.key in OVER_LAUNCHES:
             return catalogue_row(metric.key, *self.totals)
         if metric.key in STALL_SHARES:
-            return stall_row(metric.key.removeprefix(STALL_SHARE), *self.totals)
+            reason = metric.key.removeprefix(STALL_SHARE)
+            return stall_row(reason, *self.totals, self._waits if reason in DIVIDED else ({}, {}))
         return raw_row(metric.key, metric.unit, *self.totals)
+
+    @cached_property
+    def _waits(self) -> tuple[Waits, Waits]:
+        before, after = ([one.index for one in total.launches] for total in self.totals)
+        return self._sides.waits(self.stored, (before, after)) if self._sides.waits else ({}, {})
 
     @property
     def names(self) -> set[str]:

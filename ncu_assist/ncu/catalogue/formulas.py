@@ -45,6 +45,11 @@ def share(part: float, *others: float) -> float:
     return percent(part, part + sum(others))
 
 
+def untold(*_: float) -> float:
+    """Return that no number of a launch tells it."""
+    return NOT_APPLICABLE
+
+
 def sector_efficiency(bytes_per_sector: float, requests: float, async_copies: float = 0.0) -> float:
     """Return used of touched bytes; not applicable where nobody can tell.
 

@@ -24,7 +24,7 @@ from ncu_assist.ncu.catalogue.metric import (
     with_parts,
 )
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_METRICS, STALL_REASONS
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, STALL_METRICS, STALL_REASONS, TOLD_APART, in_ncu
 
 Values = Mapping[str, float]
 
@@ -130,6 +130,15 @@ def _stall_row(reason: str) -> Derived:
     words = f"warps_{reason} / all warp states"
     row = (label, "%", STALL_REASONS[reason].better, NOISY, FORMULA, meaning, needs, formulas.share, words)
     return Derived(f"stall_{reason}", *row, optional=frozenset(others))
+
+
+def _told_apart_row(reason: str) -> Derived:
+    """Return the row of a wait that counters alone do not tell: of a launch by itself it has no value."""
+    booked = BOOKED_AS[reason]
+    meaning = f"share of warp states; waits for {TOLD_APART[reason].waits_for}"
+    words = f"of warps_{booked} / all warp states, by the instruction that waits"
+    row = (f"Stall: {in_ncu(reason)}", "%", TOLD_APART[reason].better, NOISY, FORMULA, meaning)
+    return Derived(f"stall_{reason}", *row, (f"warps_{booked}",), formulas.untold, words)
 
 
 DRAM = ("dram_bytes_read", "dram_bytes_write")
@@ -270,7 +279,10 @@ _ARITHMETIC = (
             "tensor_flops / dram_bytes", frozenset(TENSOR)),
 )
 # fmt: on
-_STALLS = tuple(_stall_row(name) for name in STALL_REASONS if name != ISSUED)
+_STALLS = (
+    *(_stall_row(name) for name in STALL_REASONS if name != ISSUED),
+    *(_told_apart_row(name) for name in TOLD_APART),
+)
 
 
 def _linked(row: Derived) -> Derived:

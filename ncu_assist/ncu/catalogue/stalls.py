@@ -99,6 +99,22 @@ _REASONS = (
 )
 # fmt: on
 
+# Waits that ncu counts under another reason, and that the instruction which waits tells apart (`ncu.source.tables`).
+MBARRIER, WGMMA, CLUSTER_BARRIER = "mbarrier", "wgmma", "cluster_barrier"
+BOOKED_AS = {MBARRIER: "long_scoreboard", WGMMA: "barrier", CLUSTER_BARRIER: "barrier"}
+# fmt: off
+_TOLD_APART = (
+    StallReason(MBARRIER, "mbarrier", "the phase of an mbarrier to end: bytes that TMA brings, or other warps that "
+                "arrive there",
+                "Load tiles earlier: more stages of buffers, or another group of warps that only loads."),
+    StallReason(WGMMA, "wgmma", "matrix instructions of its warpgroup (wgmma) to end",
+                "Keep more wgmma in flight before waiting, or let other warps load the next tile meanwhile."),
+    StallReason(CLUSTER_BARRIER, "cluster barrier", "the other blocks of its cluster at their barrier",
+                "Even out the work between the blocks of a cluster, or let them meet less often."),
+)
+# fmt: on
+TOLD_APART: dict[str, StallReason] = {reason.name: reason for reason in _TOLD_APART}
+
 STALL_REASONS: dict[str, StallReason] = {reason.name: reason for reason in _REASONS}
 # What the samples call a reason, so the columns of lines and of sass too -> its name.
 SAMPLED_AS: dict[str, str] = {reason.sampled_as: reason.name for reason in _REASONS if reason.sampled_as}
@@ -136,3 +152,14 @@ def stall_reasons(values: Mapping[str, float]) -> dict[str, float]:
     named = [name for name in values if name.startswith(STALL_PREFIX)]
     found = {match.group(1): values[name] for name in named if (match := STALL.fullmatch(name))}
     return {reason: value for reason, value in sorted(found.items()) if value is not None and not math.isnan(value)}
+
+
+def spoken(reason: str) -> str:
+    """Return a stall reason, also as samples spell it, as it is said: ``cluster barrier``, ``gmma``."""
+    return SAMPLED_AS.get(reason, reason).replace("_", " ")
+
+
+def in_ncu(reason: str) -> str:
+    """Return a stall reason as it is said, with the one that ncu counts it as: ``wgmma (in ncu: barrier)``."""
+    booked = BOOKED_AS.get(reason)
+    return f"{spoken(reason)} (in ncu: {spoken(booked)})" if booked else spoken(reason)

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, CLUSTER_BARRIER, MBARRIER, WGMMA
 from ncu_assist.ncu.source.contents import (
     ACCESS,
     ACCESS_BITS,
@@ -35,13 +35,6 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, Any]
 
 
-MBARRIER, WGMMA, CLUSTER_BARRIER = "mbarrier", "wgmma", "cluster_barrier"
-BOOKED_AS = {MBARRIER: "long_scoreboard", WGMMA: "barrier", CLUSTER_BARRIER: "barrier"}
-MEANINGS = {
-    MBARRIER: "the phase of an mbarrier to end: bytes that TMA brings, or other warps that arrive there",
-    WGMMA: "matrix instructions of its warpgroup (wgmma) to end",
-    CLUSTER_BARRIER: "the other blocks of its cluster at their barrier",
-}
 TRIED = re.compile(r"SYNCS\.PHASECHK\S*\s+(U?P\d)\b")
 AT_ONCE = {"WARPGROUP.DEPBAR": WGMMA, "UCGABAR_WAIT": CLUSTER_BARRIER}
 HEAD = re.compile(r"\s*(?:@!?U?P\w+\s+)?((?:WARPGROUP\.\w+)|UCGABAR_WAIT)")
@@ -73,11 +66,6 @@ def _reader(texts: Sequence[str | None], place: int, predicate: str) -> int | No
         if named.search(texts[later] or ""):
             return later
     return None
-
-
-def spoken(reason: str) -> str:
-    """Return a stall reason as it is said: ``cluster barrier``; by one name where samples have another."""
-    return SAMPLED_AS.get(reason, reason).replace("_", " ")
 
 
 def waits_of(launch: LaunchSource) -> dict[str, float]:

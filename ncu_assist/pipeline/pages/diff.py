@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from ncu_assist.analysis.diff import Diff, DiffOptions, DiffSide, FullDiff, diff_in_full
+from ncu_assist.analysis.diff import Change, Diff, DiffOptions, DiffSide, FullDiff, diff_in_full
 from ncu_assist.analysis.diff.comparability import compared_workloads, scope
 from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.flagging import told_in_parts, waits_apart
 from ncu_assist.analysis.diff.timing import SampleReader, TimedSamples, timed_samples
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import CloseLook, RunView, workload_row
@@ -68,7 +69,7 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, r
     made_of = {one.reference: one for one in (*clean, *(options.timed or ()))}
     return DiffFacts(
         diff=diff,
-        every=full.every,
+        every=_every(full.every, diff),
         baseline=baseline,
         candidate=candidate,
         samples=_samples(options.timed or runs, diff),
@@ -76,6 +77,12 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, r
         around=around,
         workloads=tuple(_on_workloads(options.timed or runs, diff)) if diff.verdict.verdict != "not-comparable" else (),
     )
+
+
+def _every(changes: tuple[Change, ...], diff: Diff) -> tuple[Change, ...]:
+    """Return all metrics in the words of the diff, whose waits are apart."""
+    said = {change.metric: change for change in diff.changes}
+    return tuple(said.get(one.metric, one) for one in told_in_parts(diff, changes))
 
 
 def _on_workloads(timed: Pair, diff: Diff) -> Iterator[OnWorkload]:
@@ -144,7 +151,8 @@ def _with_lines(diff: Diff, looked: tuple[OpenedSide, OpenedSide]) -> Diff:
         return diff
     runs = looked[0].run, looked[1].run
     indices = diff.baseline.indices, diff.candidate.indices
-    return replace(diff, lines=read_line_changes(runs, indices, [one.pair for one in diff.launches]))
+    lines = read_line_changes(runs, indices, [one.pair for one in diff.launches])
+    return waits_apart(replace(diff, lines=lines))
 
 
 def _looked(

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.comparing import CounterValues, busy_units, stalls_of_both
-from ncu_assist.analysis.diff.flagging import changes_apart, waits_apart
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.source.tables import spoken
+from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
@@ -38,8 +36,7 @@ from ncu_assist.verdict import REASONS
 
 def diff_html(facts: DiffFacts) -> str:
     """Return the page; the same runs give the same bytes."""
-    told = replace(facts, diff=waits_apart(facts.diff), every=changes_apart(facts.diff, facts.every))
-    return page(_head(told), diff_sections(told))
+    return page(_head(facts), diff_sections(facts))
 
 
 def diff_sections(facts: DiffFacts) -> tuple[PageSection, ...]:

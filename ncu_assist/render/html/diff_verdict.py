@@ -10,7 +10,7 @@ from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
-from ncu_assist.ncu.source.tables import spoken
+from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import DIGITS, duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload

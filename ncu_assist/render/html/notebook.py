@@ -5,7 +5,6 @@ from __future__ import annotations
 from markupsafe import escape
 
 from ncu_assist.analysis.diff import Diff
-from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
 from ncu_assist.analysis.run_view import RunView
@@ -34,7 +33,6 @@ def run_box(shown: RunView) -> str:
 
 def diff_box(diff: Diff) -> str:
     """Return which of two runs is faster, and why, as HTML for a notebook."""
-    diff = waits_apart(diff)
     both = names(diff)
     reasons = why_lines(diff.why, diff.lines, both, WIDTH)
     flags = [AnswerRow(heading, "; ".join(said[:FLAGS])) for heading, _, said in flags_by_role(diff) if said]

@@ -10,8 +10,7 @@ from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import BARS, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
-from ncu_assist.ncu.source.tables import BOOKED_AS, CLUSTER_BARRIER, MBARRIER, MEANINGS, WGMMA, spoken
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, STALL_REASONS, TOLD_APART, in_ncu, spoken
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
@@ -137,11 +136,6 @@ MIX_FACTS = (
 IN_FULL = ("grid_size", "block_size")
 UNSAID_ZEROS = ("cluster_size", "fp32_flops", "fp64_flops", "fp16_flops", "tensor_flops")
 TOP_OPCODES = 14
-TRY_THIS = {  # at waits that ncu books under another reason
-    MBARRIER: "Load tiles earlier: more stages of buffers, or another group of warps that only loads.",
-    WGMMA: STALL_REASONS["gmma"].try_this,
-    CLUSTER_BARRIER: "Even out the work between the blocks of a cluster, or let them meet less often.",
-}
 
 
 def stalls_model(shown: RunView) -> dict[str, object]:
@@ -177,8 +171,9 @@ def _stall_bar(reason: str, share: float, is_marked: bool, shown: RunView) -> Ba
 
 def _stall_advice(reason: str) -> str:
     known = STALL_REASONS.get(reason)
-    if reason in MEANINGS:
-        return f"{spoken(reason)}: the warp waits for {MEANINGS[reason]}. {TRY_THIS[reason]}"
+    if reason in TOLD_APART:
+        own = TOLD_APART[reason]
+        return f"{in_ncu(reason)}: the warp waits for {own.waits_for}. {own.try_this}"
     if known is None:
         return ""
     return f"{known.label.removeprefix('Stall ')}: the warp waits for {known.waits_for}. {known.try_this}"

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from markupsafe import escape
 
-from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS
+from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS, TOLD_APART, spoken
 from ncu_assist.ncu.code import Cost, Totals
 from ncu_assist.ncu.source.contents import COUNTERS, SAMPLES
-from ncu_assist.ncu.source.tables import BOOKED_AS, MEANINGS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import heat_level
@@ -81,15 +80,14 @@ def heat_columns(totals: Totals, costs: Iterable[Cost], of_launches: str) -> tup
 
 def stall_name(reason: str) -> str:
     """Return a stall reason, which comes from a report, as words."""
-    return one_line(reason.replace("_", " "), STALL_LETTERS)
+    return one_line(spoken(reason), STALL_LETTERS)
 
 
 def stall_term(reason: str) -> Term:
     """Return what a stall reason means, in the spelling of the samples."""
     known = SAMPLED_AS.get(reason, reason)
-    if known in MEANINGS:
-        return Term(stall_name(reason), f"{BOOKED_AS[known]} in ncu's samples", f"the warp waits for {MEANINGS[known]}")
-    return term_of(known, stall_name(reason)) if known in STALL_REASONS else Term(stall_name(reason))
+    is_known = known in STALL_REASONS or known in TOLD_APART
+    return term_of(known, stall_name(reason)) if is_known else Term(stall_name(reason))
 
 
 # fmt: off

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
@@ -139,7 +138,7 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
     """
     from rich.text import Text
 
-    width, diff = (style or detected()).width, waits_apart(diff)
+    width = (style or detected()).width
     parts: list[RenderableType] = [
         Text(verdict_line(diff), style=COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
         Text(kernels_and_origins(diff), style="dim"),

@@ -8,7 +8,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, Place, base_name, explaining_change
-from ncu_assist.ncu.source.tables import spoken
+from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor

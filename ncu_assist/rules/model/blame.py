@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ncu_assist.ncu.source.tables import MBARRIER
+from ncu_assist.ncu.catalogue.stalls import MBARRIER
 
 GLOBAL_READS = frozenset({"LD", "LDG", "LDL", "ATOM", "ATOMG", "TEX", "TLD", "TLD4", "SULD", "LDGSTS"})
 SHARED_READS = frozenset({"LDS", "LDSM", "ATOMS", "SHFL", "MUFU", "S2R", "S2UR", "LDC", "I2F", "F2I", "F2F", "POPC"})

@@ -13,8 +13,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from ncu_assist.ncu.catalogue.stalls import CLUSTER_BARRIER, MBARRIER, WGMMA
 from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
-from ncu_assist.ncu.source.tables import CLUSTER_BARRIER, MBARRIER, WGMMA
 
 if TYPE_CHECKING:
     import numpy as np

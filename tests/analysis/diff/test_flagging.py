@@ -9,14 +9,18 @@ import pytest
 from factories import STALL, launch, make_run, metrics_frame
 from recorded_family import ROOT
 
-from ncu_assist.analysis.diff import Change, DiffOptions, Role, flags_heading
+from ncu_assist.analysis.diff import Change, DiffOptions, Role, diff_runs, flags_heading
 from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes
 from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, waits_apart, with_roles
 from ncu_assist.analysis.diff.noise import NoiseModel
+from ncu_assist.analysis.gate import NotMeasured
 from ncu_assist.frame import Combined, combine
 from ncu_assist.ncu.catalogue.rows import STALL_SHARES
-from ncu_assist.pipeline.reading import compare
+from ncu_assist.pipeline.gating import GateRequest, gate
+from ncu_assist.pipeline.reading import compare, two_named
 from ncu_assist.project import Project
+from ncu_assist.render.json import diff_json
+from ncu_assist.render.terminal import Style, diff_text
 from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 
@@ -73,9 +77,10 @@ def test_what_most_warps_wait_for_limits_a_faster_version_that_latency_binds() -
 def test_waits_for_products_are_told_apart_from_barriers() -> None:
     """v11 of flash attention waits at WARPGROUP.DEPBAR for 32 % of its warp states and at BAR.SYNC for 8 %."""
     project = Project(ROOT)
-    diff = compare(project, ("flash_attention/v10", "flash_attention/v11"), None, DiffOptions())
+    two = ("flash_attention/v10", "flash_attention/v11")
+    diff = diff_runs(*two_named(project, two, None, DiffOptions())[0])
     known = {one.metric: one for one in diff.changes}
-    told = waits_apart(diff)
+    told = compare(project, two, None, DiffOptions())
     parts = {one.metric: one for one in told.changes}
     assert known.keys() < parts.keys()
     assert diff.why
@@ -88,8 +93,38 @@ def test_waits_for_products_are_told_apart_from_barriers() -> None:
     assert wgmma.candidate == pytest.approx(32.1, abs=0.1)
     assert (wgmma.baseline, wgmma.role, barrier.role) == (0.0, "limit", "side-effect")
     assert (wgmma.candidate or 0.0) + (barrier.candidate or 0.0) == pytest.approx(known["stall_barrier"].candidate)
-    assert next(flag.message for flag in told.flags).startswith("Stall: wgmma rose from 0.0 % to 32.1 %")
+    assert next(flag.message for flag in told.flags).startswith(
+        "Stall: wgmma (in ncu: barrier) rose from 0.0 % to 32.1 %"
+    )
     assert waits_apart(told) == told
+
+
+def test_a_part_that_stayed_has_no_role_of_the_whole() -> None:
+    """ncu's long scoreboard rose by 8.2 points from v11 to v12; without waits for mbarriers it did not."""
+    told = compare(Project(ROOT), ("flash_attention/v11", "flash_attention/v12"), None, DiffOptions())
+    parts = {one.metric: one for one in told.changes}
+    loads, tiles = parts["stall_long_scoreboard"], parts["stall_mbarrier"]
+    assert (loads.verdict, loads.role, tiles.verdict, tiles.role) == ("unchanged", "none", "regressed", "side-effect")
+    assert tiles.label == "Stall: mbarrier (in ncu: long scoreboard)"
+    assert [flag.metric for flag in told.flags if flag.metric.startswith("stall_")] == ["stall_mbarrier"]
+    assert told.launches[0].changes == told.changes
+
+
+def test_text_json_and_gate_have_one_share_of_a_wait() -> None:
+    project, two = Project(ROOT), ("flash_attention/v11", "flash_attention/v12")
+    asked = DiffOptions(metrics=("stall_mbarrier", "stall_cluster_barrier"))
+    diff = compare(project, two, None, asked)
+    told = {one["metric"]: one for one in diff_json(diff)["changes"]}
+    limits = tuple(f"{key}:+0.5pt" for key in ("stall_mbarrier", "stall_long_scoreboard", "stall_wgmma"))
+    judged = gate(project, GateRequest(two[1], against=two[0], fail_on=limits, workload="d128"))
+    assert not isinstance(judged, NotMeasured)
+    assert [one.outcome for one in judged.checks] == ["regression", "pass", "regression"]
+    text = diff_text(diff, Style())
+    for check in judged.checks:
+        row = told[check.limit.metric.key]
+        assert (check.baseline, check.candidate) == pytest.approx((row["baseline"], row["candidate"]))
+        assert row["label"].split(" (")[0] in text
+        assert f"{row['baseline']:.1f} %" in text
 
 
 def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
