@@ -48,8 +48,7 @@ class StallReason:
 # fmt: off
 _REASONS = (
     StallReason("barrier", "Stall Barrier",
-                "other warps of its block at a barrier (__syncthreads); in ncu's counter also for wgmma, told apart "
-                "here where the code was read",
+                "other warps of its block at a barrier (__syncthreads); in ncu also for wgmma",
                 "Even out the work between barriers, use fewer of them, or smaller blocks so that fewer warps wait."),
     StallReason("branch_resolving", "Stall Branch Resolving", "the target of a branch to be known",
                 "Branch less in the inner loop: unroll, or select instead of branching."),
@@ -66,8 +65,7 @@ _REASONS = (
     StallReason("lg_throttle", "Stall LG Throttle", "room in the queue for local and global memory instructions",
                 "Issue fewer, wider accesses (16 bytes a thread); get rid of spills and local arrays."),
     StallReason("long_scoreboard", "Stall Long Scoreboard",
-                "data from global, local or texture memory, so from L1, L2 or DRAM; in ncu's counter also at an "
-                "mbarrier, told apart here where the code was read",
+                "data from global, local or texture memory (L1, L2, DRAM); in ncu also mbarriers",
                 "Load earlier and more at a time, keep more warps active, coalesce, or reuse data from shared memory."),
     StallReason("math_pipe_throttle", "Stall Math Pipe Throttle", "a math pipe that is busy",
                 "See which pipe_* is busy. At its peak: cheaper or fewer instructions, or other pipes. Below it, warps "
