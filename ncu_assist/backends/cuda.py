@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import hashlib
 import os
+import re
 import struct
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,15 +51,19 @@ class Cuda:
         root = kernel.folder.parent.parent
         sources = [Source(v.name, v.path, root) for v in versions]
         compiled = compile_sources(sources, work / "build" / kernel.name, is_cancelled)
-        return {name: _callable(outcome, kernel) for name, outcome in compiled.items()}
+        texts = {v.name: v.path.read_text(encoding="utf-8", errors="replace") for v in versions}
+        return {name: _callable(outcome, kernel, texts[name]) for name, outcome in compiled.items()}
 
     def load(self, artifact: Path, kernel: Kernel) -> Call:
         return load_launcher(artifact, kernel)
 
 
-def _callable(outcome: BuildOutcome, kernel: Kernel) -> BuildOutcome:
-    """Return an outcome without its artifact where that lacks the launcher: said here, not when a GPU loads it."""
-    problem = lacking_launcher(outcome.artifact, kernel) if outcome.artifact else ""
+def _callable(outcome: BuildOutcome, kernel: Kernel, text: str) -> BuildOutcome:
+    """Return an outcome without its artifact where that lacks the launcher, or has one that takes something else.
+
+    It is said here, not when a GPU loads it. ``text`` is the source.
+    """
+    problem = outcome.artifact and (lacking_launcher(outcome.artifact, kernel) or unfit_launcher(text, kernel))
     return replace(outcome, artifact=None, problem=problem) if problem else outcome
 
 
@@ -149,6 +154,45 @@ def lacking_launcher(artifact: Path, kernel: Kernel) -> str:
     return f"it compiles, but has no function {kernel.name} to call; {found}; write: {launcher_form(kernel)}"
 
 
+COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+SCALAR = re.compile(
+    r"(?:const )?(?:(?:un)?signed )?(?P<type>long long|long|int|short|bool|size_t|u?int\d+_t|unsigned|float|double|half"
+    r"|__half|__nv_bfloat16)(?: int)?(?: const)? \w+"
+)
+FLOATING = ("float", "double", "half", "__half", "__nv_bfloat16")
+
+
+def unfit_launcher(text: str, kernel: Kernel) -> str:
+    """Return why a launcher, as its source declares it, cannot be called as kernel.toml says; empty where it can.
+
+    Nothing is said of types that are not known, as those that the file names itself.
+    """
+    declared = re.search(rf'extern\s+"C"\s+cudaError_t\s+{kernel.name}\s*\(([^()#]*)\)', COMMENT.sub(" ", text))
+    if declared is None:
+        return ""
+    taken = [" ".join(one.split()) for one in declared[1].split(",")]
+    form = f"write: {launcher_form(kernel)}"
+    if len(taken) != len(kernel.arguments) + 1:
+        given = f"{', '.join(kernel.arguments)} and the stream"
+        return f"its launcher takes {len(taken)} arguments, and kernel.toml says {given}; {form}"
+    for one, name in zip(taken, kernel.arguments, strict=False):
+        scalar = SCALAR.fullmatch(one)
+        if scalar and name in _tensors(kernel):
+            return f"its launcher takes {one} where kernel.toml has the pointer {name}; {form}"
+        if "*" in one and name not in _tensors(kernel):
+            return f"its launcher takes {one} where kernel.toml has the integer {name}; {form}"
+        if scalar and scalar["type"] in FLOATING:
+            return (
+                f"its launcher takes {one}, and gets a 64-bit integer there, so that it would compute with another "
+                f"number; take long long {name} and scale it ({name} / 65536.0), or make it a constant of the file"
+            )
+    return ""
+
+
+def _tensors(kernel: Kernel) -> set[str]:
+    return {*kernel.inputs, *(one.name for one in kernel.outputs)} - set(kernel.numbers)
+
+
 def launcher_form(kernel: Kernel) -> str:
     """Return how the launcher is declared, with ``…`` for a type that kernel.toml does not say."""
     outputs = {one.name: one for one in kernel.outputs}
@@ -157,8 +201,7 @@ def launcher_form(kernel: Kernel) -> str:
         if name in outputs:
             dtypes = {kernel.dtype(outputs[name], one) for one in kernel.workloads}
             return f"{C_TYPES[dtypes.pop()] if len(dtypes) == 1 else '…'}* {name}"
-        is_pointer = name in kernel.inputs and name not in kernel.numbers
-        return f"const …* {name}" if is_pointer else f"long long {name}"
+        return f"const …* {name}" if name in _tensors(kernel) else f"long long {name}"
 
     return f'extern "C" cudaError_t {kernel.name}({", ".join(map(typed, kernel.arguments))}, cudaStream_t stream)'
 

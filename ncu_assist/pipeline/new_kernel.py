@@ -49,6 +49,7 @@ INTEGERS = {
     "uint64_t",
 }
 STREAM = "cudaStream_t"
+NESTED = r"(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*"  # an index, which may hold others
 # A tolerance to begin with: some roundings of the type, for a result that is summed up in it.
 TOLERANCES = {"float64": "1e-12", "float32": "1e-5", "float16": "1e-2", "bfloat16": "2e-2"}
 SIZE, SIDE = 1 << 24, 4096  # of the workload that is written, 64 MB of float32, which no L2 holds; of several
@@ -184,6 +185,13 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
     }
     if with_torch:
         files["v0_torch.py"] = _torch_version(name, inputs, outputs)
+    if read := _read_outputs(text, [one.name for one in outputs]):
+        one, typed = read[0], next(each.type for each in outputs if each.name == read[0])
+        left.append(
+            f"{', '.join(read)} is read and written, but an output holds NaN before each call: where old values are an "
+            f"input, take them as const {typed}* {one} and write to another array, {typed}* out; where it adds up, "
+            "clear it in the launcher first"
+        )
     todo = [f"{FILE}: shapes of outputs, bytes, flops and sizes are guesses", *(f"{own}: {one}" for one in left)]
     todo.append("reference.py: make_inputs makes normal numbers of one size; reference is to be written")
     if with_torch:
@@ -270,8 +278,37 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
     over = " x ".join(sides)
     left = [f"the launcher at its end: blocks of {'32 x 8' if sides[1:] else 256} threads over {over} are a guess"]
     numbers = [one.name for one in parameters if not (one.is_pointer or one.is_integer)]
-    left += [f"the launcher takes pointers and integers only: {', '.join(numbers)} is 1 in it"] if numbers else []
+    if numbers:
+        names = ", ".join(numbers)
+        left.append(f"the launcher takes pointers and integers only: {names} is 1 in it; put the value that you need")
     return parameters, _launcher(name, found[2], parameters, sides), left
+
+
+def _read_outputs(text: str, outputs: Sequence[str]) -> list[str]:
+    """Return the outputs that a kernel reads where it names them with an index: anywhere but before a single ``=``.
+
+    An atomic function reads, too. What goes on behind another name, as of a pointer of another type, is not seen.
+    """
+    bare = COMMENT.sub(" ", text)
+    bodies = [(found[3], _block(bare[found.end() :])) for found in GLOBAL.finditer(bare)]
+    read = []
+    for name in outputs:
+        word = rf"(?<![\w.&])(?<!->){re.escape(name)}"
+        of_kernels = [body for taken, body in bodies if re.search(rf"\*[^,]*\b{re.escape(name)}\b", taken)]
+        reads = rf"{word}\s*\[{NESTED}\](?!\s*=(?!=))|\batomic\w+\s*\(\s*&?\s*{re.escape(name)}\b"
+        if any(re.search(reads, body) for body in of_kernels):
+            read.append(name)
+    return read
+
+
+def _block(text: str) -> str:
+    """Return a text up to the brace that closes its first one."""
+    depth = 0
+    for place, sign in enumerate(text):
+        depth += {"{": 1, "}": -1}.get(sign, 0)
+        if sign == "}" and depth <= 0:
+            return text[: place + 1]
+    return text
 
 
 def _parameters(text: str) -> list[Parameter]:

@@ -10,7 +10,7 @@ from kernel_folder import write_kernel
 from requirements import needs
 
 from ncu_assist import process
-from ncu_assist.backends.cuda import load_launcher
+from ncu_assist.backends.cuda import load_launcher, unfit_launcher
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
 
@@ -61,3 +61,22 @@ def test_a_returned_error_is_raised(tmp_path: Path) -> None:
     call, x = load_launcher(library, kernel), torch.zeros(3)
     with pytest.raises(RuntimeError, match=r"add_one returned .*700"):
         call((x,), (x,), {"n": 3})
+
+
+@pytest.mark.parametrize(
+    ("taken", "words"),
+    [
+        ("const float* x, float* y, long long n", ""),
+        ("const float *__restrict__ x, float *y, int n /* elements, at most 2^31 */", ""),
+        ("Vector x, Vector y, Count n", ""),
+        ("const float* x, float* y, double n", "takes double n, and gets a 64-bit integer there"),
+        ("const float* x, float* y", "takes 3 arguments, and kernel.toml says x, y, n and the stream"),
+        ("const float* x, long long n, float* y", "takes long long n where kernel.toml has the pointer y"),
+        ("const float* x, float* y, long long* n", "takes long long* n where kernel.toml has the integer n"),
+    ],
+)
+def test_a_launcher_that_takes_something_else_is_told(tmp_path: Path, taken: str, words: str) -> None:
+    text = f'extern "C" cudaError_t add_one({taken},\n    cudaStream_t stream) {{ return cudaGetLastError(); }}'
+    said = unfit_launcher(text, read_kernel(write_kernel(tmp_path)))
+    assert words in said
+    assert bool(said) == bool(words)

@@ -98,6 +98,26 @@ def test_words_of_python_and_a_grid_with_a_y(run: Run, folder: Path) -> None:
     assert 'torch.randn(workload["rows"], workload["cols"]' in (kernel.folder / "reference.py").read_text()
 
 
+@pytest.mark.parametrize(
+    ("line", "is_read"),
+    [
+        ("y[i] = a * x[i] + y[i];", True),
+        ("y[i] += a * x[i];", True),
+        ("atomicAdd(&y[i % 4], x[i]);", True),
+        ("load(&y[i]);", False),
+        ("y[index[i]]\n = x[i];", False),
+        ("if (y == nullptr) return; y[i] = x[i];", False),
+        ("s.y[i] = s.y[i] + x[i]; y[i] = 0;", False),
+        ("if (y[i] == 0) y[i] = x[i];", True),
+    ],
+)
+def test_an_output_that_is_read_is_told(run: Run, folder: Path, line: str, is_read: bool) -> None:
+    (folder / "axpy.cu").write_text(f"__global__ void axpy(int n, float a, const float* x, float* y) {{ {line} }}")
+    answer = run("new", "axpy", "--from", "axpy.cu")
+    assert answer.code == 0
+    assert ("y is read and written, but an output holds NaN" in answer.err) == is_read
+
+
 def test_a_reference_that_is_not_finished_is_said_without_a_gpu(run: Run, folder: Path) -> None:
     run("new", "scale", "--from", "naive.cu")
     assert "note: reference.py:17: reference is still to be written" in run("list", "scale").err
