@@ -18,7 +18,9 @@ if TYPE_CHECKING:
         archive,
         bench,
         diff,
+        explain,
         history,
+        metrics,
         profile,
         show,
         trend,
@@ -40,7 +42,9 @@ __all__ = [
     "archive",
     "bench",
     "diff",
+    "explain",
     "history",
+    "metrics",
     "profile",
     "read_report",
     "show",
@@ -51,7 +55,8 @@ _HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
 _HOMES |= dict.fromkeys(("Report", "read_report"), "ncu_assist.ncu.report")
 _HOMES |= dict.fromkeys(("KernelHistory", "KernelTrend", "MeasuredKernel"), "ncu_assist.api")
 _HOMES |= dict.fromkeys(("RunComparison", "RunSummary"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("archive", "bench", "diff", "history", "profile", "show", "trend"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("archive", "bench", "diff", "explain", "history"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("metrics", "profile", "show", "trend"), "ncu_assist.api")
 # Asked last, for what nobody finds: a script that imports a module of an older layout is told where it is now.
 sys.meta_path += [MovedModules()]
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from ncu_assist.analysis.diff import Diff, DiffOptions
 from ncu_assist.analysis.history import History
@@ -43,7 +43,9 @@ __all__ = [
     "archive",
     "bench",
     "diff",
+    "explain",
     "history",
+    "metrics",
     "profile",
     "read_report",
     "show",
@@ -135,10 +137,11 @@ class RunSummary:
     def metrics(self) -> LaunchMetrics:
         """The metrics that were counted: a row a launch, its ``kernel``, then a column a key of `ncu-assist metrics`.
 
-        Values are in base units; ``.mean(numeric_only=True)`` and ``.groupby("kernel")`` are pandas' own.
-        ``["sm__cycles_elapsed.avg"]``, a list of names, or a pattern such as ``["l1tex__*"]`` finds what ncu counted
-        beside them; every one, tidy, is in ``table("metrics")``. Raises UsageProblem for a name of none, with what may
-        have been meant.
+        Values are in base units, which ``attrs["units"]`` has by column; ``.mean(numeric_only=True)`` and
+        ``.groupby("kernel")`` are pandas' own. ``["sm__cycles_elapsed.avg"]``, a list of names, or a pattern such as
+        ``["dram*"]`` finds what ncu counted beside them, also of some rows and in a group; every one, tidy, is in
+        ``table("metrics")``. Shares of stalls are of all states of warps: with the share that issued, which is no
+        column, they add up to 100. Raises UsageProblem for a name of none, with what may have been meant.
         """
         from ncu_assist.frame.launch_metrics import launch_metrics
         from ncu_assist.ncu.catalogue.rows import ROWS
@@ -146,12 +149,16 @@ class RunSummary:
         by_launch = partial(_by_launch, self.project, self.stored.reference, self.selection, self.workload)
         values = by_launch(list(ROWS)).dropna(axis=1, how="all")
         values.insert(0, "kernel", self.table().set_index("launch")["kernel"])
+        values.attrs["units"] = {key: ROWS[key].unit for key in values if key in ROWS}
         return launch_metrics(values, by_launch)
 
     @cached_property
     def lines(self) -> pd.DataFrame:
         """What each source line cost in each launch, as ``Report.lines``.
 
+        Stalls are counts of samples here, by the names that ncu's samples have: a ``…_not_issued`` is the part of its
+        reason in which the scheduler issued nothing, and no reason beside it. Without line numbers ``file`` and
+        ``line`` are NA, without its text ``source``: ``groupby(…, dropna=False)`` keeps such rows.
         Raises UsageProblem without a report, and where the one that is kept has none of the launches chosen.
         """
         return self.table("lines")
@@ -247,6 +254,7 @@ FINDING = (
     *("launch", "kernel", "rule", "severity", "estimated_speedup", "saved_ns"),
     *("message", "advice", "file", "line"),
 )
+METRIC = ("group", "key", "label", "unit", "meaning", "better", "exact", "name")
 CHANGE = ("metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role")
 
 
@@ -280,11 +288,12 @@ class RunComparison:
         """Return the row of one metric; raises IndexError for a place, UsageProblem for a name of none."""
         if isinstance(which, str):
             names = [*self.changes["metric"], *self.changes["label"]]
+            if not names:
+                raise UsageProblem(f"nothing was compared but times: {self._why_empty()}", ".verdict")
             if which not in names:
-                told = did_you_mean(which, names)
-                raise UsageProblem(
-                    f"neither side of this diff has a metric '{which}'; {told}", "the column of .changes"
-                )
+                told = "it is compared by every=True, if both have it" if "__" in which else did_you_mean(which, names)
+                hint = "diff(…, every=True) compares all metrics" if not self.options.every else "a metric of .changes"
+                raise UsageProblem(f"this diff has no metric '{which}'; {told}", hint)
             return self.changes.iloc[names.index(which) % len(self)]
         if not -len(self) <= which < len(self):
             raise IndexError(f"{which} is no place among {len(self)} metrics")
@@ -294,6 +303,13 @@ class RunComparison:
     def verdict(self) -> Verdict:
         return self.diff.verdict
 
+    @property
+    def diagnosis(self) -> str:
+        """Which is faster, by how much and how sure that is, in a sentence."""
+        from ncu_assist.render.words.verdicts import verdict_line
+
+        return verdict_line(self.diff)
+
     def to_text(self) -> str:
         """Return what the terminal shows."""
         from ncu_assist.render.terminal import Style, diff_text
@@ -301,9 +317,17 @@ class RunComparison:
         return diff_text(self.diff, Style())
 
     def __repr__(self) -> str:
-        from ncu_assist.render.words.verdicts import verdict_line
+        return f"<{self.diagnosis}>"
 
-        return f"<{verdict_line(self.diff)}>"
+    def _why_empty(self) -> str:
+        on = f" on {self.diff.workload}" if self.diff.workload else ""
+        without = [
+            one.run.version
+            for one in self.runs
+            if not any(self.diff.workload in (None, launch.workload) for launch in one.run.launches)
+        ]
+        have = "have" if len(without) > 1 else "has"
+        return f"{' and '.join(without)} {have} no counters{on}" if without else f"no counter of both{on}"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.notebook import diff_box
@@ -312,19 +336,29 @@ class RunComparison:
 
     @cached_property
     def changes(self) -> pd.DataFrame:
-        """What changed, a row a metric that both sides or one of them have, what matters most first.
+        """What changed, a row a metric that both sides or one of them have, unchanged ones last.
 
         ``ratio`` is candidate over baseline, 0.5 is half as much; ``delta`` the difference in points where ``unit`` is
-        ``%``, else the relative change: 0.1 is 10 % more. ``verdict`` knows for which metrics less is better.
+        ``%``, else the relative change: 0.1 is 10 % more. ``factor`` is the larger over the smaller, to sort by: 1
+        where nothing changed, infinite where one side is 0. ``verdict`` knows for which metrics less is better. Without
+        rows, ``attrs["note"]`` says why.
         """
+        import numpy as np
         import pandas as pd
 
         rows = [{name: getattr(one, name) for name in CHANGE} for one in self.diff.changes]
         frame = pd.DataFrame(rows, columns=list(CHANGE))
         sides = frame[["baseline", "candidate"]].astype(float)
         ratio = sides["candidate"] / sides["baseline"].where(sides["baseline"] != 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = np.abs(np.log(sides["candidate"]) - np.log(sides["baseline"]))
+        factor = pd.Series(np.exp(apart), index=frame.index)
         frame.insert(CHANGE.index("delta"), "ratio", ratio)
-        return frame
+        frame.insert(CHANGE.index("delta") + 1, "factor", factor.mask(sides["candidate"] == sides["baseline"], 1.0))
+        if frame.empty:
+            frame.attrs["note"] = self._why_empty()
+        last = frame["verdict"].eq("unchanged")
+        return pd.concat([frame[~last], frame[last]], ignore_index=True)
 
     def to_markdown(self) -> str:
         """Return the comment for a pull request."""
@@ -402,7 +436,7 @@ class MeasuredKernel:
         from ncu_assist.pipeline.querying import ArchiveFrames
 
         frame = ArchiveFrames([one.run for one in self.outcome.versions if one.run], self.project.reports).timings
-        frame = frame[frame["workload"].isin(self.outcome.workloads)].reset_index(drop=True)
+        frame = frame[frame["workload"].isin(self.outcome.workloads)].reset_index(drop=True).drop(columns="default")
         first = frame.drop_duplicates("workload").set_index("workload")["median_ns"]
         said = {(one.candidate.version, one.workload): one.verdict.verdict for one in self.outcome.diffs}
         verdicts = [said.get(pair) for pair in zip(frame["version"], frame["workload"], strict=True)]
@@ -649,8 +683,14 @@ def trend(
     metrics: Sequence[str] = (),
     project: Place = None,
 ) -> KernelTrend:
-    """Return how the time of a kernel, or of ``kernel/version``, moved over its runs, by version or by commit."""
+    """Return how the time of a kernel, or of ``kernel/version``, moved over its runs, by version or by commit.
+
+    Raises UsageProblem for another ``by``, and as `trend` does.
+    """
     from ncu_assist.pipeline import trend as trends
+
+    if by not in get_args(By):
+        raise UsageProblem(f"a trend is by version or commit, and not by '{by}'", 'by="version"')
 
     return KernelTrend(trends.trend(_project(project), trends.TrendRequest(kernel, workload, by, tuple(metrics))))
 
@@ -659,7 +699,35 @@ def archive(*, project: Place = None) -> ArchiveFrames:
     """Return the runs of the project as tables: ``runs``, ``timings``, ``samples``, ``findings``."""
     from ncu_assist.pipeline.querying import archive_frames
 
-    return archive_frames(Store(_project(project).reports))
+    return archive_frames(_project(project))
+
+
+def metrics(*patterns: str, chip: str | None = None) -> pd.DataFrame:
+    """Return the metrics that `metrics` lists, all without a pattern: group, key, label, unit, meaning and more.
+
+    A pattern is a part of a key, a name of ncu or a label; with a ``*`` it stands for the whole. Where the catalogue
+    has nothing, and for a ``chip``, ncu's own names follow, without a key. Raises UsageProblem where nothing matches.
+    """
+    import pandas as pd
+
+    from ncu_assist.ncu.catalogue.lookup import search
+    from ncu_assist.render.json import metrics_json
+
+    found = metrics_json(search(patterns, chip))
+    rows = [{name: one.get(name) for name in METRIC} for one in found["metrics"]]
+    rows += [{"name": one["name"], "unit": one["unit"]} for one in found["names"]]
+    return pd.DataFrame(rows, columns=list(METRIC))
+
+
+def explain(name: str) -> str:
+    """Return what `explain` says of a metric, a stall reason, a rule or a word of the field.
+
+    Raises UsageProblem, with the nearest name, where nothing is called so.
+    """
+    from ncu_assist.pipeline.explaining import explain_any
+    from ncu_assist.render.terminal import Style, explain_text
+
+    return explain_text(explain_any(name), Style())
 
 
 def bench(

@@ -7,7 +7,7 @@ import shlex
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY, GlossaryEntry
-from ncu_assist.ncu.catalogue.lookup import Subject, explain
+from ncu_assist.ncu.catalogue.lookup import MANY, Subject, explain
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.rules import RULES, Rule
 from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
@@ -35,7 +35,7 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subjec
         near = difflib.get_close_matches(
             typed.replace("_", "-").replace(" ", "-"), [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR
         )
-        if not near:
+        if not near or problem.message.startswith(MANY):
             raise
         message = f"{problem.message.partition('; did you mean')[0]}; did you mean '{near[0]}'?"
         raise UsageProblem(message, f"ncu-assist explain {shlex.quote(near[0])}") from None

@@ -9,10 +9,11 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import re
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,13 +21,16 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist import __version__
 from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.ceilings import ceilings_of
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
+from ncu_assist.errors import NUMBER, DamagedData, EnvironmentProblem, UsageProblem
+from ncu_assist.project import Project
 from ncu_assist.rules.model.of_run import findings_of
+from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
+from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.index import RunHead, cache_folder
 from ncu_assist.store.packs import Pack
 from ncu_assist.store.parquet import SAMPLE_COLUMNS
-from ncu_assist.store.reading import METRICS
+from ncu_assist.store.reading import CODE, METRICS, REPORTS
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,6 +68,8 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *(("saved_ns", "number"), ("estimated_speedup", "number"), ("assumed", "flag")),
     ),
 }
+NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
+TRY_JOINED = "name the table before the column, as in timings.kernel, or join using (reference, kernel, version)"
 TRY = "ncu-assist query 'select * from runs limit 3'"
 
 
@@ -82,7 +88,18 @@ def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
             damaged = [path for some in tables.values() for path in some if _removed_if_damaged(path)]
             if damaged:
                 return query(store, sql, limit)
-            raise UsageProblem(f"the query cannot be answered: {error}", TRY) from error
+            raise UsageProblem(f"the query cannot be answered: {_said(error)}", _hint(str(error))) from error
+
+
+def _said(error: Exception) -> str:
+    """Return what DuckDB says, of a table that there is not with those that there are."""
+    name = NO_TABLE.search(str(error))
+    known = f"the tables are {', '.join(COLUMNS)}"
+    return f"there is no table '{name[1]}'; {known}" if name else str(error)
+
+
+def _hint(error: str) -> str:
+    return TRY_JOINED if "Ambiguous reference" in error else TRY
 
 
 def _duckdb() -> Any:
@@ -295,8 +312,9 @@ FACTS = ("dtype", "algorithmic_bytes", "flops")
 BESIDE = ("empty_ns", "copy_ns", "link_ns")
 TIMES = ("median_ns", "q1_ns", "q3_ns", "min_ns", "samples", "dropped", "sm_clock_mhz", *BESIDE)
 JUDGED = ("workload", "launch", "function", "whole", "duration_ns", "tool", "rank")
-INTEGERS = ("launches", "launch", "rank", "samples", "dropped", "algorithmic_bytes", "flops")
-KINDS = {**dict.fromkeys(INTEGERS, "Int64"), "correct": "boolean"}
+INTEGERS = ("number", "launches", "launch", "rank", "samples", "dropped", "algorithmic_bytes", "flops")
+KINDS = {**dict.fromkeys(INTEGERS, "Int64"), **dict.fromkeys(("correct", "default"), "boolean")}
+KEPT = {True: "stored", False: "now"}
 FINDING = ("rule", "severity", "saved_ns", "estimated_speedup", "assumed")
 
 
@@ -311,6 +329,7 @@ class ArchiveFrames:
     stored: Sequence[StoredRun]
     reports: Path
     damaged: Sequence[Damage] = ()
+    defaults: Mapping[str, str] = field(default_factory=dict)  # the default workload of each kernel with a folder
 
     def __len__(self) -> int:
         return len(self.stored)
@@ -324,18 +343,30 @@ class ArchiveFrames:
         """One row a run: what was measured, when, on what and with what.
 
         ``created`` is UTC; ``source`` is live, recorded or imported. ``correct`` tells whether it passed all checks, NA
-        where there was none; ``launches`` counts those that ncu profiled.
+        where there was none; ``launches`` counts those that ncu profiled. ``has_report``: the report itself is kept;
+        ``has_lines``: it or what was kept of it has source lines, of one workload in a recorded run.
         """
         import pandas as pd
 
-        frame = _frame(map(run_row, self.stored), (*RUNS, *TOOLS, "correct", "launches"))
+        rows = ({**run_row(one), **_kept(one)} for one in self.stored)
+        frame = _frame(rows, (*RUNS, *TOOLS, "correct", "launches", "has_report", "has_lines"))
         created = pd.to_datetime(frame["created"], utc=True, format="ISO8601")
         return frame.assign(created=created)
 
     @cached_property
     def timings(self) -> pd.DataFrame:
-        """One row a run and workload that was timed; what has one ``bench_id`` was timed in turns."""
-        return _frame(_each(self.stored, timing_rows), (*NAMING, "workload", *FACTS, *TIMES, "bench_id"))
+        """One row a run and workload that was timed; what has one ``bench_id`` was timed in turns.
+
+        ``number`` is that of the version, to sort by; ``default`` tells whether the workload is the kernel's default,
+        NA where the project has no folder of it. A kernel may have runs on several ``gpu``s.
+        """
+        rows = (
+            {**naming(one), **row, **self._about(one, row["workload"])}
+            for one in self.stored
+            for row in timing_rows(one)
+        )
+        columns = (*NAMING, "number", "gpu", "workload", "default", *FACTS, *TIMES, "bench_id")
+        return _frame(rows, columns)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -357,12 +388,34 @@ class ArchiveFrames:
     def findings(self) -> pd.DataFrame:
         """One row a finding, as it was when the run was archived, by the version ``tool``; ``rank`` 0 could win most.
 
-        A run of before findings were kept is judged by this version.
-        What is ``whole`` is of all launches of a workload, else of a ``launch`` of the kernel ``function``.
+        ``judged`` is *stored* there. A run of before findings were kept is judged *now*, and its promises may be other
+        ones than those that older rules made: ``findings_now`` has all by the rules of today, as `show` does.
+        What is ``whole`` is of all launches of a workload, else of a ``launch`` of the kernel ``function``. An
+        ``estimated_speedup`` of 50 is the limit: 2 % of a time is left whatever is done. ``unexplained`` and other
+        ``severity`` info save nothing.
         Raises DamagedData for a file that was changed.
         """
-        rows = _each(self.stored, lambda stored: finding_rows(stored, self.reports))
-        return _frame(rows, (*NAMING, *JUDGED, *FINDING))
+        return self._findings(is_anew=False)
+
+    @cached_property
+    def findings_now(self) -> pd.DataFrame:
+        """The same by the rules of today, from the counters that are kept: it takes some seconds for 100 runs."""
+        return self._findings(is_anew=True)
+
+    def _findings(self, is_anew: bool) -> pd.DataFrame:
+        rows = _each(self.stored, lambda stored: finding_rows(stored, self.reports, is_anew))
+        frame = _frame(rows, (*NAMING, *JUDGED, *FINDING))
+        kept = set() if is_anew else {one.reference for one in self.stored if FINDINGS in one.run.files}
+        frame.insert(list(frame).index("tool"), "judged", frame["reference"].isin(kept).map(KEPT).astype(object))
+        return frame
+
+    def _about(self, stored: StoredRun, workload: str) -> dict[str, Any]:
+        number, default = NUMBER.match(stored.run.version), self.defaults.get(stored.run.kernel)
+        return {
+            "number": int(number[0][1:]) if number else None,
+            "gpu": stored.run.gpu,
+            "default": None if default is None else workload == default,
+        }
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what a SELECT over runs, timings, metrics and findings says, see `query`; DuckDB answers it.
@@ -383,10 +436,19 @@ def _samples_of(stored: StoredRun) -> pd.DataFrame:
     return frame.assign(reference=stored.reference, kernel=stored.run.kernel, kind=beside.fillna("kernel"))
 
 
-def archive_frames(store: Store) -> ArchiveFrames:
+def _kept(stored: StoredRun) -> dict[str, bool]:
+    has_report = any(name in stored.run.files for name in REPORTS)
+    return {"has_report": has_report, "has_lines": has_report or CODE in stored.run.files}
+
+
+def archive_frames(project: Project) -> ArchiveFrames:
     """Return the runs of an archive as tables, which are read when they are asked for."""
+    store, defaults = Store(project.reports), {}
     stored, damaged = store.everything()
-    return ArchiveFrames(stored, store.reports, damaged)
+    for name in kernel_names(project):
+        with contextlib.suppress(UsageProblem):  # a folder that is no kernel yet
+            defaults[name] = load_kernel(project, name).default_workload.name
+    return ArchiveFrames(stored, store.reports, damaged, defaults)
 
 
 def run_row(stored: StoredRun) -> dict[str, Any]:
@@ -412,9 +474,10 @@ def timing_rows(stored: StoredRun) -> Iterator[dict[str, Any]]:
         }
 
 
-def finding_rows(stored: StoredRun, reports: Path) -> Iterator[dict[str, Any]]:
+def finding_rows(stored: StoredRun, reports: Path, is_anew: bool = False) -> Iterator[dict[str, Any]]:
     """Yield what the rules said of a run when it was archived; one that keeps no findings is judged now."""
-    found = stored.findings() or findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports))
+    kept = None if is_anew else stored.findings()
+    found = kept or findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports))
     for judged in found.judged:
         about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
         for rank, finding in enumerate(judged.findings):

@@ -23,6 +23,7 @@ from ncu_assist.render.html.run_counters import LEAST_STALL, part_label
 from ncu_assist.render.html.timeline import PERCENT, drawn
 from ncu_assist.render.words.launches import selection_words
 from ncu_assist.render.words.trend import name_of
+from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
 Axes = Any
@@ -224,6 +225,11 @@ def plot_trend(trend: Trend, ax: Axes | None) -> Axes:
         ax.plot(count, points, "o", ms=3, color=f"C{place}", label=name)
         ax.plot(count, [100 * (one / first - 1) for one in series.levels_ns], lw=1, color=f"C{place}")
     low, high = ax.get_ylim()
+    longest = max((len(series.points) for series in trend.series), default=0)
+    if longest < 2 * FEWEST:
+        said = f"too few runs: a change is told from {2 * FEWEST} runs of a version on"
+        said = said.replace("version", trend.by)
+        ax.text(0.5, 0.9, said, transform=ax.transAxes, ha="center", fontsize="small")
     ax.set(xlabel="run, the oldest first", ylabel="percent over the first level", ylim=(min(low, -1), max(high, 1)))
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_title(f"{one_line(trend.kernel)} on {one_line(trend.workload)}", fontsize="medium")

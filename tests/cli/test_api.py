@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pickle
 import re
 import subprocess
 import sys
@@ -16,6 +17,8 @@ from commandline import DATA, SMALL_REPORT, Run
 import ncu_assist
 from ncu_assist.errors import UsageProblem
 from ncu_assist.moved import MOVED, PACKAGE
+from ncu_assist.pipeline.querying import ArchiveFrames
+from ncu_assist.store.findings import FINDINGS
 
 MANY_LAUNCHES = DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst"
 OFFERED = ("archive", "read_report", "show", "diff", "bench", "profile")
@@ -89,15 +92,43 @@ def test_metrics_by_key_and_by_ncu_s_names(tmp_path: Path) -> None:
     assert metrics[["kernel", "sm__cycles_elapsed.avg"]]["kernel"].equals(names)
     assert metrics.groupby("kernel")["duration"].sum().sum() == metrics["duration"].sum()
     assert all(name.startswith("l1tex__") for name in metrics["l1tex__t_sector*"])
-    assert type(metrics[metrics["dram_bytes"] > 1e8].T).__name__ == "DataFrame"
+    assert metrics.attrs["units"]["dram_bytes"] == "byte"
+    assert {"dram_bytes", "dram__bytes_read.sum"} <= set(metrics["dram_*"])
     assert found[3].metrics.index.tolist() == [3]
     for wrong, said in (
         ("dram_bytez", "did you mean 'dram_bytes'"),
         ("kernal", "did you mean 'kernel'"),
         ("sm__cycles_elapsed", "needs a rollup"),
+        ("occupancy", "use achieved_occupancy"),
     ):
         with pytest.raises(UsageProblem, match=said):
             metrics[wrong]
+
+
+def test_names_of_ncu_are_found_in_what_is_made_of_metrics(tmp_path: Path) -> None:
+    metrics, name = ncu_assist.show(MANY_LAUNCHES, project=tmp_path).metrics, "sm__cycles_elapsed.avg"
+    cycles = metrics[name]
+    assert metrics[metrics["kernel"] == "fill"][name].tolist() == [cycles[0]]
+    for made in (metrics.head(2), metrics.copy().iloc[:2], pickle.loads(pickle.dumps(metrics)).iloc[:2]):
+        assert made[name].equals(cycles.iloc[:2])
+    back = metrics.sort_index(ascending=False)[["kernel", name]]
+    assert (list(back), back[name].iloc[0]) == (["kernel", name], cycles.iloc[-1])
+    assert metrics.groupby("kernel")[name].mean()["fill"] == cycles[0]
+    assert (name in metrics, "sm__no_such" in metrics) == (True, False)
+    with pytest.raises(KeyError, match="sm__cycles_elapsed"):
+        metrics.T[name]
+    with pytest.raises(UsageProblem, match="did you mean 'dram_bytes'"):
+        metrics.head(3)["dram_bytez"]
+
+
+def test_the_catalogue_in_pandas(run: Run) -> None:
+    found = ncu_assist.metrics("bank_conflict")
+    assert found["key"].tolist() == [one["key"] for one in run("metrics", "bank_conflict", "--json").json["metrics"]]
+    assert found.set_index("key").loc["bank_conflicts_load", "name"].endswith("mem_shared_op_ld.sum")
+    assert len(ncu_assist.metrics()) > 200
+    assert ncu_assist.explain("dram_bytes").rstrip() == run("explain", "dram_bytes").out.rstrip()
+    with pytest.raises(UsageProblem, match="begins with 'bank_conflicts': bank_conflicts_load, bank_conflicts_store"):
+        ncu_assist.explain("bank_conflicts")
 
 
 def test_a_report_is_a_table_that_fits_a_notebook() -> None:
@@ -184,6 +215,24 @@ def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
     changes = both.changes.set_index("metric")
     assert changes.loc["duration", "verdict"] == "improved"
     assert changes.loc["duration", "ratio"] == pytest.approx(1 + changes.loc["duration", "delta"])
+    assert changes.loc["duration", "factor"] == pytest.approx(1 / changes.loc["duration", "ratio"])
+    is_unchanged = changes["verdict"].eq("unchanged").tolist()
+    assert is_unchanged == sorted(is_unchanged)
+    assert both.diagnosis in repr(both)
+    with pytest.raises(UsageProblem, match="compared by every=True"):
+        both["sm__cycles_elapsed.avg"]
+
+
+def test_a_diff_without_counters_says_so() -> None:
+    both = ncu_assist.diff("softmax/v3", "softmax/v6", workload="small", project=Path(__file__).parents[2])
+    assert both.changes.attrs["note"] == "v3_three_pass and v6_row_in_registers have no counters on small"
+    with pytest.raises(UsageProblem, match="nothing was compared but times: v3_three_pass and"):
+        both["duration"]
+
+
+def test_a_trend_is_by_version_or_commit() -> None:
+    with pytest.raises(UsageProblem, match="not by 'versions'"):
+        ncu_assist.trend("softmax", by="versions", project=Path(__file__).parents[2])  # type: ignore[arg-type]
 
 
 def test_two_launches_of_one_report(tmp_path: Path) -> None:
@@ -191,7 +240,7 @@ def test_two_launches_of_one_report(tmp_path: Path) -> None:
     assert len(both) == len(both.changes) == len(list(both))
     assert both["duration"].equals(both[list(both.changes["metric"]).index("duration")])
     assert both["Duration"]["metric"] == "duration"
-    with pytest.raises(UsageProblem, match="has a metric 'durations'; did you mean 'duration'"):
+    with pytest.raises(UsageProblem, match="has no metric 'durations'; did you mean 'duration'"):
         both["durations"]
     with pytest.raises(IndexError, match=r"999 is no place among \d+ metrics"):
         both[999]
@@ -234,6 +283,7 @@ def test_the_archive_in_pandas() -> None:
     found = ncu_assist.archive(project=Path(__file__).parents[2])
     assert len(found) == len(found.runs) == found.runs["reference"].nunique()
     some = found.stored[:: len(found) // 5]
+    by_name = {one.reference: one for one in found.stored}
     for stored in some:
         row = found.runs.set_index("reference").loc[stored.reference]
         assert (row["kernel"], row["gpu"], row["launches"]) == (
@@ -252,6 +302,15 @@ def test_the_archive_in_pandas() -> None:
             continue
         first = [one.findings[0].rule for one in judged.judged if one.whole]
         assert said["rule"].tolist() == first
+    kept = found.findings.groupby("reference")["judged"].first()
+    assert kept.eq("stored").equals(kept.index.to_series().map(lambda one: FINDINGS in by_name[one].run.files))
+    assert found.timings.query("default").groupby("kernel")["workload"].nunique().eq(1).all()
+    assert found.timings.query("kernel == 'softmax' and default")["workload"].unique().tolist() == ["c4k"]
+    versions = found.timings[["version", "number", "gpu"]].drop_duplicates("version")
+    assert versions["number"].eq(versions["version"].str.extract(r"v(\d+)")[0].astype(int)).all()
+    assert set(found.timings["gpu"]) == set(found.runs["gpu"])
+    lines = found.runs.set_index("reference")["has_lines"]
+    assert lines.loc[[one.reference for one in found.stored if not one.run.launches]].eq(False).all()
     assert {str(found.timings[name].dtype) for name in ("flops", "samples")} == {"Int64"}
     timed = next(one for one in some if one.run.bench)
     taken = found.samples[found.samples["reference"] == timed.reference]
@@ -263,6 +322,16 @@ def test_the_archive_in_pandas() -> None:
     )
     assert set(found.samples["kind"]) == {"kernel", "copy", "empty", "link"}
     assert found.samples.query("kind == 'kernel'").groupby("reference")["version"].nunique().eq(1).all()
+
+
+def test_findings_by_the_rules_of_today_are_those_of_show() -> None:
+    root = Path(__file__).parents[2]
+    stored = [one for one in ncu_assist.archive(project=root).stored if one.run.kernel == "fast_h2d"]
+    found = ArchiveFrames(stored, root / "reports").findings_now.query("whole and rank == 0")
+    assert found["judged"].unique().tolist() == ["now"]
+    for row in found.query("workload == 't256k'").head(3).itertuples():
+        said = ncu_assist.show(row.reference, project=root).diagnosis
+        assert said.startswith(f"{row.rule}, up to {row.estimated_speedup:.3g}x:")
 
 
 def test_the_history_in_pandas() -> None:

@@ -135,6 +135,8 @@ class NamedRollup:
 Subject = Row | StallReason | NvidiaRule | NamedRollup
 
 NEAR_CHIP = 0.85  # of difflib: one letter of five left out
+MANY = "several metrics have a key that begins with"
+SHORTEST = 4  # letters that a key may be asked for by
 LONG = 6  # letters that say which rule is meant
 
 
@@ -185,6 +187,10 @@ def explain(name: str) -> tuple[Subject, ...]:
     """
     subjects = tuple(dict.fromkeys(_subjects(name.strip())))
     if not subjects:
+        start = re.sub(r"[ -]", "_", name.strip().lower())
+        begin = [key for key in ROWS if len(start) >= SHORTEST and key.startswith(start)]
+        if len(begin) > 1:
+            raise UsageProblem(f"{MANY} '{name}': {', '.join(begin)}", f"ncu-assist metrics {shlex.quote(start)}")
         near = _near(name.strip())
         hint = f"ncu-assist explain {shlex.quote(near)}" if near else _listing(name)
         meant = f"; did you mean '{near}'?" if near else ""

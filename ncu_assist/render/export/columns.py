@@ -5,14 +5,15 @@ from __future__ import annotations
 import fnmatch
 import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import by_launch
 from ncu_assist.ncu.catalogue.chips import Available, in_report, on_chip
 from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metric_doctor import check_names, spelled
+from ncu_assist.ncu.catalogue.metric_doctor import NameCheck, NameProblem, check_names, spelled
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 
 if TYPE_CHECKING:
@@ -166,7 +167,7 @@ class Chosen:
 def choose(asked: Sequence[str], names: Collection[str], where: str) -> tuple[Chosen, ...]:
     """Return what was asked for of ``names``, in that order: of a pattern all that match, sorted.
 
-    A pattern matches ncu's names; where none does, keys of the catalogue. What ``where`` lacks and another report may
+    A pattern matches keys of the catalogue and ncu's names, keys first. What ``where`` lacks and another report may
     have is absent. Raises UsageProblem, with the nearest right spelling, for a name that none has, and where all that
     was asked for is absent.
     """
@@ -176,10 +177,12 @@ def choose(asked: Sequence[str], names: Collection[str], where: str) -> tuple[Ch
     checked = {one: check_names([one], available) for one in columns}
     wrong = [one for one in columns if not checked[one].fine]
     unknown = [one for one in wrong if one not in ROWS and not on_chip(None).has(one)]
-    problems = [line for one in (wrong if len(wrong) == len(columns) else unknown) for line in checked[one].lines]
+    told = {one: tuple(map(_by_key, checked[one].problems)) for one in wrong}
+    lines = {one: NameCheck(checked[one].unanswered, told[one]).lines for one in wrong}
+    problems = [line for one in (wrong if len(wrong) == len(columns) else unknown) for line in lines[one]]
     problems += [f"no metric of {where} matches '{one}'" for one, some in matches.items() if not some]
     if problems:
-        near = {one: problem.suggestion for one in wrong for problem in checked[one].problems}
+        near = {one: problem.suggestion for one in wrong for problem in told[one]}
         raise UsageProblem("; ".join(problems), _hint([near.get(one, one) for one in asked], near, len(problems)))
     return tuple(
         Chosen(one, spelled(one, available), *(problem.suggestion for problem in checked[one].problems))
@@ -218,6 +221,12 @@ def _rows_of_key(values: Mapping[int, Mapping[str, float]], key: str) -> pd.Data
     return pd.DataFrame(rows, columns=["launch", "metric", "value", "text", "unit"]).astype({"value": "float64"})
 
 
+def _by_key(problem: NameProblem) -> NameProblem:
+    """Return the key behind a suggestion where no name of ncu's form was asked for: a key is easier to type."""
+    key = next((key for key, row in CATALOGUE.items() if problem.suggestion in row.names), problem.suggestion)
+    return problem if "__" in problem.asked else replace(problem, suggestion=key)
+
+
 def _is_pattern(asked: str, names: Collection[str]) -> bool:
     return any(sign in asked for sign in WILD) and asked not in names
 
@@ -225,7 +234,7 @@ def _is_pattern(asked: str, names: Collection[str]) -> bool:
 def _matching(pattern: str, names: Iterable[str], available: Available) -> list[str]:
     found = sorted(name for name in names if fnmatch.fnmatchcase(name, pattern))
     keys = [key for key in ROWS if fnmatch.fnmatchcase(key, pattern)]
-    return found or [key for key in keys if spelled(key, available)] or keys
+    return [key for key in keys if spelled(key, available)] + found or keys
 
 
 def _hint(corrected: Sequence[str], near: dict[str, str], problems: int) -> str:
