@@ -21,14 +21,6 @@ By = Literal["bench", "unpaired samples", "launches under ncu", "ncu"]
 
 
 @dataclass(frozen=True)
-class Achieved:
-    """The speed-up over the version before, and what it was taken from: best a bench that timed both, paired."""
-
-    speedup: float
-    by: By
-
-
-@dataclass(frozen=True)
 class FaultsGone:
     """The faults of ``before`` that ``version`` no longer has, and those that it has anew, the largest first.
 
@@ -36,7 +28,8 @@ class FaultsGone:
     for a run that keeps none. A fault is gone where its rule answers and finds nothing above ``info``, and no remark
     that would still save half of the time: such a fault is there, beside a worse one. It is ``renamed`` where another
     rule finds half of that time lost on the same resource. Nothing is gone from a version that is ``another_program``
-    than the one before, which says why: its time is not that of the other without a fault.
+    than the one before, which says why: its time is not that of the other without a fault. ``achieved`` is the speed-up
+    over the version before, ``achieved_by`` what it was taken from: best a bench that timed both, paired.
     """
 
     version: str
@@ -47,7 +40,8 @@ class FaultsGone:
     duration_ns: float | None  # of ``before``, that savings are of
     gone: tuple[StoredFinding, ...]
     appeared: tuple[StoredFinding, ...]
-    achieved: Achieved | None
+    achieved: float | None
+    achieved_by: By | None
     renamed: tuple[tuple[StoredFinding, StoredFinding], ...] = ()
     another_program: str = ""
 
@@ -133,6 +127,7 @@ def _prediction(
     other = _another_program(before, row, history)
     renamed = () if other else tuple((fault, name) for fault in lost for name in came if _is_renamed(fault, name))
     old, new = [one for one, _ in renamed], [one for _, one in renamed]
+    achieved, achieved_by = _achieved(history.cell(before), cell)
     return FaultsGone(
         version=row.version,
         before=before.version,
@@ -142,7 +137,8 @@ def _prediction(
         duration_ns=then.judged.duration_ns,
         gone=() if other else tuple(one for one in lost if one not in old),
         appeared=tuple(one for one in came if one not in new),
-        achieved=_achieved(history.cell(before), cell),
+        achieved=achieved,
+        achieved_by=achieved_by,
         renamed=renamed,
         another_program=other,
     )
@@ -205,12 +201,12 @@ def _forbidden(before: HistoryCell, after: HistoryCell) -> bool:
     return len(sides) < 2 or bool(differences(sides[0], sides[1])[1])
 
 
-def _achieved(before: HistoryCell, after: HistoryCell) -> Achieved | None:
-    """Return the ratio of times: of the verdict where there are samples, else of the durations under ncu."""
+def _achieved(before: HistoryCell, after: HistoryCell) -> tuple[float | None, By | None]:
+    """Return the ratio of times and what it is of: of the verdict with samples, else of the durations under ncu."""
     verdict = after.verdict
     if verdict is not None and after.speedup is not None:
         many: By = "unpaired samples" if after.workload is not None and after.timing else "launches under ncu"
-        return Achieved(after.speedup, "bench" if verdict.pairs else many)
+        return after.speedup, "bench" if verdict.pairs else many
     if before.duration_ns and after.duration_ns:
-        return Achieved(before.duration_ns / after.duration_ns, "ncu")
-    return None
+        return before.duration_ns / after.duration_ns, "ncu"
+    return None, None

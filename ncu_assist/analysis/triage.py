@@ -25,19 +25,12 @@ BANDS_NS = (10_000, 100_000, 1_000_000)
 
 
 @dataclass(frozen=True)
-class Representative:
-    """The launch that stands for a group: how many launches of its function ncu has to skip before it."""
-
-    skip: int
-    duration_ns: float
-
-
-@dataclass(frozen=True)
 class KernelGroup:
     """The launches of one kernel in one grid and block, in the order of their time.
 
     ``share`` is of the time of all kernels, ``cumulative`` with the groups before it. ``signature`` has the template
-    arguments; sizes are zeros where the trace does not say them.
+    arguments; sizes are zeros where the trace does not say them. ``skip`` is how many launches of its function ncu has
+    to skip before the one that stands for the group.
     """
 
     kernel: str
@@ -50,7 +43,7 @@ class KernelGroup:
     longest_ns: float
     share: float
     cumulative: float
-    representative: Representative
+    skip: int
 
     @property
     def mean_ns(self) -> float:
@@ -223,7 +216,7 @@ def _groups(kernels: pd.DataFrame, total: float) -> Iterator[KernelGroup]:
             longest_ns=float(own.max()),
             share=float(own.sum()) / total if total else 0.0,
             cumulative=cumulative / total if total else 0.0,
-            representative=Representative(int(places[chosen]), float(times[chosen])),
+            skip=int(places[chosen]),
         )
 
 

@@ -107,16 +107,15 @@ def _measure(show: bool, quick: bool, as_json: bool) -> int:
     why = None if show else why_no_gpu()
     with progress() as reporter:
         if show or why is not None:
-            answers = known(project)
-            if why is not None and not answers:
+            found = known(project)
+            if why is not None and not found:
                 raise EnvironmentProblem(f"{why.message}; and no ceilings are stored here", why.hint)
             if why is not None:
                 reporter.note(
                     f"Nothing was measured here: {why.message}. Shown is what is stored or came with the tool."
                 )
         else:
-            answers = (measure_ceilings(project, EXECUTORS["local"], quick, reporter),)
-    found = [(answer.ceilings, answer.path) for answer in answers]
+            found = (measure_ceilings(project, EXECUTORS["local"], quick, reporter),)
     write_result(found, as_json, ceilings_json, ceilings_text)
     failed = not show and why is None and any(stage.problem for one, _ in found for stage in one.stages)
     return StageFailed.exit_code if failed else 0

@@ -23,7 +23,7 @@ from ncu_assist.cli.console import (
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff import DiffOptions
-    from ncu_assist.pipeline.reading import Pair
+    from ncu_assist.analysis.diff.timing import Pair
     from ncu_assist.project import Project
 
 Format = Literal["text", "markdown", "html"]

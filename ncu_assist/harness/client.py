@@ -28,6 +28,14 @@ MOST_ANNOUNCED = 1000  # versions on workloads that are remembered; a kernel may
 
 
 @dataclass(frozen=True)
+class TimeLimits:
+    """Seconds for the whole process and for its longest silence."""
+
+    total_s: float
+    silence_s: float
+
+
+@dataclass(frozen=True)
 class Measured:
     """What the children left. ``samples`` has the columns of bench.SCHEMA and is None without a bench.
 

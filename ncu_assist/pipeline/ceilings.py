@@ -33,7 +33,6 @@ from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
-from ncu_assist.pipeline.known_ceilings import KnownCeilings
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
@@ -273,8 +272,8 @@ def _flags(metrics: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(word for i, word in enumerate(argv) if i not in skipped)
 
 
-def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter: Reporter) -> KnownCeilings:
-    """Measure the GPU here and return what was stored.
+def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter: Reporter) -> tuple[Ceilings, Path]:
+    """Measure the GPU here and return what was stored, and where.
 
     A stage that fails is noted, and the others go on. Raises what kept everything from being measured: no GPU, no
     compiler, no torch. Ctrl-C keeps the stages before it.
@@ -287,4 +286,4 @@ def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter
         raise session.first_error or EnvironmentProblem("nothing could be measured", "ncu-assist doctor")
     if not any(stage.problem for stage in session.ceilings.stages):  # what a failure left stays, to be looked at
         shutil.rmtree(folder, ignore_errors=True)
-    return KnownCeilings(session.ceilings, path_of(project.reports, session.ceilings.device))
+    return (session.ceilings, path_of(project.reports, session.ceilings.device))

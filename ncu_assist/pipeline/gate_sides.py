@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from ncu_assist.analysis.diff.timing import Pair
 from ncu_assist.analysis.gate import NotMeasured, Unmeasured
-from ncu_assist.analysis.gate.checking import Pair
 from ncu_assist.errors import NUMBER, DamagedData, UsageProblem
 from ncu_assist.pipeline.listing import in_force
 from ncu_assist.pipeline.opened_reports import opened

@@ -19,13 +19,14 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
+from ncu_assist.harness.client import TimeLimits
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu, options_in
 from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.ncu.report import read_report, second_opinion
 from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
-from ncu_assist.pipeline.ncu_stage import Capture, NcuLimits, NcuStage, cost_words
+from ncu_assist.pipeline.ncu_stage import Capture, NcuStage, cost_words
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.pipeline.reporter import Pace, Reporter, minutes
 from ncu_assist.project import Project
@@ -168,7 +169,7 @@ def program_stage(project: Project, run: str, options: ProfileOptions) -> NcuSta
     """Return the stage for a program: in the user's folder, silent as long as it likes, for it may load data first."""
     total_s = project.settings.profile_timeout_s
     folder = project.work / "profile" / run
-    return NcuStage(Path.cwd(), folder, EXECUTORS["local"], options, NcuLimits(total_s, total_s))
+    return NcuStage(Path.cwd(), folder, EXECUTORS["local"], options, TimeLimits(total_s, total_s))
 
 
 IMPORTED = "imported"  # the kernel that reports without another name belong to

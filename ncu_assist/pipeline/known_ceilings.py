@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.ceilings import Ceilings, ceilings_of, decode, path_of, save, shipped, stored
@@ -26,14 +26,6 @@ MOST_BYTES = 16 << 20  # ten thousand points; those that come with the tool take
 SHOWN = 3  # of what cannot be
 
 
-@dataclass(frozen=True)
-class KnownCeilings:
-    """Ceilings to show; ``path`` is where they lie in the archive, None for those that came with the tool."""
-
-    ceilings: Ceilings
-    path: Path | None
-
-
 def why_no_gpu() -> EnvironmentProblem | None:
     """Return what keeps this machine from measuring, None if it can try."""
     try:
@@ -43,22 +35,24 @@ def why_no_gpu() -> EnvironmentProblem | None:
     return None
 
 
-def known(project: Project) -> tuple[KnownCeilings, ...]:
+def known(project: Project) -> tuple[tuple[Ceilings, Path | None], ...]:
     """Return the ceilings of the GPU here; without one, all that are stored in the archive or came with the tool.
+
+    Each with where it lies in the archive, None for those that came with the tool.
 
     Raises DamagedData for a file that cannot be read.
     """
     try:
         gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
     except EnvironmentProblem:
-        here = [KnownCeilings(one, path_of(project.reports, one.device)) for one in stored(project.reports)]
-        return (*here, *(KnownCeilings(one, None) for one in shipped()))
+        here = [(one, path_of(project.reports, one.device)) for one in stored(project.reports)]
+        return (*here, *((one, None) for one in shipped()))
     digest = hashlib.sha256(gpu.uuid.encode()).hexdigest()
     found = ceilings_of(Device(gpu.name, digest, "", None, None, None, None), project.reports)
     if found is None:
         return ()
     path = path_of(project.reports, found.device)
-    return (KnownCeilings(found, path if path.is_file() else None),)
+    return ((found, path if path.is_file() else None),)
 
 
 def to_send(project: Project, gpu: str | None) -> Ceilings:
@@ -66,7 +60,7 @@ def to_send(project: Project, gpu: str | None) -> Ceilings:
 
     Raises UsageProblem where none are known, or of several GPUs and none was named.
     """
-    every = [answer.ceilings for answer in known(project)] if gpu is None else [*stored(project.reports), *shipped()]
+    every = [one for one, _ in known(project)] if gpu is None else [*stored(project.reports), *shipped()]
     found = every if gpu is None else [one for one in every if product(gpu) in product(one.device.name)]
     names = sorted({one.device.name for one in found})
     if not found:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, StageFailed
 from ncu_assist.executors.base import Executor
+from ncu_assist.harness.client import TimeLimits
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, set_words
 from ncu_assist.ncu.failures import LogFollower, ProfiledLaunch, profiling_error, read_log
 from ncu_assist.ncu.report import Report, read_report
@@ -26,14 +27,6 @@ LAUNCH_S = {"full": 1.8, "basic": 0.45}
 NCU_START_S = 9.4  # a process under ncu before its first launch: python, torch and the GPU (docs/sources.md, Cost)
 WORTH_SAYING_S = 10.0
 REPORT, LOG = "report.ncu-rep", "ncu.log"
-
-
-@dataclass(frozen=True)
-class NcuLimits:
-    """Seconds for the whole process and for its longest silence."""
-
-    total_s: float
-    silence_s: float
 
 
 @dataclass(frozen=True)
@@ -53,7 +46,7 @@ class NcuStage:
     work: Path
     executor: Executor
     options: ProfileOptions
-    limits: NcuLimits
+    limits: TimeLimits
 
     def argv(self, command: Sequence[str], ncu: Path | None = None) -> list[str]:
         """Return the exact command line of ncu, of the one found here unless one is given."""
@@ -126,7 +119,7 @@ class NcuStage:
 
 def ncu_stage(project: Project, folder: Path, executor: Executor, options: ProfileOptions) -> NcuStage:
     """Return the ncu stage that works in ``folder``, with the limits of the project's settings."""
-    limits = NcuLimits(project.settings.profile_timeout_s, project.settings.version_timeout_s)
+    limits = TimeLimits(project.settings.profile_timeout_s, project.settings.version_timeout_s)
     return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
 
 

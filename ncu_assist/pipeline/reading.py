@@ -16,7 +16,7 @@ from ncu_assist.analysis.diff.comparability import compared_workloads
 from ncu_assist.analysis.diff.flagging import waits_apart
 from ncu_assist.analysis.diff.lines import Group, LineChanges, LineCost, SideLines, base_name, line_changes
 from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
-from ncu_assist.analysis.diff.timing import common_bench
+from ncu_assist.analysis.diff.timing import Pair, common_bench
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from ncu_assist.ncu.report import Report
     from ncu_assist.record import Run
 
-Pair = tuple[StoredRun, StoredRun]
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
 MOST_DIFFS = 40  # of a kernel that are kept, of some 30 kB each
 

@@ -272,7 +272,7 @@ def options_for(found: Triage, group: int, section_set: str) -> ProfileOptions:
         nvtx_include=None,
         kernel_filter=one.kernel,
         max_launches=1,
-        skip_launches=one.representative.skip,
+        skip_launches=one.skip,
     )
 
 

@@ -32,7 +32,7 @@ from ncu_assist.record import Toolchain
 pytestmark = pytest.mark.slow
 
 if TYPE_CHECKING:
-    from ncu_assist.pipeline.ceilings import KnownCeilings
+    from ncu_assist.ceilings import Ceilings
 
 GPU = Gpu(0, MADE_UP.name, "GPU-0", 80 << 30, 1500, 1500, 30)
 CLOCK_HZ = 1.5e9
@@ -100,14 +100,14 @@ def failing(words: str) -> Callable[..., None]:
     return fail
 
 
-def measured(root: Path, notes: Notes, quick: bool = False) -> KnownCeilings:
+def measured(root: Path, notes: Notes, quick: bool = False) -> Ceilings:
     return measure_ceilings(Project(root), Local(), quick, notes)
 
 
 def test_all_stages_end_in_one_file(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
     answer = measured(tmp_path, notes)
     (found,) = stored(tmp_path / "reports")
-    assert replace(found, digest="") == replace(answer.ceilings, digest="")
+    assert replace(found, digest="") == replace(answer, digest="")
     assert [(stage.name, stage.problem) for stage in found.stages] == [
         ("events", ""),
         ("ncu dram", ""),
@@ -140,7 +140,7 @@ def test_all_stages_end_in_one_file(tmp_path: Path, notes: Notes, here: pytest.M
 def test_what_was_timed_is_kept_when_ncu_fails(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:
     here.setattr(CeilingsStages, "count", failing("no counters"))
     answer = measured(tmp_path, notes)
-    assert [stage.problem for stage in answer.ceilings.stages] == ["", "no counters", "no counters"]
+    assert [stage.problem for stage in answer.stages] == ["", "no counters", "no counters"]
     (found,) = stored(tmp_path / "reports")
     assert {p.source for p in found.dram} == {"events"}
     assert "ncu dram: no counters; try: try something" in notes.notes
@@ -154,7 +154,7 @@ def test_a_child_that_dies_leaves_what_it_had(tmp_path: Path, notes: Notes, here
         raise StageFailed("the measuring process crashed")
 
     here.setattr(CeilingsStages, "time", die)
-    found = measured(tmp_path, notes).ceilings
+    found = measured(tmp_path, notes)
     assert [p.name for p in found.dram if p.source == "events"] == ["fill", "copy", "add"]
     assert found.stages[0].problem == "the measuring process crashed"
     assert {p.way for p in found.dram if p.source == "ncu"} == {harness_ceilings.DEFAULT_WAY, 5}
@@ -247,7 +247,7 @@ def test_small_gpus_get_small_streams() -> None:
 
 @pytest.mark.gpu
 def test_a_quick_measurement_on_a_gpu(tmp_path: Path, notes: Notes) -> None:
-    found = measured(tmp_path, notes, quick=True).ceilings
+    found = measured(tmp_path, notes, quick=True)
     assert [stage.problem for stage in found.stages] == ["", "", ""]
     assert found.notes == ()
     for under in ("ncu", "events"):

@@ -18,7 +18,7 @@ from ncu_assist.analysis.diff.flagging import flags, with_roles
 from ncu_assist.analysis.diff.noise import LearnedNoise, NoiseModel, noise_model
 from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.analysis.diff.records import Change, Diff, DiffSide, LaunchDiff
-from ncu_assist.analysis.diff.timing import CLOCK, HZ_PER_MHZ, SampleReader, best_verdict
+from ncu_assist.analysis.diff.timing import CLOCK, HZ_PER_MHZ, Pair, SampleReader, best_verdict
 from ncu_assist.analysis.diff.why import Why, why
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, by_launch, combine_launches, combine_repeats, combine_tables
@@ -157,7 +157,6 @@ def _both(pair: LaunchPair, tables: tuple[Tables, Tables]) -> tuple[tuple[tuple[
 
 
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")
-Pair = tuple[StoredRun, StoredRun]
 
 
 @dataclass(frozen=True)

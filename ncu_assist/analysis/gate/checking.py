@@ -12,9 +12,9 @@ from ncu_assist.analysis.diff.changes import ComparedMetric, Waits, catalogue_ro
 from ncu_assist.analysis.diff.comparability import differences, scope
 from ncu_assist.analysis.diff.comparing import forbidden_by_time
 from ncu_assist.analysis.diff.noise import LearnedNoise, noise_model
-from ncu_assist.analysis.diff.timing import SampleReader, best_verdict, common_bench, is_timed
+from ncu_assist.analysis.diff.timing import Pair, SampleReader, best_verdict, common_bench, is_timed
 from ncu_assist.analysis.gate import CHECK_FAILED, NOT_COUNTED, GateCheck, GateDetail, GateWord
-from ncu_assist.analysis.gate.judging import GatedRuns, GateTiming, finite, judge_metric, judge_time, not_compared
+from ncu_assist.analysis.gate.judging import GatedRuns, MediansNs, finite, judge_metric, judge_time, not_compared
 from ncu_assist.analysis.gate.limits import GatedMetric, Limit, nearest
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.frame.columns import Values, names_in
@@ -24,7 +24,6 @@ from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict, not_comparable
 
-Pair = tuple[StoredRun, StoredRun]
 Workloads = tuple[str | None, str | None]  # what each side calls it; None for a program that knows of none
 
 
@@ -166,18 +165,18 @@ class GateTimes:
         return together or ((*baseline, named[0])[0], (*candidate, named[1])[0])
 
     @property
-    def timed(self) -> GateTiming:
+    def timed(self) -> tuple[Verdict, MediansNs]:
         """The verdict and the medians."""
-        return GateTiming(self._verdict, *self._times)
+        return self._verdict, self._times
 
     @cached_property
-    def in_cycles(self) -> GateTiming | None:
+    def in_cycles(self) -> tuple[Verdict, MediansNs] | None:
         """The same in SM cycles; None where no bench tells them."""
         verdict = self._verdict
         by_cycles = verdict.in_cycles if self._is_benched else None
         if by_cycles is None or verdict.cycles is None or verdict.cycles.medians is None:
             return None
-        return GateTiming(by_cycles, *verdict.cycles.medians)
+        return by_cycles, verdict.cycles.medians
 
     @cached_property
     def forbidden(self) -> str:
@@ -260,7 +259,7 @@ class WorkloadGate:
     def _by_time(self, limit: Limit) -> GateCheck:
         timed = self._times.in_cycles if limit.is_on_cycles else self._times.timed
         assert timed is not None
-        return judge_time(limit, timed, self._place)
+        return judge_time(limit, *timed, self._place)
 
     def _is_timed(self, limit: Limit) -> bool:
         """Tell whether samples decide: of time always, of cycles where both sides have some with their clocks."""

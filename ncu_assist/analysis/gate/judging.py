@@ -54,24 +54,17 @@ class GatedRuns:
         return filled if "--workload" in filled else f"{filled} --workload {shlex.quote(self.workload)}"
 
 
-@dataclass(frozen=True)
-class GateTiming:
-    """The times of two runs: the verdict and, where they were benched, the medians."""
-
-    verdict: Verdict
-    baseline_ns: float | None
-    candidate_ns: float | None
+MediansNs = tuple[float | None, float | None]  # of both sides, None where one was not benched
 
 
-def judge_time(limit: Limit, timed: GateTiming, place: GatedRuns) -> GateCheck:
+def judge_time(limit: Limit, verdict: Verdict, medians_ns: MediansNs, place: GatedRuns) -> GateCheck:
     """Return whether the candidate is slower by more than the limit, or than 0.5 %, below which nothing is told apart.
 
     It is where the whole 99 % interval is and the verdict is slower, it is not where the interval reaches nowhere
     beyond, else it is unclear. So a limit of 0.5 % or less is broken exactly where the verdict is slower. Without an
     interval the word of the verdict decides, and how much slower a slower one is.
     """
-    verdict = timed.verdict
-    times = finite(timed.baseline_ns), finite(timed.candidate_ns)
+    times = finite(medians_ns[0]), finite(medians_ns[1])
     check = GateCheck(place.workload, limit, "unclear", verdict.verdict, *times, clocks_mhz=verdict.clocks_mhz)
     cycles = _slowdown(verdict.cycles.speedup) if verdict.cycles else None
     check = replace(check, words=verdict.words, by_clock=verdict.by_clock, cycles=cycles)
@@ -192,7 +185,7 @@ class Window:
         verdict = self._verdict()
         level_ns = exp(min(self.lowest.start, self.lowest.end))
         now_ns = exp(self._now)
-        check = judge_time(limit, GateTiming(verdict, level_ns, now_ns), place)
+        check = judge_time(limit, verdict, (level_ns, now_ns), place)
         again = f"ncu-assist bench {place.candidate.kernel} {short_name(place.candidate.version)}"
         command = f"{again} --workload {shlex.quote(place.workload or '')} --again"
         return check if check.outcome == "pass" else replace(check, next=command if check.next else "")

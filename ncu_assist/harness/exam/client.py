@@ -27,6 +27,7 @@ from ncu_assist.harness.client import (
     START_TIMEOUT_S,
     STDERR_TAIL,
     Measured,
+    TimeLimits,
     Watch,
     child_environment,
     collect,
@@ -61,14 +62,6 @@ GRADE_TIMEOUT_S = 300.0
 
 
 @dataclass(frozen=True)
-class AnsweringLimits:
-    """Seconds for the longest silence of the sandboxed side, and for all of it."""
-
-    silence_s: float
-    total_s: float
-
-
-@dataclass(frozen=True)
 class AnsweringJob:
     """Where a sandboxed child works: the folders of the exam, the device, the name of its request."""
 
@@ -86,9 +79,7 @@ class AnsweringJob:
 class AnsweringProcess:
     """A sandboxed child in a thread of its own, from ``start`` until ``wait`` or ``close``."""
 
-    def __init__(
-        self, job: AnsweringJob, executor: Executor, limits: AnsweringLimits, is_over: Callable[[], bool]
-    ) -> None:
+    def __init__(self, job: AnsweringJob, executor: Executor, limits: TimeLimits, is_over: Callable[[], bool]) -> None:
         self._job, self._executor, self._limits, self._is_over = job, executor, limits, is_over
         self._on_event: Callable[[Event], None] = lambda event: None
         self._completed: Completed | None = None
@@ -456,7 +447,7 @@ class Exam:
             self._answering.close()
         self._examiner.__exit__(kind, error, traceback)
 
-    def open(self, executor: Executor, limits: AnsweringLimits, stages: tuple[Stage, ...] = STAGES) -> AnsweringProcess:
+    def open(self, executor: Executor, limits: TimeLimits, stages: tuple[Stage, ...] = STAGES) -> AnsweringProcess:
         """Start the sandboxed side in the executor; it waits for what ``measure`` gives it."""
         job = AnsweringJob(self._folders, self._device, "-".join(stages))
         self._answering = AnsweringProcess(job, executor, limits, self._is_over).start()
@@ -467,7 +458,7 @@ class Exam:
         build: Callable[[], Mapping[str, BuildOutcome]],
         executor: Executor,
         on_event: Callable[[Event], None],
-        limits: AnsweringLimits,
+        limits: TimeLimits,
         stages: tuple[Stage, ...] = STAGES,
     ) -> Examined:
         """Run stages of the exam in the executor and return what they gave; meanwhile ``build`` is called.

@@ -14,7 +14,7 @@ from ncu_assist.analysis.diff import Change, Diff, DiffOptions, DiffSide, FullDi
 from ncu_assist.analysis.diff.comparability import compared_workloads, scope
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.flagging import told_in_parts, waits_apart
-from ncu_assist.analysis.diff.timing import SampleReader, TimedSamples, timed_samples
+from ncu_assist.analysis.diff.timing import Pair, SampleReader, TimedSamples, timed_samples
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import CloseLook, RunView, workload_row
 from ncu_assist.ceilings import ceilings_of
@@ -29,8 +29,6 @@ from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.frames import redact_close, redact_files, redact_lines
 from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store, StoredRun
-
-Pair = tuple[StoredRun, StoredRun]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
 from ncu_assist.analysis.diff.comparing import verdict_by_time
-from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
+from ncu_assist.analysis.diff.timing import Pair, SampleReader, common_bench, is_timed
 from ncu_assist.analysis.history import History, VersionRow
 from ncu_assist.analysis.yardstick import own_against_library
 from ncu_assist.errors import DamagedData, UsageProblem
@@ -61,17 +61,9 @@ def ladder_page(project: Project, kernel: str, pages: Collection[str] = ()) -> s
     return ladder_html(kernel_ladder(project, kernel), frozenset(pages))
 
 
-@dataclass(frozen=True)
-class Neighbours:
-    """The runs of a version and of the one that it is compared with, that one first, on a workload of both."""
-
-    pair: tuple[StoredRun, StoredRun]
-    workload: str | None
-
-
-def neighbours(history: History) -> Iterator[Neighbours]:
-    """Yield each version's run after that of the version that it is compared with: on the workload shown, else on the
-    first that both have a run on."""
+def neighbours(history: History) -> Iterator[tuple[Pair, str | None]]:
+    """Yield each version's run after that of the version that it is compared with, and the workload: that shown, else
+    the first that both have a run on."""
     rows = {row.version: row for row in history.rows}
     places = sorted(range(len(history.workloads)), key=lambda place: history.workloads[place] != history.shown)
     for row in history.rows:
@@ -79,7 +71,7 @@ def neighbours(history: History) -> Iterator[Neighbours]:
         runs = ((place, _run(other, place), _run(row, place)) for place in places) if other else ()
         found = next(((place, before, run) for place, before, run in runs if before and run), None)
         if found is not None:
-            yield Neighbours(found[1:], history.workloads[found[0]])
+            yield found[1:], history.workloads[found[0]]
 
 
 def _run(row: VersionRow, place: int) -> StoredRun | None:

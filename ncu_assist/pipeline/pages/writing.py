@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import process
+from ncu_assist.analysis.diff.timing import Pair
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.importing import stem
@@ -33,7 +34,6 @@ from ncu_assist.store.writing import HINTS
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
-    from ncu_assist.pipeline.pages.index import Neighbours
     from ncu_assist.pipeline.pages.readable import PageStore
 
 GENERATOR = b'<meta name="generator" content="ncu-assist '  # of page.html.j2
@@ -50,7 +50,6 @@ ALL_ALONE, ALL_ALONE_HINT = (
     "--all writes all pages, each to its place",
     "leave out what to report, --kernel and --output",
 )
-Pair = tuple[StoredRun, StoredRun]
 
 
 def check_place(path: Path, force: bool) -> None:
@@ -137,7 +136,7 @@ class Pages:
 
     def plan(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
         """Note which diffs ``ladder`` will write."""
-        self.planned |= {diff_path(one.pair) for one in _pairs(ladder, of)}
+        self.planned |= {diff_path(pair) for pair, _ in _pairs(ladder, of)}
 
     def withdraw(self, folder: Path, problem: str) -> None:
         """Replace the pages that show a damaged run, its own and the diffs made of it, by what is wrong with it."""
@@ -172,8 +171,8 @@ class Pages:
 
         history = ladder.history
         self._withdraw_all(ladder.damaged)
-        for one in _pairs(ladder, of):
-            self.tried(partial(self.diff, one.pair, one.workload))
+        for pair, workload in _pairs(ladder, of):
+            self.tried(partial(self.diff, pair, workload))
         folder = self.project.reports / history.kernel
         there = frozenset({f"../{INDEX}", *_pages_below(folder)})
         self._write("ladder", history.kernel, folder / INDEX, lambda: ladder_html(ladder, there))
@@ -206,8 +205,8 @@ class Pages:
             beside = frozenset(path.name for path in self.planned if path.parent == stored.folder.parent)
             made = partial(run_page, stored, self.store, True, beside, self.redact)
             self.tried(partial(add, stored.folder / RUN_PAGE, made))
-        for one in _pairs(ladder, None):
-            self.tried(partial(add, diff_path(one.pair), partial(self._diff_page, one.pair, one.workload, pages)))
+        for pair, workload in _pairs(ladder, None):
+            self.tried(partial(add, diff_path(pair), partial(self._diff_page, pair, workload, pages)))
         return bundle_html({INDEX: ladder_html(ladder, frozenset(pages)), **pages})
 
     def index(self) -> None:
@@ -280,13 +279,13 @@ class Pages:
         return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])), self.redact)
 
 
-def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[Neighbours]:
-    """Yield the neighbours of which one is in ``of``, all of them for None."""
+def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[tuple[Pair, str | None]]:
+    """Yield the neighbours of which one is in ``of``, all of them for None, each pair with a workload of both."""
     from ncu_assist.pipeline.pages.index import neighbours
 
-    for found in neighbours(ladder.history):
-        if of is None or of & {one.run.version for one in found.pair}:
-            yield found
+    for pair, workload in neighbours(ladder.history):
+        if of is None or of & {one.run.version for one in pair}:
+            yield pair, workload
 
 
 def _shown_runs(ladder: KernelLadder) -> list[StoredRun]:

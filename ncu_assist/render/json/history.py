@@ -146,7 +146,6 @@ def _prediction(one: FaultsGone | None) -> dict[str, Any] | None:
     """``low`` is of the largest fault alone, ``high`` of all savings added up, null beyond the whole time."""
     if one is None:
         return None
-    achieved = one.achieved
     return {
         "source": one.source,
         "tool": one.tool,
@@ -156,8 +155,8 @@ def _prediction(one: FaultsGone | None) -> dict[str, Any] | None:
         "renamed": [{"before": asdict(old), "now": asdict(new)} for old, new in one.renamed],
         "another_program": one.another_program or None,
         "estimated": {"low": one.low, "high": one.high} if one.gone else None,
-        "achieved": achieved.speedup if achieved else None,
-        "achieved_by": achieved.by if achieved else None,
+        "achieved": one.achieved,
+        "achieved_by": one.achieved_by,
     }
 
 

@@ -260,7 +260,7 @@ def _kernel_group(found: Triage, place: int, one: KernelGroup) -> dict[str, Any]
         "share": one.share,
         "cumulative": one.cumulative,
         "library": asdict(one.library) if one.library else None,
-        "skip": one.representative.skip,
+        "skip": one.skip,
         "archived_as": found.archived_as(place),
         "profile": profile_command(found, place),
     }

@@ -215,7 +215,7 @@ def faults_gone_table(found: Sequence[FaultsGone]) -> Table:
 
 def _faults_of(step: FaultsGone) -> Iterator[tuple[Cell, ...]]:
     """Yield the rows of a version: of several faults first what they come to, then each, then the largest new one."""
-    version, achieved = Cell(one_line(step.version)), Cell(factor(step.achieved.speedup) if step.achieved else ABSENT)
+    version, achieved = Cell(one_line(step.version)), Cell(factor(step.achieved) if step.achieved else ABSENT)
     if len(step.gone) == 1:
         yield version, Cell(one_line(fault(step.gone[0]))), Cell(estimate(step.gone[0])), achieved
     else:

@@ -213,7 +213,7 @@ def next_commands(found: Triage) -> tuple[str, ...]:
 def profile_command(found: Triage, group: int) -> str:
     """Return the command that profiles the launch that stands for a group."""
     one = found.groups[group]
-    skip = f" --skip-launches {one.representative.skip}" if one.representative.skip else ""
+    skip = f" --skip-launches {one.skip}" if one.skip else ""
     name = quote(one_line(found.archived_as(group)))
     command = one_line(found.command, 1000) or "PROGRAM"
     return (

@@ -19,8 +19,9 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
 from ncu_assist.executors.sandbox import Sandbox, choose_runner, remove, sandbox_for
+from ncu_assist.harness.client import TimeLimits
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.exam.client import AnsweringLimits, EventSummary, Exam, Examined, NotBuilt, command
+from ncu_assist.harness.exam.client import EventSummary, Exam, Examined, NotBuilt, command
 from ncu_assist.harness.exam.plan import ExamFolders, ExamPlan, new_exam_folders, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.harness.sanitizer import (
@@ -34,7 +35,7 @@ from ncu_assist.harness.sanitizer import (
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
-from ncu_assist.pipeline.ncu_stage import NcuLimits, NcuStage
+from ncu_assist.pipeline.ncu_stage import NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
 from ncu_assist.pipeline.reading import learned_noise
 from ncu_assist.pipeline.reporter import Reporter
@@ -90,9 +91,9 @@ class ProofWorkspace:
     exam: Exam
 
     @property
-    def limits(self) -> AnsweringLimits:
+    def limits(self) -> TimeLimits:
         """How long the answers of a draft may take."""
-        return AnsweringLimits(self.project.settings.version_timeout_s, EXAM_S)
+        return TimeLimits(EXAM_S, self.project.settings.version_timeout_s)
 
     @property
     def sanitize_s(self) -> float:
@@ -195,7 +196,7 @@ def profile(workspace: ProofWorkspace, reporter: Reporter) -> tuple[dict[str, Ve
     folder = plan.folders.writable / NCU_FOLDER
     folder.mkdir(mode=0o700)
     work = Path(os.path.relpath(folder, plan.folders.readable))
-    limits = NcuLimits(settings.profile_timeout_s, settings.version_timeout_s)
+    limits = TimeLimits(settings.profile_timeout_s, settings.version_timeout_s)
     stage = NcuStage(plan.folders.readable, work, workspace.executor, ProfileOptions(), limits)
     capture = stage.run(command(exam_request), line, watch.launch)
     return split(capture), exam.grade(exam_request, summary)

@@ -10,7 +10,7 @@ from factories import make_run
 from ncu_assist.analysis.diff.changes import ComparedMetric
 from ncu_assist.analysis.diff.noise import BEYOND, WITHIN, NoiseModel
 from ncu_assist.analysis.gate import GATE_REASONS, GateCheck, parse_limit
-from ncu_assist.analysis.gate.judging import GatedRuns, GateTiming, judge_metric, judge_time
+from ncu_assist.analysis.gate.judging import GatedRuns, judge_metric, judge_time
 from ncu_assist.render.words.gate import reason_words
 from ncu_assist.verdict import REASONS, Verdict, not_comparable
 
@@ -31,7 +31,7 @@ def unpaired(word: str, slowdown: float | None, likely: str | None = None) -> Ve
 
 
 def timed(limit: str, verdict: Verdict, place: GatedRuns = PLACE) -> GateCheck:
-    return judge_time(parse_limit(limit, list), GateTiming(verdict, 100.0, 101.0), place)
+    return judge_time(parse_limit(limit, list), verdict, (100.0, 101.0), place)
 
 
 def counted(limit: str, baseline: float | None, candidate: float | None, exact: bool = False) -> GateCheck:
@@ -177,7 +177,7 @@ def test_a_metric_that_a_side_lacks_is_unclear() -> None:
 def test_what_is_no_number_is_not_counted(odd: float) -> None:
     check = counted("dram_bytes:0%", 100.0, odd)
     assert (check.outcome, check.candidate, check.delta) == ("unclear", None, None)
-    time = judge_time(parse_limit("time:2%", list), GateTiming(unpaired("unclear", None), odd, 100.0), PLACE)
+    time = judge_time(parse_limit("time:2%", list), unpaired("unclear", None), (odd, 100.0), PLACE)
     assert (time.outcome, time.baseline) == ("unclear", None)
 
 

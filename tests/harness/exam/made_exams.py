@@ -11,13 +11,14 @@ from planted import PYTHON, write_planted
 
 from ncu_assist.backends import build_versions
 from ncu_assist.executors.base import Executor
-from ncu_assist.harness.exam.client import AnsweringLimits, EventSummary, Exam, Examined
+from ncu_assist.harness.client import TimeLimits
+from ncu_assist.harness.exam.client import EventSummary, Exam, Examined
 from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings, Stage
 from ncu_assist.spec_file import read_kernel
 
 SETTINGS = HarnessSettings(stages=(), rounds=8, repeats=1, device="cpu")
-LIMITS = AnsweringLimits(silence_s=CEILING_S, total_s=2 * CEILING_S)
+LIMITS = TimeLimits(silence_s=CEILING_S, total_s=2 * CEILING_S)
 # two more shapes, so that there is a choice
 SHAPES = '[workloads.{name}]\nn = {n}\ndtype = "float32"\n'
 LARGER = TOML + "\n".join(SHAPES.format(name=f"n{n}", n=n) for n in (7, 4096))
@@ -35,7 +36,7 @@ def in_processes(
     plan: ExamPlan,
     root: Path,
     stages: tuple[Stage, ...] = ("check", "bench"),
-    limits: AnsweringLimits = LIMITS,
+    limits: TimeLimits = LIMITS,
     executor: Executor | None = None,
 ) -> Examined:
     """Hold an exam as it is held, but without a sandbox unless one is given."""

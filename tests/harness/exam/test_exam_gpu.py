@@ -15,8 +15,8 @@ from ncu_assist.backends import build_versions
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.executors.local import Local
 from ncu_assist.frame import by_launch, combine_repeats
-from ncu_assist.harness.client import child_environment
-from ncu_assist.harness.exam.client import AnsweringLimits, EventSummary, Exam, Examined, command
+from ncu_assist.harness.client import TimeLimits, child_environment
+from ncu_assist.harness.exam.client import EventSummary, Exam, Examined, command
 from ncu_assist.harness.exam.plan import ExamPlan, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent / "cheating"
 FOLDER = Path(__file__).parents[3] / "benchmarks" / "kernel_folders" / "scale_shift"
 PARENT = "v1_two_quads_a_thread"
-LIMITS = AnsweringLimits(silence_s=60, total_s=300)
+LIMITS = TimeLimits(silence_s=60, total_s=300)
 NAMED = {  # by the exam alone
     "v2_side_stream.cu": {"unfinished"},
     "v3_keeps_outputs.cu": {"kept"},
@@ -92,7 +92,7 @@ def _hold(root: Path, draft: Path, settings: HarnessSettings, profile: bool) -> 
             work,
             Local(root / "locks"),
             ProfileOptions(),
-            ncu_stage.NcuLimits(300.0, 120.0),
+            TimeLimits(300.0, 120.0),
         )
         capture = stage.run(command(exam_request), summary.line, lambda launch: False)
         return Held(plan, examined, seconds, exam.grade(exam_request, summary), split(capture))
