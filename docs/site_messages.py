@@ -34,7 +34,7 @@ AREAS = (  # title, and where its messages are raised; the first that fits has t
     ("Ceilings", ("ceilings/", "pipeline/ceilings", "pipeline/known_ceilings")),
     ("Gates, history and commits", (
         "pipeline/gat", "pipeline/history", "pipeline/trend", "pipeline/changed", "pipeline/bisecting", "commits",
-        "pipeline/listing",
+        "pipeline/baselines",
     )),
     ("The archive", ("store/", "pipeline/")),
     ("Drafts and models", ("suggest/",)),

@@ -6,18 +6,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from ncu_assist.analysis.history import History
-from ncu_assist.analysis.yardstick import OwnAgainstLibrary
-from ncu_assist.ceilings import Floor
 from ncu_assist.frame import combine_tables
-from ncu_assist.record import Source
-from ncu_assist.store import Damage, StoredRun
-from ncu_assist.store.draft_records import Draft
-from ncu_assist.store.drafts import StoredDraft
-from ncu_assist.store.index import RunHead
-from ncu_assist.verdict import Verdict
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.history import History
+    from ncu_assist.analysis.yardstick import OwnAgainstLibrary
+    from ncu_assist.ceilings import Floor
+    from ncu_assist.record import Source
+    from ncu_assist.store import Damage, StoredRun
+    from ncu_assist.store.draft_records import Draft
+    from ncu_assist.store.drafts import StoredDraft
+    from ncu_assist.store.index import RunHead
+    from ncu_assist.verdict import Verdict
 
 EVERY_DRAFT_REJECTED, UNPROVEN = 3, 4  # exit codes
 

@@ -32,7 +32,7 @@ def set_(reference: str, kernel: str | None, as_json: bool) -> int:
 
     REFERENCE is [KERNEL/]VERSION[@RUN], @last or @best. A report file must be imported first.
     """
-    from ncu_assist.pipeline.listing import pin
+    from ncu_assist.pipeline.baselines import pin
 
     return _show(pin(options.current_project(), reference, kernel), as_json)
 
@@ -45,7 +45,7 @@ def show(kernel: str | None, as_json: bool) -> int:
 
     Exit code 2 or 7 where a run that was set is gone or damaged.
     """
-    from ncu_assist.pipeline.listing import all_in_force, baseline_of
+    from ncu_assist.pipeline.baselines import all_in_force, baseline_of
 
     if kernel is not None:
         return _show(baseline_of(options.current_project(), kernel), as_json)
@@ -65,7 +65,7 @@ def show(kernel: str | None, as_json: bool) -> int:
 @options.as_json
 def clear(kernel: str, as_json: bool) -> int:
     """Forget the baseline of KERNEL: @baseline is v0 again. No run is deleted."""
-    from ncu_assist.pipeline.listing import unpin
+    from ncu_assist.pipeline.baselines import unpin
 
     return _show(unpin(options.current_project(), kernel), as_json)
 

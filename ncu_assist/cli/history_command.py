@@ -42,7 +42,7 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
 
         write_json(history_json(found))
     elif text_format == "markdown":
-        from ncu_assist.render.markdown import history_markdown
+        from ncu_assist.render.markdown.history import history_markdown
 
         write(history_markdown(found))
     else:

@@ -88,7 +88,7 @@ def command(
 
         _write_page(trend_html(found), output, force)
     elif form == "markdown":
-        from ncu_assist.render.markdown import trend_markdown
+        from ncu_assist.render.markdown.history import trend_markdown
 
         write_markdown(trend_markdown(found), output)
     else:

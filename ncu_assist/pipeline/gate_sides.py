@@ -16,7 +16,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff.timing import Pair
 from ncu_assist.analysis.gate import NotMeasured, Unmeasured
 from ncu_assist.errors import NUMBER, DamagedData, UsageProblem
-from ncu_assist.pipeline.listing import in_force
+from ncu_assist.pipeline.baselines import in_force
 from ncu_assist.pipeline.opened_reports import opened
 from ncu_assist.project import Project
 from ncu_assist.record import Run, WorkloadFacts

@@ -17,7 +17,7 @@ from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import Floors, _judged
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.markdown import history_markdown
+from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.words import history as words
@@ -91,7 +91,7 @@ def test_what_was_said_then_is_shown_whatever_the_rules_say_now(tmp_path: Path) 
     assert (one.version, one.before, one.source, one.tool) == ("v1_fused", "v0_torch", "stored", "0.0.9")
     assert (one.gone, one.appeared) == ((STORE,), ())
     assert one.achieved is not None
-    assert (one.achieved.speedup, one.achieved.by) == (2.5, "bench")
+    assert (one.achieved, one.achieved_by) == (2.5, "bench")
     text = history_text(history, Style())
     assert "v1_fused  uncoalesced-global-store      2.50x     2.50x\n" in text
     assert "\nestimated: stored with the run of the parent, by ncu-assist 0.0.9, 2026-11-21\n" in text
@@ -215,12 +215,10 @@ def test_of_what_the_achieved_is(tmp_path: Path) -> None:
     after = run_of(tmp_path, "v1_fused", launches=slow)
     untimed = run_of(tmp_path, "v2_quick", launches=slow, timed=False)
     robust = Verdict("faster", None, "robust-faster", 2.4, None, None, 0, samples=(100, 100))
-    unpaired = told(history_of(before, after, robust)).achieved
-    one_sample = told(
-        history_of(before, after, Verdict("unclear", "faster", "one-sample", 2.5, None, None, 0))
-    ).achieved
-    under_ncu = told(history_of(before, untimed, None)).achieved
-    assert [(one.by, one.speedup) for one in (unpaired, one_sample, under_ncu) if one] == [
+    unpaired = told(history_of(before, after, robust))
+    one_sample = told(history_of(before, after, Verdict("unclear", "faster", "one-sample", 2.5, None, None, 0)))
+    under_ncu = told(history_of(before, untimed, None))
+    assert [(one.achieved_by, one.achieved) for one in (unpaired, one_sample, under_ncu)] == [
         ("unpaired samples", 2.4),
         ("ncu", 2.5),
         ("ncu", 2.5),

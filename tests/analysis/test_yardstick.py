@@ -20,7 +20,7 @@ from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.links import RunLinks
-from ncu_assist.render.markdown import history_markdown
+from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.terminal.style import Style

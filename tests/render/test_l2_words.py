@@ -22,7 +22,7 @@ from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.links import RunLinks
-from ncu_assist.render.markdown import history_markdown
+from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.terminal import Style, outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.words.floors import floor_words, no_rates

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from ncu_assist.analysis.diff import RunDifference
 from ncu_assist.analysis.diff.comparing import FARTHEST_FIRST
-from ncu_assist.analysis.gate.limits import Limit, parse_limit
 from ncu_assist.record import Source
 from ncu_assist.sources import Misnamed
 from ncu_assist.store import StoredRun, machine_hash, shown_source
 from ncu_assist.verdict import Likely
 
-__all__ = ["Gate", "GateCheck", "GateSet", "GateWord", "Limit", "NotMeasured", "Unmeasured", "parse_limit"]
+if TYPE_CHECKING:
+    from ncu_assist.analysis.gate.limits import Limit
 
 
 GateWord = Literal["pass", "regression", "unclear"]

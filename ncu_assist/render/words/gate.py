@@ -20,7 +20,6 @@ from ncu_assist.analysis.gate import (
     GateSet,
     GateWord,
     Lacking,
-    Limit,
     NotMeasured,
     Unmeasured,
     worst,
@@ -33,6 +32,7 @@ from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
+    from ncu_assist.analysis.gate.limits import Limit
     from ncu_assist.analysis.records import ArchivedRun
     from ncu_assist.record import Source
 

@@ -6,7 +6,7 @@ from collections.abc import Collection
 
 import pytest
 
-from ncu_assist.analysis.gate import Limit, parse_limit
+from ncu_assist.analysis.gate.limits import Limit, parse_limit
 from ncu_assist.errors import DamagedData, UsageProblem
 
 
