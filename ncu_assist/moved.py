@@ -206,7 +206,6 @@ MOVED = {
     "pipeline.sanitizing": "pipeline.work_units",
     "pipeline.kept_reports": "pipeline.opened_reports",
     "pipeline.adaptive": "pipeline.profiling",
-    "pipeline.bug_report": "pipeline.doctor",
     "pipeline.foreign_run": "pipeline.importing",
     "pipeline.gate_window": "pipeline.gating",
     "pipeline.archive_frames": "pipeline.querying",

@@ -160,6 +160,6 @@ def _tell(message: str, hint: str, exit_code: int) -> int:
 
 def _remember(exit_code: int, message: str, hint: str = "", traceback: str = "") -> None:
     """Keep an error for ``bug-report``."""
-    from ncu_assist.pipeline.doctor import remember
+    from ncu_assist.pipeline.bug_report import remember
 
     remember(sys.argv[1:], exit_code, message, hint, traceback)

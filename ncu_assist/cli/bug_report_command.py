@@ -21,7 +21,8 @@ def command(output: Path | None, force: bool, as_json: bool) -> int:
     words of your own program in an error stay.
     """
     from ncu_assist.cli.version import version_text
-    from ncu_assist.pipeline.doctor import bug_report, examine
+    from ncu_assist.pipeline.bug_report import bug_report
+    from ncu_assist.pipeline.doctor import examine
     from ncu_assist.render.json.machine import bug_report_json
     from ncu_assist.render.markdown import bug_report_markdown
     from ncu_assist.suggest.model.endpoint import endpoint_condition

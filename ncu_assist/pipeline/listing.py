@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.archive import BaselineInForce
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
-from ncu_assist.errors import NcuAssistError, UsageProblem
+from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.sources import misnamed
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
-from ncu_assist.store.baselines import clear_baseline, get_baseline, set_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, known_kernels, refuse_unreadable, unknown
+from ncu_assist.store.choosing import Context, known_kernels, refuse_unreadable, unknown
 from ncu_assist.store.matching import recorded_runs_matching
-from ncu_assist.store.references import resolve
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.ledger import Ledger
-
 
 
 def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
@@ -102,5 +96,3 @@ def ledger(project: Project, kernel: str | None = None) -> Ledger:
     if kernel is not None and kernel not in known and not found and not damaged:
         raise unknown(f"there is no kernel '{kernel}'", kernel, known)
     return ledger_of((stored.draft for stored in found), kernel, damaged)
-
-

@@ -239,7 +239,7 @@ def test_what_cannot_be_compared_is_held_against_nothing(tmp_path: Path) -> None
 
 def test_what_is_said_of_some_versions_only() -> None:
     def of(version: str, source: Any, tool: str) -> FaultsGone:
-        return FaultsGone(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None)
+        return FaultsGone(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None, None)
 
     several = [of("v1_a", "stored", "0.1"), of("v2_b", "computed now", "0.2"), of("v3_c", "stored", "0.1")]
     (line,) = words.prediction_legend(several)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from commandline import Run
 
-from ncu_assist.pipeline import doctor as module
+from ncu_assist.pipeline import bug_report as module
 
 
 @pytest.fixture(autouse=True)

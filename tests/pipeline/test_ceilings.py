@@ -101,7 +101,7 @@ def failing(words: str) -> Callable[..., None]:
 
 
 def measured(root: Path, notes: Notes, quick: bool = False) -> Ceilings:
-    return measure_ceilings(Project(root), Local(), quick, notes)
+    return measure_ceilings(Project(root), Local(), quick, notes)[0]
 
 
 def test_all_stages_end_in_one_file(tmp_path: Path, notes: Notes, here: pytest.MonkeyPatch) -> None:

@@ -11,8 +11,7 @@ from factories import DEVICE
 from gated import CONFLICTS, LARGE, SMALL, Archive
 
 from ncu_assist.analysis.gate import Gate, GateCheck
-from ncu_assist.analysis.gate.limits import Limit
-from ncu_assist.analysis.gate.limits import CYCLES
+from ncu_assist.analysis.gate.limits import CYCLES, Limit
 from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.render.json.diff import gate_json
 from ncu_assist.render.markdown import gate_markdown
