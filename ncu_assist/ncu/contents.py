@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 
 # What a child process can be asked to read; NVIDIAS is how many launches NVIDIA's reader finds.
-SCALARS, INSTANCES, CSV, NVIDIAS = "scalars", "instances", "csv", "nvidias"
+SCALARS, INSTANCES, SAMPLES, CSV, NVIDIAS = "scalars", "instances", "samples", "csv", "nvidias"
+WANTED = "wanted.json"  # the launches that instances are read of, all without such a file
 DOCUMENT, VALUES = "contents.json", "values"  # the files it writes: a Document, a list of texts or a count, and doubles
 
 # Columns of instances as the child writes them: the type code of their array. Texts stand as numbers in a list.

@@ -13,7 +13,7 @@ import math
 import sys
 import time
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -22,7 +22,18 @@ from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import oddities, report_file
 from ncu_assist.ncu.catalogue.chips import recorded_units
 from ncu_assist.ncu.child import limit_memory
-from ncu_assist.ncu.contents import CSV, DOCUMENT, INSTANCES, NVIDIAS, SCALARS, VALUES, Document, LaunchFacts
+from ncu_assist.ncu.contents import (
+    CSV,
+    DOCUMENT,
+    INSTANCES,
+    NVIDIAS,
+    SAMPLES,
+    SCALARS,
+    VALUES,
+    WANTED,
+    Document,
+    LaunchFacts,
+)
 from ncu_assist.ncu.messages import (
     NOT_UTF8,
     InstanceTable,
@@ -33,6 +44,7 @@ from ncu_assist.ncu.messages import (
     session_facts,
 )
 from ncu_assist.ncu.report_file import Bytes
+from ncu_assist.ncu.tables import SAMPLED, STARTS
 
 # Metrics that the section files of a release define, with their units: ncu 2022.3 gives one of them another than
 # later releases do. Those between these two gave the recorded ones, in reports of each.
@@ -70,7 +82,12 @@ def _read_scalars(path: Path, name: str, folder: Path) -> None:
 
 def _read_instances(path: Path, name: str, folder: Path) -> None:
     with _whose(name), report_file.mapped(path) as data:
-        _read_instances_of(data, folder)
+        _read_instances_of(data, folder, lambda _name: True)
+
+
+def _read_samples(path: Path, name: str, folder: Path) -> None:
+    with _whose(name), report_file.mapped(path) as data:
+        _read_instances_of(data, folder, lambda metric: bool(SAMPLED.match(metric)) or metric.startswith(STARTS))
 
 
 def _read_csv(path: Path, name: str, folder: Path) -> None:
@@ -87,7 +104,13 @@ def _count_nvidias(path: Path, name: str, folder: Path) -> None:
     _write(folder, count_launches(link))
 
 
-_READERS = {SCALARS: _read_scalars, INSTANCES: _read_instances, CSV: _read_csv, NVIDIAS: _count_nvidias}
+_READERS = {
+    SCALARS: _read_scalars,
+    INSTANCES: _read_instances,
+    SAMPLES: _read_samples,
+    CSV: _read_csv,
+    NVIDIAS: _count_nvidias,
+}
 
 
 @contextlib.contextmanager
@@ -213,18 +236,18 @@ def nvidias_metrics(report: bytes, folder: Path) -> dict[str, tuple[str, float]]
     return found
 
 
-def _read_instances_of(data: Bytes, folder: Path) -> None:
+def _read_instances_of(data: Bytes, folder: Path, is_wanted: Callable[[str], bool]) -> None:
     messages, table = Messages(), InstanceTable()
     strings: list[str] = []
-    launch = 0
     blocks = report_file.blocks(data)
     for block in blocks:
         strings.extend(messages.header(data, block).strings.strings)
-    for block in blocks:
-        for entry in block.results:
-            table.add(launch, messages.instances(data, entry).metrics, strings)
-            report_file.forget(data, entry)
-            launch += 1
+    entries = [entry for block in blocks for entry in block.results]
+    wanted, names = folder / WANTED, {number for number, name in enumerate(strings) if is_wanted(name)}
+    for launch in json.loads(wanted.read_bytes()) if wanted.exists() else range(len(entries)):
+        metrics = messages.instances(data, entries[launch]).metrics
+        table.add(launch, (one for one in metrics if one.name in names), strings)
+        report_file.forget(data, entries[launch])
     _write(folder, list(table.texts))
     table.write(folder)
 

@@ -286,8 +286,13 @@ class Report:
         launch, metric, instance (its number), id (UInt64: an address, say; NA where it is a text or absent), id_text,
         value float64, text. Reads the file again; raises DamagedData where it has changed since.
         """
-        with self._opened("instances") as (plain, out):
-            _child(contents.INSTANCES, self.path, plain, out, self.limits)
+        return self._instances(contents.INSTANCES, None)
+
+    def _instances(self, what: str, launches: Collection[int] | None) -> pd.DataFrame:
+        with self._opened(what) as (plain, out):
+            if launches is not None:
+                (out / contents.WANTED).write_bytes(msgspec.json.encode(sorted(launches)))
+            _child(what, self.path, plain, out, self.limits)
             texts = msgspec.json.decode((out / contents.DOCUMENT).read_bytes(), type=tuple[str, ...])
             return tables.instances_frame(out, texts)
 
@@ -298,7 +303,11 @@ class Report:
         ``ncu_assist.ncu.tables.timeline_frame`` says what they are; no rows where nothing was sampled. Reads the file
         again, as ``instances``.
         """
-        return timeline_frame(self.instances)
+        return self.timeline_of(None)
+
+    def timeline_of(self, launches: Collection[int] | None) -> pd.DataFrame:
+        """Return ``timeline`` of some launches: of many, all take 20 ms each. None is all."""
+        return timeline_frame(self._instances(contents.SAMPLES, launches))
 
     @property
     def has_timeline(self) -> bool:

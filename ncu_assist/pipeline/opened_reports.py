@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -23,6 +23,7 @@ from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.ncu.kept_report import contents_of
 from ncu_assist.ncu.report import Limits, Report
+from ncu_assist.ncu.tables import timeline_frame
 from ncu_assist.pipeline.derived import KnownReport
 from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
 from ncu_assist.project import Project
@@ -256,6 +257,10 @@ class TabledReport(KnownReport):
     def instances(self) -> pd.DataFrame:
         assert self.stored is not None
         return self.stored.instances()
+
+    def timeline_of(self, launches: Collection[int] | None) -> pd.DataFrame:
+        own = self.instances
+        return timeline_frame(own if launches is None else own[own["launch"].isin(launches)])
 
     @contextlib.contextmanager
     def _opened(self, what: str) -> Iterator[tuple[Path, Path]]:

@@ -63,11 +63,12 @@ def look_closer(
     lines: bool = True,
     rules: bool = True,
     read: Collection[int] | None = None,
-    timeline: bool = False,
+    timeline: Collection[int] = (),
 ) -> CloseLook:
     """Return the lines and findings of the launches of one workload of a run, None for all.
 
-    Lines are those of the launches in ``read``, without it of the longest.
+    Lines are those of the launches in ``read``, without it of the longest; ``timeline`` are those whose samples over
+    time are read too.
     Raises DamagedData where its report cannot be read.
     """
     wanted = {one.index for one in stored.run.launches if workload in (None, one.workload)}
@@ -86,13 +87,14 @@ def look_closer(
         if read is not None:
             chosen = [place for place in places if numbers[place] in read]
         close = _read(stored, report, places, numbers, chosen) if lines else CloseLook()
-        sampled = _timeline(report, numbers) if timeline and report.has_timeline else ()
+        over_time = [place for place, number in enumerate(numbers) if number in timeline]
+        sampled = _timeline(report, over_time, numbers) if over_time and report.has_timeline else ()
         return replace(close, nvidia=found, timeline=sampled)
 
 
-def _timeline(report: Report, numbers: Sequence[int]) -> tuple[SampledMetric, ...]:
+def _timeline(report: Report, places: Sequence[int], numbers: Sequence[int]) -> tuple[SampledMetric, ...]:
     """Return what was sampled while launches ran, by their numbers in the run."""
-    frame = report.timeline
+    frame = report.timeline_of(places)
     return sampled_metrics(frame.assign(launch=frame["launch"].map(dict(enumerate(numbers)))))
 
 

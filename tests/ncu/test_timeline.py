@@ -68,3 +68,13 @@ def test_samples_of_a_recorded_launch_come_to_what_ncu_counted_in_another_pass(t
     while_it_ran = own["time_ns"].between(0, row["gpu__time_duration.sum"])
     counted = row["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"]
     assert own.loc[while_it_ran, "value"].mean() == pytest.approx(counted, rel=0.03)
+
+
+def test_samples_are_read_alone_and_of_some_launches() -> None:
+    report = read_report(ROOT / "tests" / "data" / "transpose_full_h200_2025.3.1.ncu-rep.zst")
+    text = {"metric": str}
+    every = report.timeline.astype(text)
+    assert every.equals(timeline_frame(report.instances).astype(text))
+    assert len(every)
+    own = every[every["launch"].isin([0, 2])].reset_index(drop=True)
+    assert report.timeline_of([2, 0]).astype(text).equals(own)

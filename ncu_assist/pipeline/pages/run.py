@@ -29,6 +29,8 @@ from ncu_assist.verdict import Verdict
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ncu_assist.record import Run
+
 MOST_LAUNCHES = 5  # columns of the table of all metrics: `export` writes those of the others
 MOST_ALONE = 26  # launches that have a part of the page to themselves, the longest
 WITH_PARTS = ("sm_throughput", "memory_throughput")
@@ -123,7 +125,8 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
     """Return all that the page of a run says; ``store`` is its archive, for the version before."""
     identity = identities_of([stored]) if redact and stored.run.source != "recorded" else None
     with ThreadPoolExecutor(1) as beside:  # most of the time goes to a child process that reads the report again
-        looking = beside.submit(look_closer, stored, shown_workload(stored.run, None, stored.whole), timeline=True)
+        workload = shown_workload(stored.run, None, stored.whole)
+        looking = beside.submit(look_closer, stored, workload, timeline=_may_stand_alone(stored.run, workload))
         clean = stored if identity is None else redacted_run(stored, identity)
         named = _named_by_content(clean)
         shown = gather(clean, None, store)
@@ -148,6 +151,13 @@ def run_record(stored: StoredRun, store: Store | None = None, redact: bool = Tru
         read=shown.before.runs if shown.before else (),
     )
     return replace(whole, alone=tuple(_alone(whole, stored.metrics())))
+
+
+def _may_stand_alone(run: Run, workload: str | None) -> list[int]:
+    """Return the launches that the page may show one by one, by their numbers: the longest of a call."""
+    own = [one for one in run.launches if workload in (None, one.workload) and one.repeat == 0]
+    ordered = sorted(own, key=lambda one: (one.interrupted, -(one.duration_ns or 0.0)))
+    return [one.index for one in ordered[:MOST_ALONE]]
 
 
 def _alone(record: RunRecord, metrics: pd.DataFrame) -> Iterator[RunRecord]:
