@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -359,6 +359,19 @@ class RunComparison:
             frame.attrs["note"] = self._why_empty()
         last = frame["verdict"].eq("unchanged")
         return pd.concat([frame[~last], frame[last]], ignore_index=True)
+
+    @cached_property
+    def lines(self) -> pd.DataFrame:
+        """Every source line of both sides, a row a line, what explains most first; reads both reports again.
+
+        ``kind`` is appeared, vanished, kept (among the lines around it), moved (its text stands elsewhere) or not-read;
+        ``beyond_noise`` whether its cost changed by more than samples wander. ``baseline_ns`` and ``candidate_ns`` are
+        its time: its share of the warp samples times the duration under ncu. No rows where a side keeps no lines.
+        """
+        from ncu_assist.pipeline.reading import compare_runs
+        from ncu_assist.render.export.columns import changed_lines
+
+        return changed_lines(compare_runs(self.runs, replace(self.options, lines=True)))
 
     def to_markdown(self) -> str:
         """Return the comment for a pull request."""

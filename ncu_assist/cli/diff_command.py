@@ -20,13 +20,14 @@ from ncu_assist.cli.console import (
     write_json,
     write_markdown,
 )
+from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff import DiffOptions
     from ncu_assist.analysis.diff.timing import Pair
     from ncu_assist.project import Project
 
-Format = Literal["text", "markdown", "html"]
+Format = Literal["text", "markdown", "html", "csv"]
 STDOUT = Path("-")
 
 
@@ -39,6 +40,7 @@ STDOUT = Path("-")
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
 @options.metrics("A metric beside those always looked at, by key or ncu's name")
+@click.option("--lines", is_flag=True, help="Every source line of both sides, what explains most first.")
 @click.option(
     "--force",
     is_flag=True,
@@ -48,8 +50,9 @@ STDOUT = Path("-")
 @click.option(
     "--format",
     "chosen_format",
-    type=click.Choice(["text", "markdown", "html"]),
-    help="As --output is called (.html, .md), else text. Markdown fits the comment of a pull request, html is a page.",
+    type=click.Choice(["text", "markdown", "html", "csv"]),
+    help="As --output is called (.html, .md), else text. Markdown fits the comment of a pull request, html is a page, "
+    "csv the table of --lines.",
 )
 @click.option(
     "--output",
@@ -68,6 +71,7 @@ def command(
     kernel: str | None,
     every: bool,
     metrics: tuple[str, ...],
+    lines: bool,
     force: bool,
     explain: bool,
     chosen_format: Format | None,
@@ -88,7 +92,9 @@ def command(
     selection = selection_of(launch, filters)
     form = chosen_format or ("text" if as_json else form_of(output))
     options.check_format(as_json, form)
-    asked = DiffOptions(workload, None, force, every, metrics)
+    if form == "csv" and (output is not None or not lines):
+        raise UsageProblem("--format csv is the table of --lines, on stdout", "--lines --format csv > lines.csv")
+    asked = DiffOptions(workload, None, force, every, metrics, lines)
     if form == "html":
         output = None if output == STDOUT else output
         _check_place(output, force)
@@ -105,6 +111,10 @@ def command(
         from ncu_assist.render.json import diff_json
 
         write_json(diff_json(result))
+    elif form == "csv":
+        from ncu_assist.render.export.columns import changed_lines
+
+        write(changed_lines(result).to_csv(index=False).rstrip("\n"))
     elif form == "markdown":
         from ncu_assist.render.markdown import diff_markdown
 
@@ -112,7 +122,7 @@ def command(
     else:
         from ncu_assist.render.terminal import diff_text
 
-        write(diff_text(result, explain=explain), paged=True)
+        write(diff_text(result, explain=explain, with_lines=lines), paged=True)
     return 0
 
 

@@ -73,7 +73,7 @@ def compare(
 
     if any(one.run is not one.whole or not one.run.run_id for one in runs):  # some launches only, or a bare report
         return made()
-    asked = [repr((options.workload, options.force, options.every, options.metrics))]
+    asked = [repr((options.workload, options.force, options.every, options.metrics, options.lines))]
     answers = Answers(project.reports, runs[1].run.kernel, MOST_DIFFS, "diffs")
     found = answers.of("diff", [*runs, *(timed or ()), *repeated], asked, Diff, made, _is_of_all)
     answers.save()
@@ -87,7 +87,7 @@ def _is_of_all(diff: Diff) -> bool:
 
 def compare_runs(runs: Pair, options: DiffOptions) -> Diff:
     """Return the comparison of two runs, baseline first, with the source lines that changed."""
-    return _with_lines(diff_runs(*runs, options), runs)
+    return _with_lines(diff_runs(*runs, options), runs, options.lines)
 
 
 def two_named(
@@ -148,14 +148,14 @@ def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | No
     return store.both(common_bench(same_source(store, runs[0]), same_source(store, runs[1]), name))
 
 
-def _with_lines(diff: Diff, runs: Pair) -> Diff:
-    """Return a comparison with the source lines that changed, read again from both reports."""
+def _with_lines(diff: Diff, runs: Pair, every: bool) -> Diff:
+    """Return a comparison with the source lines that changed, or all, read again from both reports."""
     if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
         return diff
     from ncu_assist.pipeline.reading import read_line_changes
 
     indices = diff.baseline.indices, diff.candidate.indices
-    lines = read_line_changes(runs, indices, [one.pair for one in diff.launches])
+    lines = read_line_changes(runs, indices, [one.pair for one in diff.launches], every)
     return waits_apart(replace(diff, lines=lines))
 
 
@@ -204,6 +204,7 @@ def read_line_changes(
     runs: tuple[StoredRun, StoredRun],
     launches: tuple[Collection[int], Collection[int]],
     pairs: Sequence[LaunchPair] = (),
+    every: bool = False,
 ) -> LineChanges:
     """Return which source lines changed between these launches of a baseline and a candidate, by their numbers.
 
@@ -213,7 +214,7 @@ def read_line_changes(
     read = read_on_both((runs[0].run, runs[1].run), launches, pairs)
     jobs = zip(runs, launches, read, strict=True)
     baseline, candidate = together([partial(_side_or_note, run, frozenset(own), some) for run, own, some in jobs])
-    return line_changes(baseline, candidate, [one for one in _groups(launches, pairs) if all(one)])
+    return line_changes(baseline, candidate, [one for one in _groups(launches, pairs) if all(one)], every)
 
 
 def read_waits(

@@ -10,15 +10,20 @@ from pathlib import Path
 
 import pytest
 from ladder import WORKLOAD, launches, line_of, step
+from recorded_family import ROOT
 
-from ncu_assist.analysis.diff import diff_runs
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
+import ncu_assist
+from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, explaining_change
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import reading
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, bare_reports, together
-from ncu_assist.pipeline.reading import read_line_changes, side_lines
+from ncu_assist.pipeline.reading import compare, read_line_changes, side_lines
 from ncu_assist.pipeline.showing import look_closer
+from ncu_assist.project import Project
+from ncu_assist.render.json import diff_json
+from ncu_assist.render.terminal import Style, diff_text
 from ncu_assist.store import StoredRun
 
 pytestmark = pytest.mark.slow
@@ -46,7 +51,7 @@ def test_padding_took_the_bank_conflicts_of_one_store() -> None:
     first = found.changes[0]
     assert places(first) == (line_of(4, "tile[tid * D + col] = value"), line_of(5, "tile[tid * (D + 1) + col] = value"))
     assert (millions(first.baseline, "wavefronts"), millions(first.candidate, "wavefronts")) == (36.6, 0.0)
-    assert first.kind == "moved"
+    assert first.kind == "kept"
     loads, store = line_of(5, "const float value = decay * s["), line_of(5, "new_s[tid * D + col] = value;")
     assert [one.line for one in found.left[:2]] == [loads, store]
     assert [millions(one, "sectors") for one in found.left[:2]] == [33.0, 33.0]
@@ -58,7 +63,7 @@ def test_the_strided_store_is_gone_and_the_strided_load_is_left() -> None:
     assert (first.kind, places(first)) == ("vanished", (line_of(5, "new_s[tid * D + col] = value;"), None))
     assert millions(first.baseline, "sectors") == 33.0
     load = "const float value = decay * s["
-    assert (second.kind, places(second)) == ("moved", (line_of(5, load), line_of(6, load)))
+    assert (second.kind, places(second)) == ("kept", (line_of(5, load), line_of(6, load)))
     assert second.delta_ns < -200_000
     assert (found.left[0].line, millions(found.left[0], "sectors")) == (line_of(6, load), 33.0)
     assert found.left[0].stall == "long_scoreboard"
@@ -262,3 +267,23 @@ def test_what_fails_on_one_side_ends_the_other(first: bool) -> None:
     with pytest.raises(DamagedData, match="cut"):
         together([fails, waits] if first else [waits, fails])
     assert told == [True]
+
+
+def test_of_flash_attention_v12_the_barrier_is_gone_and_its_waits_moved() -> None:
+    project, two = Project(ROOT), ("flash_attention/v11", "flash_attention/v12")
+    diff = compare(project, two, None, DiffOptions(lines=True))
+    assert diff.lines
+    told = explaining_change(diff.lines)
+    assert told
+    assert told.baseline
+    assert (told.kind, told.baseline.line, told.baseline.stall) == ("vanished", 84, "barrier")
+    waits = [one for one in diff.lines.changes if (one.text or "").strip() == "await_products<0>();"]
+    assert [one.kind for one in waits] == ["moved", "moved"]
+    assert len(diff.lines.changes) > 20
+    frame = ncu_assist.diff(*two, project=ROOT).lines
+    assert len(frame) == len(diff.lines.changes)
+    assert frame["baseline_ns"].sum() == pytest.approx(
+        sum(one.baseline.ns for one in diff.lines.changes if one.baseline)
+    )
+    assert [one["kind"] for one in diff_json(diff)["lines"]] == list(frame["kind"])
+    assert "gone: v11.cu:84" in diff_text(diff, Style(), with_lines=True).split("time of a line")[0].split("\n\n")[-1]

@@ -49,7 +49,7 @@ def test_foreign_text_is_harmless() -> None:
 
 def test_long_names_keep_their_end() -> None:
     name = "/a/very/long/path/that/no/line/has/room/for/report_before.ncu-rep"
-    change = LineChange("moved", line(1), line(2, ns=10_000.0), 0.0, False)
+    change = LineChange("kept", line(1), line(2, ns=10_000.0), 0.0, False)
     found = LineChanges((change,), (line(2),), ("", "no samples"), durations_ns=(1e5, 6e4))
     lines = why_lines(None, found, (name, name))
     assert lines[0] == "less: v1_made.cu:1 → v1_made.cu:2  `x = y;`  50 → 10 µs"

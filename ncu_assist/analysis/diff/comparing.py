@@ -166,7 +166,7 @@ class DiffOptions:
     Without ``workload`` it is the first that both were timed on, else the first that both have, else all launches.
     ``timed`` are runs of the same two sources to take the times from, where the two runs were not timed together.
     ``force`` compares what cannot be compared; ``every`` takes all metrics, not only those always looked at, and
-    ``metrics`` these beside them, by our key or ncu's name.
+    ``metrics`` these beside them, by our key or ncu's name. ``lines``: every source line, not only what changed most.
     ``learned`` is how far metrics stray on this model of GPU, beside what the package knows.
     """
 
@@ -175,6 +175,7 @@ class DiffOptions:
     force: bool = False
     every: bool = False
     metrics: tuple[str, ...] = ()
+    lines: bool = False
     learned: LearnedNoise | None = None
 
 

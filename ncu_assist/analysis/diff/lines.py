@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import copysign, sqrt
 from pathlib import PurePath
@@ -94,8 +94,18 @@ MOST_PAIRS = 4000  # of lines compared letter by letter, 0.1 ms each; larger rew
 
 
 def aligned(baseline: SideLines, candidate: SideLines) -> dict[Place, Place]:
-    """Return the line of the candidate for each line of the baseline that has one, in files of the same role."""
+    """Return the line of the candidate for each line of the baseline that has one.
+
+    That is one in a file of the same role, else one of the same text anywhere.
+    """
+    kept, moved = _aligned(baseline, candidate)
+    return kept | moved
+
+
+def _aligned(baseline: SideLines, candidate: SideLines) -> tuple[dict[Place, Place], dict[Place, Place]]:
+    """Return which line is which: of those that kept their place among the others, and of those that moved."""
     found: dict[Place, Place] = {}
+    moved: dict[Place, Place] = {}
     for before, after in _files(baseline, candidate):
         used = [
             {one.line for one in side.lines if one.file == name}
@@ -103,10 +113,31 @@ def aligned(baseline: SideLines, candidate: SideLines) -> dict[Place, Place]:
         ]
         texts = baseline.texts.get(before), candidate.texts.get(after)
         if texts[0] is not None and texts[1] is not None:
-            pairs = align_lines(texts[0].splitlines(), texts[1].splitlines(), (used[0], used[1]))
+            pairs, elsewhere = _in_texts(texts[0].splitlines(), texts[1].splitlines(), (used[0], used[1]))
+            moved |= {(before, one): (after, other) for one, other in elsewhere.items()}
         else:  # an include that nobody imported is the same on both sides
             pairs = {number: number for number in used[0] | used[1]}
         found |= {(before, one): (after, other) for one, other in pairs.items()}
+    return found, moved | dict(_moved_anywhere(baseline, candidate, found | moved))
+
+
+def _moved_anywhere(
+    baseline: SideLines, candidate: SideLines, found: Mapping[Place, Place]
+) -> Iterator[tuple[Place, Place]]:
+    """Yield the costly lines without a partner whose text stands in another file too, the costliest first."""
+    taken = set(found.values())
+    left = _by_text(one for one in baseline.lines if one.place not in found)
+    right = _by_text(one for one in candidate.lines if one.place not in taken)
+    for text, places in left.items():
+        yield from zip(places, right.get(text, ()), strict=False)
+
+
+def _by_text(lines: Iterable[LineCost]) -> dict[str, list[Place]]:
+    found: dict[str, list[Place]] = {}
+    for one in sorted(lines, key=lambda one: (-one.ns, one.place)):
+        text = " ".join((one.text or "").split())
+        if one.ns > 0 and any(letter.isalnum() for letter in text):
+            found.setdefault(text, []).append(one.place)
     return found
 
 
@@ -118,6 +149,14 @@ def align_lines(
     Of lines that were rewritten, those that are ``used`` pair where they are alike; a line that only moved keeps its
     partner.
     """
+    kept, moved = _in_texts(baseline, candidate, used)
+    return kept | moved
+
+
+def _in_texts(
+    baseline: Sequence[str], candidate: Sequence[str], used: tuple[Collection[int], Collection[int]]
+) -> tuple[dict[int, int], dict[int, int]]:
+    """Return the pairs of ``align_lines``: of lines in the order of both texts, and of those that moved."""
     before, after = ([" ".join(line.split()) for line in text] for text in (baseline, candidate))
     found: dict[int, int] = {}
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after).get_opcodes():
@@ -126,7 +165,7 @@ def align_lines(
         elif tag == "replace":
             lines = [i for i in range(i1, i2) if i + 1 in used[0]], [j for j in range(j1, j2) if j + 1 in used[1]]
             found |= {i + 1: j + 1 for i, j in _alike(before, after, lines)}
-    return found | dict(_moved(before, after, found))
+    return found, dict(_moved(before, after, found, used))
 
 
 def _files(baseline: SideLines, candidate: SideLines) -> list[tuple[str, str]]:
@@ -178,15 +217,24 @@ def _likeness(one: str, other: str) -> float:
     return ratio if ratio >= ALIKE else 0.0
 
 
-def _moved(before: Sequence[str], after: Sequence[str], found: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """Yield lines that stand elsewhere in the other text, where each side has just one such line left."""
+def _moved(
+    before: Sequence[str],
+    after: Sequence[str],
+    found: dict[int, int],
+    used: tuple[Collection[int], Collection[int]],
+) -> Iterator[tuple[int, int]]:
+    """Yield lines that stand elsewhere in the other text: those ``used``, in their order, or the only one of a text."""
     taken = set(found.values())
     left = _places(before, lambda number: number not in found)
     right = _places(after, lambda number: number not in taken)
     for text, numbers in left.items():
         others = right.get(text, [])
-        if len(numbers) == len(others) == 1 and any(letter.isalnum() for letter in text):
+        if not others or not any(letter.isalnum() for letter in text):
+            continue
+        if len(numbers) == len(others) == 1:
             yield numbers[0], others[0]
+        else:
+            yield from zip((i for i in numbers if i in used[0]), (j for j in others if j in used[1]), strict=False)
 
 
 def _places(lines: Sequence[str], is_free: Callable[[int], bool]) -> dict[str, list[int]]:
@@ -197,7 +245,7 @@ def _places(lines: Sequence[str], is_free: Callable[[int], bool]) -> dict[str, l
     return found
 
 
-Kind = Literal["appeared", "vanished", "moved", "not-read"]
+Kind = Literal["appeared", "vanished", "kept", "moved", "not-read"]
 Pair = tuple[LineCost | None, LineCost | None]
 TOP = 5
 LEFT = 8
@@ -214,7 +262,11 @@ LEAST_CHANGE = 0.02  # of the time; below it no single line is named for it
 
 @dataclass(frozen=True)
 class LineChange:
-    """A line whose cost changed; ``moved`` is a line of both sides, a side is None where the line is not in its text.
+    """A line whose cost changed; a side is None where the line is not in its text.
+
+    A line of both sides is ``kept`` where it stands among the lines around it as it did, if rewritten or under another
+    number; ``moved`` where the same text stands elsewhere. ``is_beyond`` is whether its cost changed by more than
+    samples and durations wander.
 
     A line is ``not-read`` where it cost something on one side, and of what the other side launched instead no lines
     are known: nobody can tell whether it is there.
@@ -230,6 +282,7 @@ class LineChange:
     candidate: LineCost | None
     pipe_ns: float
     is_material: bool
+    is_beyond: bool = True
 
     @property
     def delta_ns(self) -> float:
@@ -252,7 +305,7 @@ class LineChange:
 
 @dataclass(frozen=True)
 class LineChanges:
-    """At most TOP changes, what explains most first, and the candidate's costliest lines, ``left``.
+    """At most TOP changes, or every line, what explains most first, and the candidate's costliest lines, ``left``.
 
     Of the baseline and of the candidate: ``notes`` say why it has no lines, or of how many launches they are, ``own``
     is the version's own file, ``durations_ns`` the time of all compared launches, 0 where it is not known, ``waits``
@@ -271,8 +324,9 @@ def explaining_change(lines: LineChanges) -> LineChange | None:
     """Return the change that explains most of the time, in its direction; None where none does."""
     before, after = lines.durations_ns
     delta = after - before
-    along = [one for one in lines.changes if one.direction * delta > 0]
-    material = [one for one in (*along, *lines.changes) if one.is_material]
+    known = [one for one in lines.changes if one.is_beyond]
+    along = [one for one in known if one.direction * delta > 0]
+    material = [one for one in (*along, *known) if one.is_material]
     if material:
         return material[0]
     if not along or abs(delta) < LEAST_CHANGE * max(before, after):
@@ -280,18 +334,21 @@ def explaining_change(lines: LineChanges) -> LineChange | None:
     return along[0] if abs(along[0].delta_ns) <= MOST_OF_CHANGE * abs(delta) else None
 
 
-def line_changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = ()) -> LineChanges:
+def line_changes(
+    baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = (), every: bool = False
+) -> LineChanges:
     """Return what changed between the lines of two sides; no changes where a side has no lines.
 
     ``groups`` are the launches that were paired. Lines whose waste changed come first, by that and by their time: an
     access made better saves time also at other lines, which waited for it. The others follow by the change of their
-    time, as far as it is more than noise; last come those that one side did not read.
+    time, as far as it is more than noise; last come those that one side did not read. ``every`` keeps all lines.
     """
-    every = _changes(baseline, candidate, groups) if baseline.lines and candidate.lines else ()
-    found = [one for one in every if one.is_material or _is_known(one, baseline, candidate)]
-    found.sort(key=lambda one: (one.kind == "not-read", not one.is_material, -_weight(one)))
+    made = _changes(baseline, candidate, groups) if baseline.lines and candidate.lines else ()
+    told = (replace(one, is_beyond=one.is_material or _is_known(one, baseline, candidate)) for one in made)
+    found = [one for one in told if every or one.is_beyond]
+    found.sort(key=lambda one: (not one.is_beyond, one.kind == "not-read", not one.is_material, -_weight(one)))
     return LineChanges(
-        changes=tuple(found[:TOP]),
+        changes=tuple(found if every else found[:TOP]),
         left=_left(candidate),
         notes=(baseline.note, candidate.note),
         own=(baseline.own, candidate.own),
@@ -312,14 +369,15 @@ def _changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group])
             return False
         return against_nothing[side].issuperset(line.launches)
 
-    pairs = list(_pairs(baseline, candidate))
+    kept, moved = _aligned(baseline, candidate)
+    pairs = list(_pairs(baseline, candidate, kept | moved))
     unread = [is_unread(before, after, 0) or is_unread(after, before, 1) for before, after in pairs]
     wastes = _Wastes(baseline, candidate, [pair for pair, skipped in zip(pairs, unread, strict=True) if not skipped])
     for (before, after), skipped in zip(pairs, unread, strict=True):
         if skipped:
             yield LineChange("not-read", before, after, 0.0, False)
             continue
-        kind: Kind = "moved"
+        kind: Kind = "moved" if before and moved.get(before.place) else "kept"
         if before is None or (after and not before.ns and not before.excess):
             kind = "appeared"
         elif after is None or (not after.ns and not after.excess):
@@ -329,9 +387,8 @@ def _changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group])
         yield LineChange(kind, before, after, pipe_ns, abs(pipe_ns) > MATERIAL * longest)
 
 
-def _pairs(baseline: SideLines, candidate: SideLines) -> Iterator[Pair]:
+def _pairs(baseline: SideLines, candidate: SideLines, partners: Mapping[Place, Place]) -> Iterator[Pair]:
     """Yield each line with its partner; a line that is in a text, but cost nothing there, has a cost of 0."""
-    partners = aligned(baseline, candidate)
     left = {one.place: one for one in baseline.lines}
     right = {one.place: one for one in candidate.lines}
     for place, line in left.items():

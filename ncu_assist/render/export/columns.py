@@ -19,6 +19,8 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 if TYPE_CHECKING:
     import pandas as pd
 
+    from ncu_assist.analysis.diff import Diff
+
 Kind = Literal["integer", "unsigned", "float", "bool", "text", "list", "time"]
 
 # Of columns whose frame has a type of Python's objects, or another one where all is absent.
@@ -241,3 +243,31 @@ def _hint(corrected: Sequence[str], near: dict[str, str], problems: int) -> str:
     if near and len(near) == problems:
         return f"--metrics {','.join(dict.fromkeys(corrected))}"
     return "ncu-assist metrics"
+
+
+SIDES = ("file", "line", "ns", "samples", "stall", "sectors_excessive", "wavefronts_excessive", "instructions")
+CHANGED_LINES = (
+    "kind",
+    "text",
+    "delta_ns",
+    "beyond_noise",
+    *(f"{side}_{name}" for side in ("baseline", "candidate") for name in SIDES),
+)
+
+
+def changed_lines(diff: Diff) -> pd.DataFrame:
+    """Return the lines of a diff as a table, what explains most first; without lines it has no rows.
+
+    kind, text, delta_ns, beyond_noise as in `diff --json`, then of each side, ``baseline_`` and ``candidate_``: file,
+    line, ns (its share of the warp samples times the duration under ncu), samples, stall, excess and instructions.
+    Absent where a side does not have the line.
+    """
+    import pandas as pd
+
+    rows = []
+    for one in diff.lines.changes if diff.lines else ():
+        sides = [getattr(side, name) if side else None for side in (one.baseline, one.candidate) for name in SIDES]
+        rows.append((one.kind, one.text, one.delta_ns, one.is_beyond, *sides))
+    frame = pd.DataFrame(rows, columns=list(CHANGED_LINES))
+    whole = [name for name in CHANGED_LINES if name.endswith(("_line", "_samples"))]
+    return frame.astype(dict.fromkeys(whole, "Int64"))

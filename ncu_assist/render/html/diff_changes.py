@@ -135,7 +135,7 @@ def _pair_changes(rows: list[PairRow], sides: tuple[str, str]) -> list[tuple[str
 
 
 CODE_LETTERS = 300  # letters of a line: it wraps
-LINE_WORDS = {"appeared": "new", "vanished": "gone", "moved": "", "not-read": "not read"}
+LINE_WORDS = {"appeared": "new", "vanished": "gone", "kept": "", "moved": "", "not-read": "not read"}
 TIME_TERM = Term("time", meaning="share of the warp samples at the line times the duration under ncu")
 EXCESS_TERM = Term(
     "excess", meaning="sectors of global memory and wavefronts of shared memory beyond what was asked for"

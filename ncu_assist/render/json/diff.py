@@ -82,6 +82,7 @@ def _line_change(change: LineChange) -> dict[str, Any]:
         "delta_ns": change.delta_ns,
         "pipe_ns": change.pipe_ns,
         "is_material": change.is_material,
+        "beyond_noise": change.is_beyond,
         "baseline": _cost(change.baseline) if change.baseline else None,
         "candidate": _cost(change.candidate) if change.candidate else None,
     }

@@ -403,8 +403,10 @@ MEANINGS = {
     "factors": "The factors; their gains multiply to `time_ratio`",
     "FactorKeys.kind": "What the factor is of",
     "gain": "What the factor makes of baseline time over candidate time [ratio]",
-    "lines": "The source lines whose cost changed, what explains most first",
-    "LineChangeKeys.kind": "What became of the line; `not-read` where one side has no counters of it",
+    "lines": "The source lines whose cost changed, what explains most first: five, with `--lines` all",
+    "LineChangeKeys.kind": "What became of the line: `kept` where it stands among the lines around it, if "
+    "rewritten; `moved` where its text stands elsewhere; `not-read` where one side has no counters of it",
+    "beyond_noise": "Whether its time or its excess changed by more than samples and durations wander",
     "delta_ns": "Change of the sampled time at the line, candidate minus baseline",
     "pipe_ns": "Time of the L1 pipes, at their peak, for the excess accesses that the line gained; no part of its time",
     "lines_left": "The candidate's lines where most is left to gain, the costliest first",

@@ -617,6 +617,7 @@ class LineChangeKeys(TypedDict):
     delta_ns: float
     pipe_ns: float
     is_material: bool
+    beyond_noise: bool
     baseline: LineCost | None
     candidate: LineCost | None
 

@@ -46,7 +46,7 @@ from ncu_assist.render.words.gate import (
     worst_of,
 )
 from ncu_assist.render.words.verdicts import kernels_and_origins, names, next_command, of_launches, verdict_line
-from ncu_assist.render.words.why import why_lines
+from ncu_assist.render.words.why import every_line, why_lines
 from ncu_assist.verdict import REASONS, clock_note
 from ncu_assist.versions import short_name
 
@@ -128,13 +128,14 @@ def _unpaired(diff: Diff) -> list[str]:
 
 COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold"}
 UNSURE = "bold yellow"
+LINE_TIMES = "time of a line: its share of the warp samples times the duration under ncu; without a word: within noise"
 ABSENT = "-"
 
 
-def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> str:
+def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, with_lines: bool = False) -> str:
     """Return a diff as text: verdict, origin and notes, reason, why in five lines, changes, flags, differences.
 
-    The reason stands there if in doubt, or if asked to ``explain`` it.
+    The reason stands there if in doubt, or if asked to ``explain`` it; ``with_lines`` adds the lines that were kept.
     """
     from rich.text import Text
 
@@ -150,6 +151,8 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False) -> 
         lacking = _lacking(diff)
         parts += [Text(f"in neither report: {'; '.join(lacking)}", style="dim")] if lacking else []
     parts += [Text(line) for line in (*_strays(diff), *_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))]
+    if with_lines and diff.lines and diff.lines.changes:
+        parts += [Text(""), *map(Text, every_line(diff.lines, sides(diff), width)), Text(LINE_TIMES, style="dim")]
     return to_text(parts, style) + _other_metrics(diff)
 
 

@@ -40,7 +40,14 @@ def _change_line(change: LineChange, lines: LineChanges, names: tuple[str, str],
     both = zip((change.baseline, change.candidate), lines.own, names, strict=True)
     places = [_place(line, own, name) for line, own, name in both if line and (line.ns or line.excess)]
     facts = [*_excess_changes(change), _time_change(change)]
-    return _within(f"{_word(change)} {' → '.join(dict.fromkeys(places))}", change.text, facts, width)
+    word = (
+        _word(change)
+        if change.is_beyond and change.kind != "not-read"
+        else "not read:"
+        if change.is_beyond
+        else " " * 5
+    )
+    return _within(f"{word} {' → '.join(dict.fromkeys(places))}", change.text, facts, width)
 
 
 def _word(change: LineChange) -> str:
@@ -106,7 +113,7 @@ def stall_words(stall: str, text: str | None, barrier: Place | None = None, file
         where = _of_file(barrier, file)
         return f"{BARRIER} ({f'line {barrier[1]}' if where.startswith(':') else where})"
     elsewhere = stall == BARRIER and text and text.strip() and not any(word in text.lower() for word in WAITS)
-    return f"held by a {BARRIER}" if elsewhere else one_line(stall.replace("_", " "), 24)
+    return f"held by a {BARRIER}" if elsewhere else one_line(spoken(stall), 24)
 
 
 def _place(line: LineCost, own: str | None, name: str) -> str:
@@ -293,3 +300,8 @@ def _from_to(both: tuple[float, float], unit: str) -> str:
     before, after = (quantity(each, "" if unit == "cycle" else unit) for each in both)
     number, _, shown = before.partition(" ")
     return f"{number if bare and after.endswith(f' {shown}') else before} → {after}"
+
+
+def every_line(lines: LineChanges, names: tuple[str, str], width: int) -> list[str]:
+    """Return a line of text on each source line that was compared, those within noise last and without a word."""
+    return [_change_line(one, lines, names, width) for one in lines.changes]
