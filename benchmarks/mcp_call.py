@@ -3,6 +3,7 @@
     python benchmarks/mcp_call.py                                   # the tools, their arguments, and how to use them
     python benchmarks/mcp_call.py show '{"reference": "lightning_decode/v3"}'
     python benchmarks/mcp_call.py propose @draft.json               # the arguments from a file
+    python benchmarks/mcp_call.py --project ~/kernels kernels       # of another project than the folder one stands in
 
 One server a call; every question of the server is printed and answered with no, unless --yes is given, which the person
 does. With --log FILE each call is added to a file, with the tokens of its arguments and its result.
@@ -24,7 +25,9 @@ from mcp.types import CallToolResult, ElicitRequestParams, ElicitResult, TextCon
 CHARACTERS_A_TOKEN = 4
 
 
-async def call(words: list[str], tool: str | None, arguments: dict[str, Any], yes: bool) -> tuple[str, bool]:
+async def call(
+    words: list[str], tool: str | None, arguments: dict[str, Any], yes: bool, project: Path | None = None
+) -> tuple[str, bool]:
     """Return what a tool answers and whether that is an error; without a tool what there is to call."""
 
     async def answer(_context: Any, asked: ElicitRequestParams) -> ElicitResult:
@@ -34,7 +37,7 @@ async def call(words: list[str], tool: str | None, arguments: dict[str, Any], ye
     async def tell(_progress: float, _total: float | None, message: str | None) -> None:
         sys.stderr.write(f"… {message or ''}\n")
 
-    server = stdio_client(StdioServerParameters(command=words[0], args=words[1:], env=dict(os.environ)))
+    server = stdio_client(StdioServerParameters(command=words[0], args=words[1:], env=dict(os.environ), cwd=project))
     async with Client(server, elicitation_callback=answer) as client:
         if tool is None:
             return await _help(client), False
@@ -68,13 +71,16 @@ def main() -> int:
     parser.add_argument("tool", nargs="?", help="the tool; without it the tools are listed")
     parser.add_argument("arguments", nargs="?", default="{}", help="a JSON object, or @FILE with one")
     parser.add_argument("--server", default=f"{sys.executable} -m ncu_assist mcp", help="what starts the server")
+    parser.add_argument("--project", type=Path, help="the folder that the server works in; @FILE stays in this one")
     parser.add_argument("--yes", action="store_true", help="answer the server's question with yes: for the person")
     parser.add_argument("--log", type=Path, help="add the call and its tokens to this file")
     given = parser.parse_intermixed_args()
     text = given.arguments
     arguments = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
     try:
-        said, is_error = asyncio.run(call(given.server.split(), given.tool, arguments, given.yes))
+        said, is_error = asyncio.run(
+            call(given.server.split(), given.tool, arguments, given.yes, given.project)
+        )
     except* MCPError as errors:
         said, is_error = "the server ended, or refused the call: see above", True
         sys.stderr.write(f"{errors.exceptions[0]}\n")

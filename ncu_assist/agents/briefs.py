@@ -7,6 +7,7 @@ rounded to four digits, and a list that has no room loses its last entries, whic
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import (
@@ -27,6 +28,9 @@ T = TypeVar("T")
 CHARACTERS_A_TOKEN = 4  # as `suggest` counts
 DIGITS = 4
 LONGEST_TEXT = 600  # characters of one text: a long kernel name or line of code must not take the whole budget
+BLOCK_SIZES = (32, 64, 128, 192, 256, 384, 512, 1024)
+TARGET = re.compile(r"0x[0-9a-f]+(?=[;,\s)]*$)")  # of a jump, the last operand
+JUMPS = ("BRA", "BSSY", "CALL", "JMP", "BSYNC", "BRX", "JMX")
 MOST_FINDINGS, MOST_CHANGES, MOST_LINES, MOST_POINTS = 5, 12, 6, 8
 
 
@@ -124,9 +128,10 @@ class ShowBrief(Brief):
     launches_profiled: int
     findings: list[FindingLine]
     warnings: list[str]
+    furthest_from_floor: NotRequired[Json]
     workloads: NotRequired[list[Json]]
-    metrics: NotRequired[dict[str, float | None]]
-    stalls: NotRequired[dict[str, float | None]]
+    metrics: NotRequired[dict[str, float | str | None]]
+    stalls: NotRequired[dict[str, float | str | None]]
     occupancy: NotRequired[list[Json]]
 
 
@@ -359,15 +364,31 @@ def show(answer: Json, more: Sequence[str]) -> ShowBrief:
     rest = len(diagnosis["findings"]) - MOST_FINDINGS
     if rest > 0:
         shown["left_out"] = {"findings": rest}
+    if furthest := _furthest(answer):
+        shown["furthest_from_floor"] = furthest
     if "workloads" in more:
         shown["workloads"] = [_workload(one) for one in answer["workloads"]]
     if "metrics" in more:
-        shown["metrics"] = {key: one["value"] for key, one in answer["metrics"].items()}
+        shown["metrics"] = {key: _counted(one["value"], one["unit"]) for key, one in answer["metrics"].items()}
     if "stalls" in more:
-        shown["stalls"] = answer["stalls"]
+        shown["stalls"] = {reason: _counted(share, "%") for reason, share in answer["stalls"].items() if share}
     if "occupancy" in more:
         shown["occupancy"] = [_curve(one) for one in answer["occupancy_curves"]]
     return shown
+
+
+def _furthest(answer: Json) -> Json | None:
+    """Return the workload that is furthest from its floor and how far, where it is another than the one shown."""
+    known = [row for one in answer["workloads"] if (row := _workload(one))["times_floor"]]
+    worst = max(known, key=lambda row: float(row["times_floor"]), default=None)
+    if worst is None or worst["name"] == answer["workload"]:
+        return None
+    return {"workload": worst["name"], **_picked(worst, "median_ns", "times_floor")}
+
+
+def _counted(value: float | None, unit: str | None) -> float | str | None:
+    """Return a counter, one in percent with its sign: what has none is a share from 0 to 1 or in its own unit."""
+    return f"{value:.{DIGITS}g} %" if value is not None and unit == "%" else value
 
 
 def _focus(answer: Json) -> Json | None:
@@ -396,6 +417,8 @@ def _curve(curve: Json) -> Json:
     """Return what would fit with other blocks, registers or shared memory: the points where the warps change most."""
     points, now = curve["points"], curve["now"]
     steps = [one for one, before in zip(points[1:], points, strict=False) if one["warps"] != before["warps"]]
+    if curve["over"] == "block_size":  # what people choose, and not the multiples of a warp beside the one of now
+        steps = [one for one in points if one["value"] in BLOCK_SIZES]
     near = sorted(steps, key=lambda one: abs(one["value"] - now))[:MOST_POINTS]
     told = [_picked(one, "value", "warps", "limiter") for one in sorted(near, key=lambda one: one["value"])]
     return {"over": curve["over"], "now": now, "most_warps": curve["most_warps"], "points": told}
@@ -417,7 +440,7 @@ def lines(answer: Json, rule: str) -> LinesBrief:
             {
                 **_picked(one, "rule", "severity", "estimated_speedup"),
                 "lines": [_placed(line, "finding", "line", "text") for line in one["lines"][:MOST_LINES]],
-                "evidence": {value["metric"]: value["value"] for value in one["evidence"]},
+                "evidence": {value["metric"]: _counted(value["value"], value["unit"]) for value in one["evidence"]},
             }
             for one in found
         ],
@@ -442,14 +465,20 @@ def _file(path: str | None) -> str | None:
     return PurePosixPath(path.replace("\\", "/")).name if path else None
 
 
-def sass(answer: Json, line: int, most: int) -> SassBrief:
-    """Return the instructions of a source ``line`` in an ``export --table sass`` answer; for 0 the hottest of all."""
-    rows = [row for row in answer["rows"] if line in (0, row["line"])]
-    total = sum(row["samples"] or 0.0 for row in answer["rows"]) or 1.0
+def sass(answer: Json, line: int, most: int, launch: int | None = None) -> SassBrief:
+    """Return the instructions of a source ``line`` in an ``export --table sass`` answer; for 0 the hottest of all.
+
+    They are of one launch: ``launch``, else the first, as the same code has other samples in each.
+    """
+    launches = [row["launch"] for row in answer["rows"]]
+    own = launch if launch in launches else next(iter(launches), None)
+    every = [row for row in answer["rows"] if row["launch"] == own]
+    rows = [row for row in every if line in (0, row["line"])]
+    total = sum(row["samples"] or 0.0 for row in every) or 1.0
     hot = sorted(rows, key=lambda row: -(row["samples"] or 0.0))[:most]
     shown: SassBrief = {
         "reference": answer["run"]["reference"] or "",
-        "launch": rows[0]["launch"] if rows else None,
+        "launch": own,
         "instructions": [_instruction(row, total) for row in sorted(hot, key=lambda row: row["offset"])],
         "untrusted": ["instructions[].sass"],
     }
@@ -464,7 +493,7 @@ def _instruction(row: Json, total: float) -> Json:
     }
     told = {
         "offset": row["offset"],
-        "sass": row["sass"],
+        "sass": _with_offset(row),
         "file": _file(row["file"]),
         "line": row["line"],
         "share_of_samples": (row["samples"] or 0.0) / total,
@@ -473,6 +502,16 @@ def _instruction(row: Json, total: float) -> Json:
         "wavefronts_excessive": row["wavefronts_excessive"],
     }
     return {name: value for name, value in told.items() if value not in (0, None)}
+
+
+def _with_offset(row: Json) -> str:
+    """Return an instruction with where it jumps to as an offset in its function, as the others stand there."""
+    text, address = row["sass"] or "", row.get("address")
+    if address is None or not (row.get("opcode") or "").startswith(JUMPS):
+        return text
+    target = TARGET.search(text)
+    there = int(target[0], 16) - address + row["offset"] if target else -1
+    return f"{text[: target.start()]}{there}{text[target.end() :]}" if target and there >= 0 else text
 
 
 def diff(answer: Json) -> DiffBrief:
@@ -710,7 +749,7 @@ def fitted(brief: Mapping[str, Any], tokens: int, whole_texts: Sequence[str] = (
 
 def _is_list(value: Any) -> bool:
     """Tell whether a value may lose its last entries: a list, or a table of numbers by name."""
-    is_table = isinstance(value, dict) and all(one is None or isinstance(one, int | float) for one in value.values())
+    is_table = isinstance(value, dict) and all(one is None or isinstance(one, int | float | str) for one in value.values())
     return isinstance(value, list) or (is_table and len(value) > MOST_CHANGES)
 
 

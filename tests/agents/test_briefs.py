@@ -80,6 +80,21 @@ def test_instructions_of_a_line_or_of_all(line: int, stalls: list[str]) -> None:
     assert told["instructions"][-1]["share_of_samples"] == 0.75
 
 
+def test_instructions_are_of_one_launch_and_their_jumps_are_offsets() -> None:
+    common = {"file": "k.cu", "line": 7, "sectors_excessive": 0.0, "wavefronts_excessive": None, "opcode": "BRA"}
+    rows = [
+        {**common, "launch": launch, "offset": offset, "address": 0x7FA0_0000 + offset, "sass": sass, "samples": 3.0}
+        for launch in (2, 5)
+        for offset, sass in ((16, "@!P0  BRA 0x7fa00040"), (32, "BRA 0x7f000000"))
+    ]
+    told = briefs.sass({"run": {"reference": None}, "rows": rows}, 0, 1, 5)
+    assert (told["launch"], told["left_out"]) == (5, {"instructions": 1})
+    assert [(one["sass"], one["share_of_samples"]) for one in told["instructions"]] == [("@!P0  BRA 64", 0.5)]
+    first = briefs.sass({"run": {"reference": None}, "rows": rows}, 0, 9, 7)
+    assert first["launch"] == 2  # where the launch asked for has no code
+    assert first["instructions"][1]["sass"] == "BRA 0x7f000000"  # into another function
+
+
 def test_metrics_name_the_workload_of_their_launch_and_leave_out_what_is_absent() -> None:
     facts = {**dict.fromkeys(FACTS), "launch": 3, "workload": "b64", "a.sum": 2.0, "b.sum": None}
     outside = {**facts, "launch": 0, "workload": "", "b.sum": "text"}

@@ -127,6 +127,11 @@ class TestEveryTool:
         assert (shown["source"], shown["bound_by"], shown["findings"][0]["rule"]) == (
             *("recorded", "L2 input", "uncoalesced-global-store"),
         )
+        assert shown["furthest_from_floor"]["times_floor"] > shown["floor"]["ratio"]
+        assert shown["furthest_from_floor"]["workload"] != shown["workload"]
+        more = value_of(next(one for (_, given), one in zip(CALLS, session[1], strict=False) if "more" in given))
+        assert all(value.endswith(" %") for value in more["stalls"].values())
+        assert more["metrics"]["dram_throughput"].endswith(" %")
         blamed = by_tool["lines"]["findings"][0]["lines"][0]
         assert (blamed["line"], blamed["share_of_finding"]) == (32, 1.0)
         assert 0.4 < max(one["share_of_samples"] for one in by_tool["lines"]["hot_lines"]) < 1

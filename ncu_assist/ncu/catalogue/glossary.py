@@ -117,7 +117,10 @@ _TEXTS = {
     "cache control": "ncu flushes caches before each pass unless told `none`",
     "A/A": "the same code compared with itself: all that differs is noise",
     "draft": "a version that a model wrote and that is not accepted yet",
-    "live, recorded, imported": "measured on this machine; shipped with the repository; from a report of somebody",
+    "source, live, recorded, imported": (
+        "where a run is from: live, measured into this archive, on the GPU that the run names, which need not be in this "
+        "machine; recorded, shipped with the repository; imported, from a report of somebody"
+    ),
 }
 GLOSSARY: dict[str, GlossaryEntry] = {
     word: GlossaryEntry(name, text) for name, text in _TEXTS.items() for word in name.lower().split(", ")

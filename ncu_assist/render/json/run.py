@@ -11,6 +11,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.render.words.triage import next_commands, profile_command
 from ncu_assist.rules.model.occupancy import cluster_room, occupancy_curves, tile_room
+from ncu_assist.rules.model.resources import RESOURCES
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.launches import LaunchRow, Payoff
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from ncu_assist.rules.model.diagnosis import JointGain, Ranked
     from ncu_assist.rules.model.facts import Facts
     from ncu_assist.rules.model.of_run import RuleResults
+    from ncu_assist.rules.model.savings import Busiest
 
 
 def diagnosis_json(results: RuleResults | None) -> dict[str, Any]:
@@ -68,9 +70,15 @@ def _finding(ranked: Ranked, results: RuleResults) -> dict[str, Any]:
         "detail": finding.detail,
         "assumed": finding.assumed,
         "to_floor": ranked.to_floor,
-        "next_limit": {"unit": then.name, "load": then.load} if (then := ranked.next_limit) else None,
+        "next_limit": _next_limit(ranked.next_limit),
         "launches": [one.index for one in facts.combined.launches],
     }
+
+
+def _next_limit(then: Busiest | None) -> dict[str, Any] | None:
+    resource = RESOURCES.get(then.name) if then else None
+    counter = resource.busy if resource and resource.busy else None
+    return {"unit": then.name, "load": then.load, "metric": counter} if then else None
 
 
 def _evidence(key: str, facts: Facts) -> dict[str, Any]:

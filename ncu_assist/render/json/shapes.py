@@ -172,6 +172,7 @@ class NextLimitKeys(TypedDict):
 
     unit: str
     load: float
+    metric: str | None
 
 
 class FindingKeys(TypedDict):

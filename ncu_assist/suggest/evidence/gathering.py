@@ -128,8 +128,8 @@ def _keys(combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | N
     first = diagnosis.first if diagnosis else None
     yield "duration"
     yield from first.finding.evidence if first else ()
-    if bound and bound.name in RESOURCES and RESOURCES[bound.name].busy:
-        yield RESOURCES[bound.name].busy
+    names = [bound.name if bound else "", first.next_limit.name if first and first.next_limit else ""]
+    yield from (RESOURCES[name].busy for name in names if name in RESOURCES and RESOURCES[name].busy)
     stalls = [reason for reason, share in _launches_of(STALL_SHARE, combined).stalls.items() if share >= LEAST_STALL]
     yield from (STALL_SHARE + reason for reason in stalls[:TOP_STALLS])
     for one in diagnosis.further if diagnosis else ():

@@ -150,6 +150,12 @@ class KernelTask:
     build: str  # compiler and libraries, in words
     libraries_allowed: bool = False
 
+    @property
+    def furthest(self) -> WorkloadTime | None:
+        """The workload whose time is most above its floor; None where none has both."""
+        known = [(one.median_ns / one.floor_ns, one) for one in self.workloads if one.median_ns and one.floor_ns]
+        return max(known, key=lambda pair: pair[0])[1] if known else None
+
 
 @dataclass(frozen=True)
 class FloorFacts:
