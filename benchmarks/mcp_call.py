@@ -78,9 +78,7 @@ def main() -> int:
     text = given.arguments
     arguments = json.loads(Path(text[1:]).read_text(encoding="utf-8") if text.startswith("@") else text)
     try:
-        said, is_error = asyncio.run(
-            call(given.server.split(), given.tool, arguments, given.yes, given.project)
-        )
+        said, is_error = asyncio.run(call(given.server.split(), given.tool, arguments, given.yes, given.project))
     except* MCPError as errors:
         said, is_error = "the server ended, or refused the call: see above", True
         sys.stderr.write(f"{errors.exceptions[0]}\n")

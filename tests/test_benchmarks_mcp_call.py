@@ -27,7 +27,9 @@ def script() -> Any:
 def test_an_option_may_stand_between_tool_and_arguments(
     script: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    async def call(_words: list[str], tool: str, arguments: dict[str, Any], yes: bool, _project: Path | None) -> tuple[str, bool]:
+    async def call(
+        _words: list[str], tool: str, arguments: dict[str, Any], yes: bool, _project: Path | None
+    ) -> tuple[str, bool]:
         return json.dumps([tool, arguments, yes]), False
 
     monkeypatch.setattr(script, "call", call)

@@ -749,7 +749,9 @@ def fitted(brief: Mapping[str, Any], tokens: int, whole_texts: Sequence[str] = (
 
 def _is_list(value: Any) -> bool:
     """Tell whether a value may lose its last entries: a list, or a table of numbers by name."""
-    is_table = isinstance(value, dict) and all(one is None or isinstance(one, int | float | str) for one in value.values())
+    is_table = isinstance(value, dict) and all(
+        one is None or isinstance(one, int | float | str) for one in value.values()
+    )
     return isinstance(value, list) or (is_table and len(value) > MOST_CHANGES)
 
 

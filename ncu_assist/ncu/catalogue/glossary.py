@@ -118,8 +118,8 @@ _TEXTS = {
     "A/A": "the same code compared with itself: all that differs is noise",
     "draft": "a version that a model wrote and that is not accepted yet",
     "source, live, recorded, imported": (
-        "where a run is from: live, measured into this archive, on the GPU that the run names, which need not be in this "
-        "machine; recorded, shipped with the repository; imported, from a report of somebody"
+        "where a run is from: live, measured into this archive, on the GPU that the run names, which need not be in "
+        "this machine; recorded, shipped with the repository; imported, from a report of somebody"
     ),
 }
 GLOSSARY: dict[str, GlossaryEntry] = {

@@ -35,8 +35,8 @@ MEANINGS = {
     "reference": "What names the run on the command line: `kernel/version@run`, or the path of a report",
     "run_id": "Id of the run; null for a report that is in no archive",
     "run": "The run",
-    "source": "Where the run is from: `live` was measured into this archive, on the GPU that it names, `recorded` was shipped, "
-    "`imported` came with a foreign report",
+    "source": "Where the run is from: `live` was measured into this archive, on the GPU that it names, `recorded` was "
+    "shipped, `imported` came with a foreign report",
     "created": "When it was measured or made, ISO 8601 in UTC; null where that is not known",
     "verified": "False for a report whose bytes at its capture are not known",
     "workload": "Name of the workload; null for a program that knows of none",
