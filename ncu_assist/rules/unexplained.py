@@ -1,6 +1,7 @@
 """No rule explains the time: the nearest ceiling, its distance, and what warps wait for.
 
-Stands behind every diagnosis, so that a kernel that no rule knows is told plainly instead of being given a wrong cause.
+Stands where no finding explains the time, so that a kernel that no rule knows is told plainly instead of being given a
+wrong cause: none could win a tenth of it, takes work off the busiest unit, or says that the kernel is done.
 It estimates no gain. The nearest ceiling is the resource that was busiest from start to end. If it is far away, warps
 wait: the most frequent stall reason says for what, and the lines with most samples say where.
 

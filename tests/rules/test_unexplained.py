@@ -1,14 +1,15 @@
-"""unexplained: always there, last, and worth nothing; the nearest ceiling and what warps wait for."""
+"""unexplained: there where nothing explains the time, and worth nothing; the nearest ceiling and what warps wait for."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 from shape_facts import found, made, of_case
 
 from ncu_assist.record import Device
-from ncu_assist.rules import RULES, diagnose, unexplained
+from ncu_assist.rules import RULES, Finding, diagnose, unexplained
 from ncu_assist.rules.model.warnings import IDENTIFIERS, metric_missing
 
 
@@ -40,11 +41,30 @@ def test_the_link_to_the_host_may_be_the_nearest() -> None:
     assert "busy 90 % of the time" in half.message  # of half the lanes
 
 
-def test_behind_all_others() -> None:
+@pytest.mark.parametrize("case", ["healthy_add", "shared_column_transpose", "load_struct_member"])
+def test_silent_where_a_finding_explains_the_time(case: str) -> None:
     assert list(RULES)[-1] == unexplained.ID
-    diagnosis = diagnose(of_case("healthy_add"), RULES)
-    assert diagnosis.findings[-1].finding.rule == unexplained.ID
-    assert diagnosis.findings[-1].severity == "info"
+    told = [one.finding.rule for one in diagnose(of_case(case), RULES).findings]
+    assert told
+    assert unexplained.ID not in told
+
+
+def test_beside_a_finding_that_explains_next_to_nothing() -> None:
+    """Two percent of imbalance are worth a word; they say nothing of a kernel that sleeps."""
+    slept = replace(of_case("unexplained_polling"), left={})
+    few = RULES | {
+        "made": SimpleNamespace(
+            ID="made",
+            NEEDS=(),
+            USES=(),
+            find=lambda facts: Finding(
+                rule="made", message="", saved_ns=0.05 * facts.duration_ns, evidence=(), relieves=("DRAM",)
+            ),
+        )
+    }
+    told = [(one.finding.rule, one.severity) for one in diagnose(slept, few).findings]
+    assert ("made", "low") in told
+    assert (unexplained.ID, "info") in told
 
 
 def test_without_any_counter_it_says_so() -> None:

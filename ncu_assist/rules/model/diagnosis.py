@@ -200,11 +200,15 @@ def by_last_release(facts: Facts) -> str:
 def _without_known(found: Sequence[Ranked], busiest: Busiest | None) -> list[Ranked]:
     """Return the findings without those that only say that a unit is busy, where another knows why or it is done.
 
-    Where two say so, the one that could win something stays; that a unit is near its ceiling is no news beside a cause.
+    Where two say so, the one that could win something stays; that a unit is near its ceiling is no news beside a cause,
+    nor is the nearest ceiling (`unexplained`) beside what could win a tenth of the time, takes work off the busiest unit
+    or says that the kernel is done.
     """
     causes = [one for one in found if not one.finding.unless_known]
     is_known = any(one.finding.is_done or (busiest and _names(one, busiest)) for one in causes)
     kept = causes if is_known else list(found)
+    if any(one.severity in LOUD or _explains(one) or (busiest and _names(one, busiest)) for one in kept):
+        kept = [one for one in kept if one.finding.rule != UNEXPLAINED]
     loud = any(one.severity in LOUD or (one.finding.unless_known and one.severity != "info") for one in kept)
     return [one for one in kept if not (loud and one.finding.rule == NEAR_CEILING)]
 
