@@ -1,4 +1,4 @@
-"""unexplained: there where nothing explains the time, and worth nothing; the nearest ceiling and what warps wait for."""
+"""unexplained: where nothing explains the time, and worth nothing; the nearest ceiling and what warps wait for."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_the_link_to_the_host_may_be_the_nearest() -> None:
     assert "busy 90 % of the time" in half.message  # of half the lanes
 
 
-@pytest.mark.parametrize("case", ["healthy_add", "shared_column_transpose", "load_struct_member"])
+@pytest.mark.parametrize("case", ["healthy_add", "pipe_fma_unfused", "load_struct_member"])
 def test_silent_where_a_finding_explains_the_time(case: str) -> None:
     assert list(RULES)[-1] == unexplained.ID
     told = [one.finding.rule for one in diagnose(of_case(case), RULES).findings]

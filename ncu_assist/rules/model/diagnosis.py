@@ -201,8 +201,8 @@ def _without_known(found: Sequence[Ranked], busiest: Busiest | None) -> list[Ran
     """Return the findings without those that only say that a unit is busy, where another knows why or it is done.
 
     Where two say so, the one that could win something stays; that a unit is near its ceiling is no news beside a cause,
-    nor is the nearest ceiling (`unexplained`) beside what could win a tenth of the time, takes work off the busiest unit
-    or says that the kernel is done.
+    nor is the nearest ceiling (`unexplained`) beside what could win a tenth of the time, takes work off the busiest
+    unit or says that the kernel is done.
     """
     causes = [one for one in found if not one.finding.unless_known]
     is_known = any(one.finding.is_done or (busiest and _names(one, busiest)) for one in causes)
