@@ -104,7 +104,7 @@ class RunSummary:
         return f"<{self.view.reference}: {words}; {self.diagnosis.partition(':')[0] or 'no counters'}>"
 
     def _repr_html_(self) -> str:
-        from ncu_assist.render.html.notebook import run_box
+        from ncu_assist.render.html.run_verdict import run_box
 
         return run_box(self.view.detail)
 
@@ -330,7 +330,7 @@ class RunComparison:
         return f"{' and '.join(without)} {have} no counters{on}" if without else f"no counter of both{on}"
 
     def _repr_html_(self) -> str:
-        from ncu_assist.render.html.notebook import diff_box
+        from ncu_assist.render.html.run_verdict import diff_box
 
         return diff_box(self.diff)
 
@@ -468,7 +468,7 @@ class MeasuredKernel:
         return f"<{self.outcome.kernel}: {', '.join(self.versions) or 'no version'}{troubles}>"
 
     def _repr_html_(self) -> str:
-        from ncu_assist.render.html.notebook import outcome_box
+        from ncu_assist.render.html.run_verdict import outcome_box
 
         return outcome_box(self.outcome)
 
@@ -532,7 +532,7 @@ class KernelHistory:
         return f"<{self.history.kernel}: {len(self.history.rows)} versions on {self.history.shown}>"
 
     def _repr_html_(self) -> str:
-        from ncu_assist.render.html.notebook import history_box
+        from ncu_assist.render.html.run_verdict import history_box
 
         return history_box(self.history)
 
@@ -597,7 +597,7 @@ class KernelTrend:
         return f"<{self.trend.kernel} on {self.trend.workload}: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:
-        from ncu_assist.render.html.notebook import text_box
+        from ncu_assist.render.html.run_verdict import text_box
 
         return text_box(self.to_text())
 

@@ -59,7 +59,7 @@ OTHER_PROGRAMS = (
         "commits.py",
         "pipeline/bisecting.py",
     ),
-    *("ncu/command.py", "ncu/command_line.py", "ncu/report.py", "trace/nsys.py"),
+    *("ncu/command.py", "ncu/command_line.py", "ncu/report.py", "trace/__init__.py"),
     *("rules/model/diagnosis.py", "rules/model/warnings.py"),  # which sections ncu is to collect
 )
 # Of docker run, of dcgmi profile, of git, of nsys, of pip; of the child process, which nobody types.

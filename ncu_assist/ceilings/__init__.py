@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from ncu_assist.ceilings.chips import ChipFacts, DramDefault, bytes_in_flight, chip_facts, dram_default
 from ncu_assist.ceilings.floor import Floor, floor_of
-from ncu_assist.ceilings.interpolation import dram_ceiling
-from ncu_assist.ceilings.records import Ceiling, Ceilings, Conditions, Point, Rate, Spread, Stage
+from ncu_assist.ceilings.records import Ceiling, Ceilings, Conditions, Point, Rate, Spread, Stage, dram_ceiling
 from ncu_assist.ceilings.storage import ceilings_of, decode, encode, path_of, save, shipped, stored
 
 __all__ = [

@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, ChipFacts, chip_facts
-from ncu_assist.ceilings.interpolation import dram_ceiling, link_ceiling
-from ncu_assist.ceilings.records import Ceiling, Ceilings
+from ncu_assist.ceilings.records import Ceiling, Ceilings, dram_ceiling, link_ceiling
 from ncu_assist.record import Run, Timing, WorkloadFacts
 from ncu_assist.spec import MATHS, Math, math_of
 

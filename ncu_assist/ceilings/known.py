@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, bytes_in_flight, chip_facts, dram_default, memory_kind
-from ncu_assist.ceilings.interpolation import dram_ceiling, link_ceiling
-from ncu_assist.ceilings.records import Ceilings
+from ncu_assist.ceilings.records import Ceilings, dram_ceiling, link_ceiling
 from ncu_assist.ncu.catalogue.formulas import BITS, EDGES
 from ncu_assist.record import Device
 

@@ -1,10 +1,14 @@
-"""What a GPU reached when it was measured: curves of bandwidth, rates of pipes, and under which conditions."""
+"""What a GPU reached when it was measured: curves of bandwidth, also between sizes, rates of pipes, conditions."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from math import log
 from typing import Literal
 
+from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.quantity import quantity
 from ncu_assist.record import Device, Toolchain
 
 SCHEMA = "ncu-assist.ceilings/1"
@@ -128,3 +132,142 @@ class Ceiling:
     bytes_per_second: float
     assumed: bool
     why: str
+
+
+SAME_SHARE = 1e-3  # of all bytes: streams are cut to whole blocks, which shifts size and mix by less
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The points of one mix by bytes moved."""
+
+    name: str
+    points: tuple[Point, ...]
+
+    @property
+    def first(self) -> int:
+        return self.points[0].bytes
+
+    @property
+    def last(self) -> int:
+        return self.points[-1].bytes
+
+
+@dataclass(frozen=True)
+class RateAtSize:
+    """A curve at one number of bytes: its share of reads there, its rate, and what had to be assumed."""
+
+    share: float
+    bytes_per_second: float
+    assumed: str
+
+
+def dram_ceiling(
+    ceilings: Ceilings, read_bytes: float, write_bytes: float, under: Under = "ncu", counted: bool = False
+) -> Ceiling | None:
+    """Return the bandwidth that a kernel can reach which moves so many bytes from and to DRAM.
+
+    Between sizes linear in the logarithm of bytes, between mixes linear in the share of reads. Outside what was
+    measured the nearest point answers, marked as assumed. None where nothing was measured so, or nothing is moved.
+    ``counted``: the bytes are those that ncu counted at DRAM, not those that the kernel asked for, and the answer is
+    too. What a small kernel wrote is still in L2 when it ends: fewer bytes reach DRAM than were written.
+    """
+    moved = read_bytes + write_bytes
+    curves = dram_curves(ceilings, under, counted)
+    if not curves or moved <= 0:
+        return None
+    share = read_bytes / moved
+    rates = sorted((_at_size(curve, moved) for curve in curves), key=lambda one: one.share)
+    low = next((p for p in reversed(rates) if p.share <= share + SAME_SHARE), rates[0])
+    high = next((p for p in rates if p.share >= share - SAME_SHARE), rates[-1])
+    reasons = [*_outside_mixes(rates, share), *[words for words in (low.assumed, high.assumed) if words][:1]]
+    rate = _between(low, high, share)
+    return Ceiling(rate, bool(reasons), "; ".join([f"measured on {ceilings.where} under {under}", *reasons]))
+
+
+def dram_curves(ceilings: Ceilings, under: Under, counted: bool = False) -> list[Curve]:
+    """Return the curves measured so, those with more reads last; ``counted`` as in ``dram_ceiling``."""
+    mixes: dict[str, list[Point]] = {}
+    points = [point for point in ceilings.dram if point.source == under and point.bytes > 0]
+    for point in _as_counted(points) if counted else points:
+        mixes.setdefault(point.name, []).append(point)
+    curves = [Curve(name, tuple(sorted(points, key=lambda p: p.bytes))) for name, points in mixes.items()]
+    return sorted(curves, key=lambda curve: _share(curve.points[-1]))
+
+
+def _as_counted(points: Iterable[Point]) -> Iterable[Point]:
+    for point in points:
+        read, written = point.counted_read_bytes, point.counted_write_bytes
+        if read is not None and written is not None and read + written > 0:
+            moved = read + written
+            rate = moved / point.seconds.median
+            yield replace(
+                point, read_bytes=int(read), write_bytes=int(written), bytes=int(moved), bytes_per_second=rate
+            )
+
+
+def _share(point: Point) -> float:
+    return point.read_bytes / point.bytes
+
+
+def _at_size(curve: Curve, moved: float) -> RateAtSize:
+    """Return a curve at so many bytes; beyond either end that end. The blocks of streams make ends a little uneven."""
+    first, last = curve.first, curve.last
+    words = ""
+    if moved < first * (1 - SAME_SHARE):
+        return _below(curve, moved)
+    if moved > last * (1 + SAME_SHARE):
+        words = f"more than {quantity(last, 'byte')} were not measured: the rate at that size"
+    left = next((p for p in reversed(curve.points) if p.bytes <= moved), curve.points[0])
+    right = next((p for p in curve.points if p.bytes >= moved), curve.points[-1])
+    weight = log(moved / left.bytes) / log(right.bytes / left.bytes) if left.bytes < right.bytes else 0.0
+    rate = left.bytes_per_second + (right.bytes_per_second - left.bytes_per_second) * weight
+    return RateAtSize(_share(left) + (_share(right) - _share(left)) * weight, rate, words)
+
+
+def _below(curve: Curve, moved: float) -> RateAtSize:
+    """Return a curve below its first point: a start and then a time for each byte, as the first two points have it."""
+    first, second = curve.points[0], curve.points[min(1, len(curve.points) - 1)]
+    words = f"fewer than {quantity(curve.first, 'byte')} were not measured"
+    seconds, further = (point.bytes / point.bytes_per_second for point in (first, second))
+    each = (further - seconds) / (second.bytes - first.bytes) if second.bytes > first.bytes else 0.0
+    start = max(0.0, seconds - each * first.bytes) if each > 0 else 0.0
+    rate = moved / (start + (seconds - start) * moved / first.bytes)
+    return RateAtSize(_share(first), rate, f"{words}: the start of the first two sizes, then their rate")
+
+
+def _between(low: RateAtSize, high: RateAtSize, share: float) -> float:
+    width = high.share - low.share
+    weight = min(1.0, max(0.0, (share - low.share) / width)) if width > SAME_SHARE else 0.0
+    return low.bytes_per_second + (high.bytes_per_second - low.bytes_per_second) * weight
+
+
+def _outside_mixes(rates: Sequence[RateAtSize], share: float) -> list[str]:
+    if rates[0].share - SAME_SHARE <= share <= rates[-1].share + SAME_SHARE:
+        return []
+    return [f"no mix with {100 * share:.0f} % reads was measured: that of the nearest mix"]
+
+
+COPY_ENGINE = "host_to_device"
+SECTORS = "zero_copy_sectors"  # a kernel that reads a sector of every line: each is a request of its own
+
+
+def link_ceiling(ceilings: Ceilings | None) -> Ceiling | None:
+    """Return the rate at which the copy engine fetches pinned memory of the host, None where nobody measured it.
+
+    Nothing was seen to be faster: kernels that read the same memory reached 0.92 of it on an H200 and an H100.
+    """
+    points = [point for point in ceilings.link if point.name == COPY_ENGINE] if ceilings else []
+    if ceilings is None or not points:
+        return None
+    rate = max(point.bytes_per_second for point in points)
+    return Ceiling(rate, ceilings.origin != "live", f"measured on {ceilings.where}")
+
+
+def most_requests(ceilings: Ceilings | None) -> float | None:
+    """Return how many reads a second of a kernel the link carries, None where nobody measured it.
+
+    However small they are: requests of one sector do not fill the link with bytes.
+    """
+    points = [point for point in ceilings.link if point.name == SECTORS] if ceilings else []
+    return max((point.bytes_per_second / SECTOR_BYTES for point in points), default=None)

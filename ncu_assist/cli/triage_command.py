@@ -152,8 +152,8 @@ def _write_page(found: Triage, output: Path, force: bool) -> None:
     import os
 
     from ncu_assist.pipeline.pages.writing import write_page
-    from ncu_assist.render.html.triage import triage_html
-    from ncu_assist.render.links import href_to
+    from ncu_assist.render.html.index import triage_html
+    from ncu_assist.render.table import href_to
 
     linked = (
         replace(one, page=href_to(os.path.relpath(one.page, output.parent)) if one.page else "")

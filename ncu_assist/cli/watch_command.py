@@ -158,7 +158,7 @@ def _act(key: str, watch: FolderWatch, view: View, keys: Keys) -> None:
 
 
 def _page(watch: FolderWatch, view: View) -> None:
-    from ncu_assist.render.links import RUN_PAGE
+    from ncu_assist.render.table import RUN_PAGE
 
     stored = watch.archive()
     if stored is None:

@@ -29,10 +29,9 @@ from ncu_assist.process import Completed
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.record import Launch
-from ncu_assist.render.links import RUN_PAGE
+from ncu_assist.render.table import RUN_PAGE
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.trace import NSYS_REPORT, Trace, make_trace, read_trace
-from ncu_assist.trace.nsys import export_argv, find_nsys, record_argv
+from ncu_assist.trace import NSYS_REPORT, Trace, export_argv, find_nsys, make_trace, read_trace, record_argv
 
 Recording = Literal["auto", "torch", "nsys", "ncu"]
 INJECTED = Path(__file__).parents[1] / "harness" / "injected"

@@ -21,7 +21,7 @@ from ncu_assist.render.html.index import index_sections
 from ncu_assist.render.html.ladder_chart import ladder_chart, small_charts
 from ncu_assist.render.json.archive import list_json
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.links import RunLinks
+from ncu_assist.render.table import RunLinks
 from ncu_assist.render.words.floors import library_sentence, library_table
 from ncu_assist.spec_file import kernel_names, load_kernel
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from made_ceilings import MIB, ceilings, point
 
-from ncu_assist.ceilings.interpolation import link_ceiling, most_requests
+from ncu_assist.ceilings.records import link_ceiling, most_requests
 
 
 def test_the_rate_is_that_of_the_copy_engine() -> None:

@@ -14,9 +14,9 @@ from commandline import Run, without_ncu
 from fakes.fake_ncu import install
 from traced import ADD, GEMM, STEP, Ran, chrome_trace, fake_nsys, fake_torch, write_nsys
 
+from ncu_assist import trace
 from ncu_assist.harness import injected
 from ncu_assist.store import Store
-from ncu_assist.trace import nsys
 
 TRANSPOSE = Ran("transpose_naive(float *, const float *, int)", 100, 900, (512, 512, 1), (32, 32, 1))
 OURS = (TRANSPOSE, Ran("other()", 2000, 100), Ran(TRANSPOSE.name, 3000, 800, TRANSPOSE.grid, TRANSPOSE.block))
@@ -26,7 +26,7 @@ OURS = (TRANSPOSE, Ran("other()", 2000, 100), Ran(TRANSPOSE.name, 3000, 800, TRA
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     """An empty folder with a train.py, an ncu that replays a report, and no nsys."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(nsys.find_nsys, "__defaults__", (os.environ, ()))
+    monkeypatch.setattr(trace.find_nsys, "__defaults__", (os.environ, ()))
     folders = [folder for folder in os.environ["PATH"].split(":") if not (Path(folder) / "nsys").exists()]
     python = tmp_path / "bin" / "python"
     install(tmp_path / "bin")

@@ -13,8 +13,7 @@ from ncu_assist import process
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import kept_report
 from ncu_assist.ncu.tables import SAMPLED
-from ncu_assist.pipeline import dropping
-from ncu_assist.pipeline.dropping import kept_files
+from ncu_assist.pipeline import recording
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, ExportRequest, export
 from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.opened_reports import OpenedRun, with_report
@@ -22,6 +21,7 @@ from ncu_assist.pipeline.opened_reports import kept_report as report_of
 from ncu_assist.pipeline.pages.readable import identities_of
 from ncu_assist.pipeline.pages.run import run_page
 from ncu_assist.pipeline.reading import side_lines
+from ncu_assist.pipeline.recording import kept_files
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.project import Project
 from ncu_assist.render.html.timeline import timeline_charts
@@ -197,7 +197,7 @@ def test_a_report_that_says_more_than_the_tables_stays(with_it: StoredRun, monke
 
 
 def test_a_report_whose_code_cannot_be_kept_stays(with_it: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(dropping.kept, "packed", lambda *_: None)
+    monkeypatch.setattr(recording.kept, "packed", lambda *_: None)
     with pytest.raises(UsageProblem, match="the code in its report cannot be kept"):
         kept_files(with_it)
 

@@ -21,8 +21,8 @@ from ncu_assist.render.html.ladder_chart import bandwidth_bars
 from ncu_assist.render.html.run_verdict import tiles, workloads_table
 from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.json.history import history_json
-from ncu_assist.render.links import RunLinks
 from ncu_assist.render.markdown.history import history_markdown
+from ncu_assist.render.table import RunLinks
 from ncu_assist.render.terminal import Style, outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
 from ncu_assist.render.words.floors import floor_words, no_rates

@@ -12,8 +12,7 @@ import pytest
 from traced import ADD, GEMM, GPU, STEP, Copied, Ran, chrome_trace, write_nsys
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
-from ncu_assist.trace import Trace, is_trace, read_trace
-from ncu_assist.trace.nsys import find_nsys
+from ncu_assist.trace import Trace, find_nsys, is_trace, read_trace
 
 DATA = Path(__file__).parents[1] / "data"
 

@@ -24,8 +24,7 @@ from ncu_assist.pipeline.importing import stem
 from ncu_assist.pipeline.opened_reports import BareReport, named
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
-from ncu_assist.render.links import RUN_PAGE, diff_name, href_to
-from ncu_assist.render.table import Link
+from ncu_assist.render.table import RUN_PAGE, Link, diff_name, href_to
 from ncu_assist.render.words.values import shown_path
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
@@ -43,7 +42,7 @@ NEAR = 0.8  # how alike a word must be to a kernel's name to be that, misspelt
 OF_PAGES = (  # 0.8 s to import
     "pandas",
     "ncu_assist.pipeline.pages.run",
-    "ncu_assist.render.html.compiled",
+    "ncu_assist.render.html.page",
     "ncu_assist.render.terminal.archive",
 )
 ALL_ALONE, ALL_ALONE_HINT = (
@@ -190,7 +189,7 @@ class Pages:
     def bundled(self, ladder: KernelLadder) -> str:
         """Return a ladder with its runs and diffs as one page; what is wrong with one of them is noted."""
         from ncu_assist.pipeline.pages.run import run_page
-        from ncu_assist.render.html.bundle import bundle_html
+        from ncu_assist.render.html.index import bundle_html
         from ncu_assist.render.html.ladder import ladder_html
 
         self.plan(ladder)

@@ -1,20 +1,33 @@
-"""The index over everything: every kernel with its best version, how far that got, and when it last changed."""
+"""The index over everything, the page of a triage, and several pages as one file that can be sent."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Iterator, Mapping
 from math import log
+from posixpath import dirname, join, normpath
 
 from ncu_assist.analysis.archive import ArchiveState, KernelState
 from ncu_assist.analysis.run_view import in_l2
+from ncu_assist.analysis.triage import Triage
 from ncu_assist.analysis.yardstick import COPY, share, yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.page import Head, PageSection, page, provenance, table_section
-from ncu_assist.render.links import RUN_PAGE, RunLinks
-from ncu_assist.render.table import Cell, Column, Link, Spark, Table, number
+from ncu_assist.render.html.page import Head, PageSection, page, provenance, scoped, table_section
+from ncu_assist.render.table import RUN_PAGE, Cell, Column, Link, RunLinks, Spark, Table, number
 from ncu_assist.render.words.floors import OWN_TERM, copy_words, ratio_cell
 from ncu_assist.render.words.terms import share_term, source_badge, verdict_badge
+from ncu_assist.render.words.triage import (
+    copies_table,
+    copy_lines,
+    groups_table,
+    next_commands,
+    profiled_lines,
+    profiled_table,
+    time_lines,
+    triage_title,
+)
+from ncu_assist.render.words.triage import triage_provenance as recorded
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import level_words
 from ncu_assist.versions import short_name
@@ -162,3 +175,66 @@ def _of_copy(one: KernelState) -> Cell:
     kept = copy_words(in_l2(one.shown.run.workload(one.workload or ""), one.shown.run))
     note = kept if measure is COPY else measure.title
     return number(f"{100 * reached:.0f} %", reached, note)
+
+
+MAIN = re.compile(r'(<main class="wide" id="content">)(.*?)(</main>)', re.DOTALL)
+TIPS = re.compile(r'<div popover id="[^"]+">.*?</div>\n?', re.DOTALL)
+# What others read in `export`, and would be most of the file.
+LEFT_OUT = re.compile(r'<section class="card" id="(?:metrics|raw)".*?</section>', re.DOTALL)
+ITS_CONTENTS = re.compile(r'\s*<li><a href="#(?:metrics|raw)">.*?</li>', re.DOTALL)
+HREF = re.compile(r' href="(?!#|data:|https?:)([^"#]*)(?:#([^"]*))?"')
+
+
+def bundle_html(pages: Mapping[str, str]) -> str:
+    """Return pages as one; keys are where they lie, as links name it, the first being that which is shown.
+
+    Links to pages that are none of these lead nowhere. All metrics and logs are left out of all but the first.
+    """
+    names = {normpath(path): f"p{place}-" for place, path in enumerate(pages)}
+    found = {path: _split(text) for path, text in pages.items()}
+    (first, (head, _, tail)), *_ = found.items()
+    leaves, tips = [], []
+    for path, (_, inside, _) in found.items():
+        prefix = names[normpath(path)]
+        back = f'<p class="back"><a href="{"../" * path.count("/")}{first}">← All versions</a></p>'
+        kept = inside if path == first else back + ITS_CONTENTS.sub("", LEFT_OUT.sub("", inside))
+        leaf = f'<div class="leaf{" shown" if path == first else ""}" id="content">{kept}</div>'
+        leaves.append(_linked(scoped(leaf, prefix), path, names))
+        tips.append(scoped("".join(TIPS.findall(pages[path])), prefix))
+    return head + "\n".join(leaves) + TIPS.sub("", tail).replace("</body>", f"{''.join(tips)}</body>")
+
+
+def _split(text: str) -> tuple[str, str, str]:
+    """Return what stands before the content of a page, the content, and what stands behind it."""
+    found = MAIN.search(text)
+    if found is None:
+        raise ValueError("what is bundled is no page of ours")
+    head = text[: found.end(1)].replace('id="content"', 'id="leaves"').replace('"#content"', '"#leaves"')
+    return head, found[2], text[found.start(3) :]
+
+
+def _linked(text: str, path: str, names: Mapping[str, str]) -> str:
+    """Return a part of the file with links to other pages as links within it."""
+
+    def renamed(found: re.Match[str]) -> str:
+        prefix = names.get(normpath(join(dirname(path), found[1])))
+        return f' href="#{prefix}{found[2] or "content"}"' if prefix else ""
+
+    return HREF.sub(renamed, text)
+
+
+def triage_html(found: Triage) -> str:
+    """Return the page; the same triage gives the same bytes."""
+    head = Head(
+        title=one_line(triage_title(found)), subtitle=one_line(recorded(found)), crumbs=(), provenance=provenance(())
+    )
+    return page(head, tuple(_sections(found)))
+
+
+def _sections(found: Triage) -> Iterator[PageSection]:
+    whole = next(time_lines(found), "")
+    yield table_section("profiled", "Profiled", profiled_table(found), whole, tuple(profiled_lines(found)))
+    yield table_section("kernels", "Kernels", groups_table(found), legend=(*time_lines(found), *found.notes))
+    yield table_section("copies", "Copies", copies_table(found), legend=tuple(copy_lines(found)))
+    commands = [(f"{place}", one) for place, one in enumerate(next_commands(found), 1)]
+    yield PageSection("next", "Next", commands, "diff_commands.html.j2")

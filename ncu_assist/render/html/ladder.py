@@ -24,8 +24,7 @@ from ncu_assist.render.html.ladder_tables import (
     version_comments,
 )
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page, provenance, table_section
-from ncu_assist.render.links import RunLinks
-from ncu_assist.render.table import Link
+from ncu_assist.render.table import Link, RunLinks
 from ncu_assist.render.words.floors import copy_words, library_table
 from ncu_assist.render.words.history import (
     MOST_SAID,

@@ -12,8 +12,7 @@ from ncu_assist.analysis.yardstick import COPY, OPERATIONS, Yardstick, measure_o
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import GAP, TEXT_WIDTH, Axis, Bar, Bars, log_axis
-from ncu_assist.render.links import NO_LINKS, RunLinks
-from ncu_assist.render.table import Term
+from ncu_assist.render.table import NO_LINKS, RunLinks, Term
 from ncu_assist.render.words.floors import l2_words
 from ncu_assist.render.words.history import SWEPT, bound_by, point_time, sweep_title, time_of
 from ncu_assist.render.words.history_tables import other_parent

@@ -13,8 +13,7 @@ from ncu_assist.analysis.yardstick import COPY, OPERATIONS, Yardstick, measure_o
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
-from ncu_assist.render.links import RunLinks
-from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, Tone, number
+from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, RunLinks, Table, Term, Tone, number
 from ncu_assist.render.words import drafts as words
 from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, copy_words, floor_cell, floor_note
 from ncu_assist.render.words.history import MOST_SAID, in_l2_lines

@@ -17,8 +17,7 @@ from ncu_assist.analysis.records import TracedRun
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.links import safe_href
-from ncu_assist.render.table import Link, Table, Term
+from ncu_assist.render.table import Link, Table, Term, safe_href
 
 if TYPE_CHECKING:
     from jinja2 import Environment

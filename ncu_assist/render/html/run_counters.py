@@ -1,23 +1,25 @@
-"""What the counters of a run say: speed of light, stall reasons, pipes and instructions, occupancy."""
+"""What the counters of a run say: speed of light, stall reasons, pipes, occupancy; raw counters and logs below."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
+from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.analysis.launches import LaunchRow
-from ncu_assist.analysis.records import Combined
+from ncu_assist.analysis.records import ArchivedRun, Combined
 from ncu_assist.analysis.run_view import BARS, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, STALL_REASONS, TOLD_APART, in_ncu, spoken
 from ncu_assist.quantity import digits, quantity
+from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
 from ncu_assist.render.html.curves import occupancy_basis, occupancy_charts
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
-from ncu_assist.render.html.run_records import Breakdowns, RunRecord
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.launches import LIMIT_WORDS, room_words
@@ -26,6 +28,7 @@ from ncu_assist.render.words.verdicts import impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
 from ncu_assist.rules.model.dram import OF_CEILING, reach
 from ncu_assist.rules.model.resources import HOST_LINK, LATENCY
+from ncu_assist.verdict import Verdict
 
 # The bar of the part of the GPU that binds a kernel (Bottleneck.group).
 BOUND = {
@@ -332,3 +335,55 @@ def _occupancy_row(row: LaunchRow) -> tuple[Cell, ...]:
             for key, value in zip(OF_LAUNCH, values, strict=True)
         ),
     )
+
+
+Value = float | str | None  # None where the launch lacks it
+# By the key of a throughput of ncu the counters that it is the largest of, in percent of their peaks, busiest first.
+Breakdowns = Mapping[str, Sequence[tuple[str, float]]]
+
+
+@dataclass(frozen=True)
+class RawMetric:
+    """One metric of the report by ncu's name: a value for each launch that is shown, and over all launches."""
+
+    name: str
+    unit: str
+    values: tuple[Value, ...]
+    together: float | None
+
+
+@dataclass(frozen=True)
+class RawMetrics:
+    """All metrics of the longest launches, in the report's order of names; ``left_out`` launches are not shown."""
+
+    launches: tuple[Launch, ...] = ()
+    rows: tuple[RawMetric, ...] = ()
+    left_out: int = 0
+
+
+@dataclass(frozen=True)
+class Log:
+    """A text that a program wrote; ``cut`` is how many of its characters are left out, in the middle."""
+
+    name: str
+    text: str
+    cut: int = 0
+
+
+@dataclass(frozen=True)
+class RunRecord:
+    """All that a run's page is made of."""
+
+    stored: ArchivedRun
+    shown: RunView
+    verdicts: tuple[tuple[str, Verdict], ...] = ()  # against the version before, by workload
+    samples: TimedSamples | None = None
+    metrics: RawMetrics = RawMetrics()
+    breakdowns: Breakdowns = field(default_factory=dict)
+    opcodes: tuple[tuple[str, float], ...] = ()  # of SASS without modifiers, and how often warps executed each
+    opcode_launches: int = 0  # the launches that the opcodes are of
+    logs: tuple[Log, ...] = ()
+    read: tuple[ArchivedRun, ...] = field(default=())  # the further runs that it depends on
+    diff: str = ""  # the link to the page that compares it with the version before, where there is one
+    alone: tuple[RunRecord, ...] = field(default=(), repr=False)  # of a report of many launches, of one launch each
+    linked: bool = True  # whether the page lies in its archive, below the ladder and the index

@@ -1,24 +1,52 @@
-"""How fast a version is: the verdict against the version before, the numbers that stand out, every workload."""
+"""How fast a version is: the verdict against the version before, the numbers that stand out, every workload.
+
+And as a box, which a notebook shows of a run, of a diff, of versions and of a history: the answer of the page.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
+from markupsafe import escape
+
+from ncu_assist.analysis.diff import Diff
+from ncu_assist.analysis.history import History
+from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
 from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow, Href, answer_markdown, answer_rows, what_words
 from ncu_assist.render.html.charts import Fact
-from ncu_assist.render.html.page import PageSection
-from ncu_assist.render.html.run_records import RunRecord
+from ncu_assist.render.html.page import PageSection, fragment
+from ncu_assist.render.html.run_counters import RunRecord
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
+from ncu_assist.render.words.changes import flags_by_role
 from ncu_assist.render.words.commands import to_compare, to_time
-from ncu_assist.render.words.floors import IN_L2, copy_words, l2_words, no_rates, operations_words
+from ncu_assist.render.words.floors import (
+    IN_L2,
+    copy_words,
+    floor_words,
+    l2_words,
+    library_sentence,
+    no_rates,
+    operations_words,
+)
+from ncu_assist.render.words.history import bound_by, history_title, time_of
 from ncu_assist.render.words.launches import payoff_sentence, share_words, unjudged_words, worth_telling
-from ncu_assist.render.words.terms import share_term, term_of, verdict_badge
-from ncu_assist.render.words.verdicts import UNCUT, counted, failed_checks, verdict_sentence
+from ncu_assist.render.words.terms import against, share_term, term_of, verdict_badge
+from ncu_assist.render.words.verdicts import (
+    UNCUT,
+    counted,
+    factor,
+    failed_checks,
+    kernels_and_origins,
+    names,
+    verdict_line,
+    verdict_sentence,
+)
+from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS, Verdict, clock_note
 from ncu_assist.versions import short_name
 
@@ -286,3 +314,80 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
         clocks,
     )
     return tuple(line for line in lines if line)
+
+
+WIDTH, FLAGS, REASON = 120, 3, 300
+
+
+def run_box(shown: RunView) -> str:
+    """Return the answer of a run, or of the launch that details are of, as HTML for a notebook."""
+    title, sentence = one_line(shown.reference), answer_sentence(shown)
+    return _box(title, sentence, answer_rows(shown, lambda file, line: ""))
+
+
+def diff_box(diff: Diff) -> str:
+    """Return which of two runs is faster, and why, as HTML for a notebook."""
+    both = names(diff)
+    reasons = why_lines(diff.why, diff.lines, both, WIDTH)
+    flags = [AnswerRow(heading, "; ".join(said[:FLAGS])) for heading, _, said in flags_by_role(diff) if said]
+    rows = [
+        AnswerRow("Compared", kernels_and_origins(diff)),
+        AnswerRow("Decided by", REASONS[diff.verdict.reason].meaning),
+        *(AnswerRow("" if place else "Why", line.strip()) for place, line in enumerate(reasons)),
+        *flags,
+    ]
+    return _box(" against ".join(reversed(both)), verdict_line(diff, WIDTH), tuple(rows))
+
+
+def outcome_box(outcome: KernelOutcome) -> str:
+    """Return what each version of a kernel came to, as HTML for a notebook: a row a version and workload."""
+    rows, several = [], len(outcome.workloads) > 1
+    for version in outcome.versions:
+        cells = [cell for cell in outcome.cells(version) if cell.row and cell.row.timing]
+        for place, cell in enumerate(cells):
+            words = [f"{one_line(cell.workload)}:"] if several else []
+            rows.append(AnswerRow("" if place else one_line(version.version), " ".join([*words, _cell(cell)])))
+        if version.failure or not cells:
+            why = version.failure or version.skipped or outcome.status(version)
+            rows.append(AnswerRow("" if cells else one_line(version.version), one_line(why, REASON)))
+    said = "; ".join(verdict_line(diff, WIDTH) for diff in outcome.diffs[:FLAGS])
+    newest = f" on {one_line(outcome.newest.gpu or '')}" if outcome.newest and outcome.newest.gpu else ""
+    return _box(f"{one_line(outcome.kernel)}{newest}", said, tuple(rows))
+
+
+def history_box(history: History) -> str:
+    """Return how a kernel got faster, as HTML for a notebook: a row a version, on the workload shown."""
+    rows = []
+    for row in history.rows:
+        cell = history.cell(row)
+        words = [time_of(row, cell)]
+        if cell.verdict and cell.before:
+            words.append(f"{against(cell.verdict)} against {short_name(one_line(cell.before))}")
+        if cell.bottleneck:
+            words.append(f"bound by {bound_by(cell)}")
+        rows.append(AnswerRow(one_line(row.version), ", ".join(words)))
+    on = next((one for one in history.against_library if one.workload == history.shown), None)
+    said = library_sentence(on) or f"{len(history.rows)} versions"
+    return _box(one_line(history_title(history)), said, tuple(rows))
+
+
+def text_box(text: str) -> str:
+    """Return what a terminal shows, as HTML for a notebook."""
+    return f'<pre style="line-height: 1.2; overflow-x: auto">{escape(text)}</pre>'
+
+
+def _cell(cell: LadderCell) -> str:
+    row = cell.row
+    assert row is not None
+    assert row.timing is not None
+    words = [duration(row.timing.median_ns)]
+    if cell.speedup is not None:
+        words.append(f"{factor(cell.speedup)} against v0")
+    floor = floor_words(row)
+    if floor:
+        words.append(f"floor: {floor}")
+    return ", ".join(words)
+
+
+def _box(title: str, sentence: str, rows: tuple[AnswerRow, ...]) -> str:
+    return fragment("notebook.html.j2", title=title, sentence=sentence, rows=rows)

@@ -19,9 +19,8 @@ from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
-from ncu_assist.render.html.colours import coloured
 from ncu_assist.render.html.sass_view import SassPairRow, sass_pair
-from ncu_assist.render.html.source_file import NO_TEXT, slugs
+from ncu_assist.render.html.source_file import NO_TEXT, coloured, slugs
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, Heat, cut_line, shown_regions, size_of
 from ncu_assist.render.html.source_view import collect_lines
 from ncu_assist.render.table import Link

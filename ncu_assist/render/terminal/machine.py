@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.ceilings.interpolation import SECTORS, Curve, dram_curves
+from ncu_assist.ceilings.records import SECTORS, Curve, dram_curves
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, table, to_text

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.links import NO_LINKS, RunLinks
-from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number, percent
+from ncu_assist.render.table import ABSENT, NO_LINKS, Badge, Cell, Column, Link, RunLinks, Table, Term, number, percent
 from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, floor_cell, library_table
 from ncu_assist.render.words.history import (
     ANOTHER_SOURCE,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ncu_assist.ceilings import DramDefault, dram_ceiling, dram_default
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.ceilings.interpolation import most_requests
+from ncu_assist.ceilings.records import most_requests
 from ncu_assist.rules.model.facts import Facts
 
 OF_CEILING = 0.95  # docs/sources.md: at or above it of the measured ceiling a kernel is done

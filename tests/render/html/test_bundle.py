@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browser_checks import check_frame, opened
 
-from ncu_assist.render.html.bundle import bundle_html
+from ncu_assist.render.html.index import bundle_html
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page, table_section
 from ncu_assist.render.table import Cell, Column, Link, Table, Term
 

@@ -24,7 +24,7 @@ from ncu_assist.project import Project, find_project
 from ncu_assist.render.html.ladder import ladder_html, ladder_sections
 from ncu_assist.render.html.ladder_chart import small_charts
 from ncu_assist.render.html.ladder_tables import version_comments
-from ncu_assist.render.links import RunLinks
+from ncu_assist.render.table import RunLinks
 from ncu_assist.render.words.terms import against
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store

@@ -16,8 +16,8 @@ from ncu_assist.pipeline.pages.run import run_record
 from ncu_assist.quantity import duration
 from ncu_assist.render.html.page import scoped
 from ncu_assist.render.html.run import LaunchPart, run_html, run_sections
+from ncu_assist.render.html.run_counters import RunRecord
 from ncu_assist.render.html.run_diagnosis import kernels_table
-from ncu_assist.render.html.run_records import RunRecord
 from ncu_assist.render.json.run import show_json
 
 pytestmark = pytest.mark.slow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.render.links import href_to, safe_href
+from ncu_assist.render.table import href_to, safe_href
 
 
 @pytest.mark.parametrize(

@@ -27,9 +27,8 @@ from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.render.html.run import run_html, run_sections
-from ncu_assist.render.html.run_counters import _opcode_bars, part_label
+from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars, part_label
 from ncu_assist.render.html.run_diagnosis import launches_table
-from ncu_assist.render.html.run_records import Log, RunRecord
 from ncu_assist.render.table import Badge
 from ncu_assist.store import Store, machine_hash
 
