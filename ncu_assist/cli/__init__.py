@@ -24,6 +24,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "bench": "Check versions and time them against each other.",
     "profile": "Build, check, time and profile every version of a kernel, or any other program.",
     "watch": "Say after each save of a file whether it is faster now, and why.",
+    "worker": "Lend the GPUs of this machine to a cluster.",
     "tune": "Try combinations of a version's values, and say whether one beats the file's.",
     "triage": "Say where the time of a whole program goes, kernel by kernel, and what to profile.",
     "import": "Archive a report from anywhere.",

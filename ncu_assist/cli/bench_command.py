@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import progress, write, write_json, write_result
-from ncu_assist.errors import StageFailed
+from ncu_assist.cli.console import progress, write_outcomes, write_result
+from ncu_assist.errors import StageFailed, UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.harness.request import Flush
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 @options.flush
 @options.again
 @options.gpus
+@options.cluster
+@options.allow_open
 @click.option("--spread", is_flag=True, help="Time the versions on each GPU by itself, and say how far GPUs differ.")
 @options.as_json
 def command(
@@ -33,6 +36,8 @@ def command(
     flush: Flush,
     again: bool,
     gpus: str | None,
+    cluster: str | None,
+    allow_open: bool,
     spread: bool,
     as_json: bool,
 ) -> int:
@@ -40,22 +45,20 @@ def command(
 
     With several versions named, the verdict of each against the first comes before the table. Only what has changed
     since it was measured on this machine is timed, together with what it is compared with. Exit code 5 when a version
-    could not be timed.
+    could not be timed. With --cluster all of it is timed, on each model of GPU that there is.
     """
-    from ncu_assist.pipeline.planning import MeasureRequest, bench
-    from ncu_assist.render.json import outcome_json
-    from ncu_assist.render.terminal import outcome_text
+    from ncu_assist.pipeline.planning import MeasureRequest, bench_all
 
+    options.check_place(gpus, cluster, allow_open)
     request = MeasureRequest(kernel, versions, workload, rounds, flush, again=again, gpus=gpus)
+    if spread and cluster:
+        raise UsageProblem("--spread compares the GPUs of this machine", "drop --cluster")
     if spread:
         return _spread(request, as_json)
+    request = replace(request, cluster=cluster, allow_open=allow_open)
     with progress() as reporter:
-        outcome = bench(options.current_project(), request, reporter)
-    if as_json:
-        write_json(outcome_json(outcome, "bench"))
-    else:
-        write(outcome_text(outcome))
-    return outcome.exit_code
+        outcomes = bench_all(options.current_project(), request, reporter)
+    return write_outcomes(outcomes, "bench", as_json)
 
 
 def _spread(request: MeasureRequest, as_json: bool) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import progress, write, write_json
+from ncu_assist.cli.console import progress, write_outcomes
 from ncu_assist.errors import UsageProblem, did_you_mean
 
 SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
@@ -23,6 +25,8 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
     help="Run versions under compute-sanitizer too: memcheck, racecheck, initcheck, synccheck; all unless named.",
 )
 @options.gpus
+@options.cluster
+@options.allow_open
 @options.as_json
 def command(
     kernel: str,
@@ -30,6 +34,8 @@ def command(
     workload: str | None,
     sanitize: str | None,
     gpus: str | None,
+    cluster: str | None,
+    allow_open: bool,
     as_json: bool,
 ) -> int:
     """Compare versions of KERNEL (all unless named) with its reference, on fresh inputs from several seeds.
@@ -40,19 +46,15 @@ def command(
 
     Exit code 5 when a version is wrong, crashes, does not build, or a tool finds something in it.
     """
-    from ncu_assist.pipeline.planning import MeasureRequest, check
-    from ncu_assist.render.json import outcome_json
-    from ncu_assist.render.terminal import outcome_text
+    from ncu_assist.pipeline.planning import MeasureRequest, check_all
 
+    options.check_place(gpus, cluster, allow_open)
     tools = tuple(dict.fromkeys(sanitize.split(","))) if sanitize is not None else ()
     for tool in tools:
         if tool not in SANITIZERS:
             raise UsageProblem(f"compute-sanitizer has no tool '{tool}' here; {did_you_mean(tool, SANITIZERS)}")
     request = MeasureRequest(kernel, versions, workload, sanitize=tools, gpus=gpus)
+    request = replace(request, cluster=cluster, allow_open=allow_open)
     with progress() as reporter:
-        outcome = check(options.current_project(), request, reporter)
-    if as_json:
-        write_json(outcome_json(outcome, "check"))
-    else:
-        write(outcome_text(outcome))
-    return outcome.exit_code
+        outcomes = check_all(options.current_project(), request, reporter)
+    return write_outcomes(outcomes, "check", as_json)

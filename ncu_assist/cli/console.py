@@ -23,6 +23,7 @@ from ncu_assist.render.escape import plain
 if TYPE_CHECKING:
     from rich.status import Status
 
+    from ncu_assist.analysis.ladder import KernelOutcome
     from ncu_assist.pipeline.new_kernel import NewKernel
     from ncu_assist.project import Project
     from ncu_assist.store import Damage, StoredRun
@@ -115,6 +116,19 @@ def write_result(
         write_json(to_json(found))
     else:
         write(to_text(found), paged)
+
+
+def write_outcomes(outcomes: Sequence[KernelOutcome], command: str, as_json: bool) -> int:
+    """Write what came of a kernel, on each model of GPU that measured it, and return the exit code."""
+    from ncu_assist.render.json import outcome_json
+    from ncu_assist.render.json.versions import outcomes_json
+    from ncu_assist.render.terminal.versions import outcomes_text
+
+    if as_json:
+        write_json(outcome_json(outcomes[0], command) if len(outcomes) == 1 else outcomes_json(outcomes, None, command))
+    else:
+        write(outcomes_text(outcomes))
+    return max(outcome.exit_code for outcome in outcomes)
 
 
 def write_new(made: NewKernel, command: str, as_json: bool) -> None:

@@ -51,6 +51,17 @@ gpus = click.option(
     metavar="all|N|0,1",
     help="On several GPUs at once: all, so many, or these; each verdict is of one GPU.",
 )
+cluster = click.option(
+    "--cluster",
+    metavar="tcp://…|FILE",
+    help="On the workers of a Dask scheduler, which it names or whose file it is; on each model of GPU there.",
+)
+allow_open = click.option(
+    "--allow-open-scheduler",
+    "allow_open",
+    is_flag=True,
+    help="Also a scheduler without TLS that others can reach, and so run programs on its workers.",
+)
 again = click.option("--again", is_flag=True, help="Measure also what has not changed since it was measured here.")
 flush = click.option(
     "--flush",
@@ -90,6 +101,14 @@ launch_filters = click.option(
     shell_complete=completing.functions,
     help="Only launches of this kernel, or within this NVTX range, as with ncu; repeatable.",
 )
+
+
+def check_place(gpus: str | None, cluster: str | None, allow_open: bool) -> None:
+    """Raise UsageProblem where it is not clear where to measure."""
+    if gpus and cluster:
+        raise UsageProblem("--gpus names GPUs of this machine, --cluster others", "leave one of them out")
+    if allow_open and not cluster:
+        raise UsageProblem("--allow-open-scheduler is for --cluster", "name the scheduler")
 
 
 def before_words(command: click.Command, ctx: click.Context, args: list[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import progress, say, write, write_json, write_pages, write_result
+from ncu_assist.cli.console import progress, say, write, write_json, write_outcomes, write_pages, write_result
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def _is_program(word: str) -> bool:
 @click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that changed since, and what to compare.")
 @options.again
 @options.gpus
+@options.cluster
+@options.allow_open
 @options.workload
 @click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
 @click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
@@ -98,6 +100,8 @@ def command(
     since: str | None,
     again: bool,
     gpus: str | None,
+    cluster: str | None,
+    allow_open: bool,
     workload: str | None,
     section_set: str | None,
     quick: bool,
@@ -121,6 +125,7 @@ def command(
     A version that was measured on this machine is measured again only where its source, kernel.toml, reference.py, a
     tool, the GPU or the settings have changed since; --again measures all. What changed is timed together with what it
     builds on, what builds on it, and the fastest versions: a verdict needs both sides in one bench.
+    With --cluster all of it is measured, on each model of GPU that there is.
 
     Where there is no GPU or no ncu, recorded runs answer, and say so. Exit code 5 when something failed, 6 when a
     version could neither be measured nor shown from a run of its source as it is; the others are shown.
@@ -134,6 +139,9 @@ def command(
 
     if bool(section_set) + quick + adaptive > 1:
         raise UsageProblem("--quick, --adaptive and --set exclude each other", "name one of them")
+    options.check_place(gpus, cluster, allow_open)
+    if cluster and (changed or since is not None or dry_run):
+        raise UsageProblem("--cluster is for kernels that are named", "drop --changed, --since and --dry-run")
     chosen_set = section_set or ("basic" if quick else ADAPTIVE if adaptive else "full")
     of_program = {
         "--kernel": kernel,
@@ -160,12 +168,19 @@ def command(
         for name, value in of_program.items():
             if value:
                 _refuse(words, name)
-        if len(words) > 1 and _are_kernels(words) and not dry_run:
-            request = MeasureRequest("", (), workload, rounds, flush, repeats, again=again, gpus=gpus)
-            return _kernels(words, request, ProfileOptions(chosen_set), as_json)
         request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats, again=again, gpus=gpus)
+        request = replace(request, cluster=cluster, allow_open=allow_open)
+        if len(words) > 1 and _are_kernels(words) and not dry_run:
+            return _kernels(words, replace(request, versions=()), ProfileOptions(chosen_set), as_json)
         return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
-    of_kernel = {"--workload": workload, "--rounds": rounds, "--again": again, "--gpus": gpus, "--adaptive": adaptive}
+    of_kernel = {
+        "--workload": workload,
+        "--rounds": rounds,
+        "--again": again,
+        "--gpus": gpus,
+        "--cluster": cluster,
+        "--adaptive": adaptive,
+    }
     for name, value in of_kernel.items():
         if value:
             raise UsageProblem(f"{name} is for a kernel, and this is a program", f"drop {name}")
@@ -202,9 +217,7 @@ def _note_options(words: tuple[str, ...]) -> None:
 
 
 def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
-    from ncu_assist.pipeline.planning import dry_run, profile
-    from ncu_assist.render.json import outcome_json
-    from ncu_assist.render.terminal import outcome_text
+    from ncu_assist.pipeline.planning import dry_run, profile_all
 
     project = options.current_project()
     if is_dry:
@@ -213,14 +226,11 @@ def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json:
         write(text)
         return 0
     with progress() as reporter:
-        outcome = profile(project, request, ncu, reporter)
-    if as_json:
-        write_json(outcome_json(outcome, "profile"))
-    else:
-        write(outcome_text(outcome))
-    if outcome.source == "live":
-        write_pages(project, _new_runs([outcome]))
-    return outcome.exit_code
+        outcomes = profile_all(project, [request], ncu, reporter)
+    exit_code = write_outcomes(outcomes, "profile", as_json)
+    if outcomes[0].source == "live":
+        write_pages(project, _new_runs(outcomes))
+    return exit_code
 
 
 def _are_kernels(words: tuple[str, ...]) -> bool:
@@ -265,12 +275,12 @@ def _write_outcomes(
     project: Project, outcomes: Sequence[KernelOutcome], since: str | None, nothing: str, as_json: bool
 ) -> int:
     from ncu_assist.render.json.versions import outcomes_json
-    from ncu_assist.render.terminal import outcome_text
+    from ncu_assist.render.terminal.versions import outcomes_text
 
     if as_json:
         write_json(outcomes_json(outcomes, since))
     else:
-        write("\n".join(map(outcome_text, outcomes)) or nothing)
+        write(outcomes_text(outcomes) or nothing)
     write_pages(project, _new_runs(outcomes))
     return max((outcome.exit_code for outcome in outcomes), default=0)
 

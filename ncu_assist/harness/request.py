@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal, Protocol, TypeVar
 
@@ -112,20 +112,41 @@ def new_request(
 
     Builds the bench's device code where it is needed. Raises EnvironmentProblem if that lacks a compiler.
     """
+    request = with_builds(unbuilt_request(kernel, tuple(outcomes), workloads, settings, work), kernel, outcomes, work)
+    write_request(request)
+    return request
+
+
+def unbuilt_request(
+    kernel: Kernel, versions: Sequence[str], workloads: Sequence[Workload], settings: HarnessSettings, work: Path
+) -> HarnessRequest:
+    """Return a request, with fresh seeds, for versions that are still to be built, maybe on another machine."""
     bench_id = secrets.token_hex(6)
-    built = {name: o.artifact for name, o in outcomes.items() if o.artifact is not None}
-    artifacts = tuple(Artifact(n, backend_of(kernel.version(n).path).name, str(p.resolve())) for n, p in built.items())
-    times_gpu = settings.device == "cuda" and "bench" in settings.stages
-    request = HarnessRequest(
+    return HarnessRequest(
         kernel_folder=str(kernel.folder.resolve()),
-        artifacts=artifacts,
+        artifacts=tuple(Artifact(name, "", "") for name in versions),
         workloads=tuple(w.name for w in workloads),
         settings=settings,
         seeds=tuple(secrets.randbelow(SEED_LIMIT) for _ in range(max(1, settings.trials))),
         bench_id=bench_id,
         out=str((work / "measure" / bench_id).resolve()),
+    )
+
+
+def with_builds(
+    request: HarnessRequest, kernel: Kernel, outcomes: Mapping[str, BuildOutcome], work: Path
+) -> HarnessRequest:
+    """Return a request for those versions that built below ``work``, the bench's device code among what is built.
+
+    Raises EnvironmentProblem if that lacks a compiler.
+    """
+    built = {name: o.artifact for name, o in outcomes.items() if o.artifact is not None}
+    artifacts = tuple(Artifact(n, backend_of(kernel.version(n).path).name, str(p.resolve())) for n, p in built.items())
+    times_gpu = request.settings.device == "cuda" and "bench" in request.settings.stages
+    return replace(
+        request,
+        kernel_folder=str(kernel.folder.resolve()),
+        artifacts=artifacts,
         helpers=str(compile_library(DEVICE_SOURCE, work / "build" / "harness")) if times_gpu else None,
         nvcc=find_nvcc().version if any(a.backend != "python" for a in artifacts) else None,
     )
-    write_request(request)
-    return request

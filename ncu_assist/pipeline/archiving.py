@@ -145,6 +145,8 @@ class Measurement:
     host_memory: HostMemory | None = None
     commit: Commit | None = None
     tools: Tools = field(default_factory=Tools)
+    toolchains: Mapping[str, Toolchain] = field(default_factory=dict)  # of versions that another machine built
+    machine: str | None = None  # the hash of that machine
     took_s: Mapping[str, float] = field(default_factory=dict)  # by workload, all versions together
     gpus: Mapping[str, str] = field(default_factory=dict)  # by workload, the hash of the UUID of the one that timed it
 
@@ -172,7 +174,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         source="live",
         created=shared.moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
         tool=__version__,
-        machine=machine_hash(),
+        machine=shared.machine or machine_hash(),
         source_sha256=source,
         verified=True,
         device=shared.device,
@@ -292,6 +294,7 @@ def profile_facts(options: ProfileOptions, launches: int, command: str, repeats:
 
 def _toolchain(shared: Measurement, result: VersionResult) -> Toolchain:
     """Return what the child, the report and the build know together."""
-    own, capture = shared.tools.of(result.version), result.capture
+    own, capture = shared.toolchains.get(result.version.name), result.capture
+    own = own or shared.tools.of(result.version)
     known = replace(shared.toolchain, nvcc_options=own.nvcc_options, packages=own.packages)
     return replace(known, ncu=capture.toolchain.ncu, cuda=capture.toolchain.cuda) if capture else known

@@ -1,4 +1,6 @@
-"""Several GPUs at once: Dask's scheduler with a worker process a GPU, each one shut in with its GPU and its cores.
+"""Several GPUs at once: a Dask scheduler with a worker process a GPU, each one shut in with its GPU and its cores.
+
+Those of this machine are started here; others are those of a cluster (cluster.py).
 
 Dask hands a task that needs a resource to a worker as soon as it is submitted, whether the worker is free or not. So a
 unit is submitted when a GPU is free for it, the longest first, and which one takes it is Dask's to say.
@@ -11,11 +13,11 @@ import hashlib
 import importlib.util
 import logging
 import os
+import pickle
 import queue
 import shutil
 import signal
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -23,16 +25,21 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Unpack
 
-from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
+from ncu_assist import __version__
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import VISIBLE
+from ncu_assist.ncu.command import find_ncu, version_of
 from ncu_assist.pipeline.doctor import Gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter, minutes
-from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do
+from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do, settled
 from ncu_assist.process import Completed, RunOptions
 
 CLUSTER_EXTRA = "pip install 'ncu-assist[cluster]'"
-RESOURCE = "GPU"
+# What a worker says of itself, as resources of Dask: a GPU, and by names that begin so, what it is and works with.
+RESOURCE, CHIP, NCU, TOOL = "GPU", "chip ", "ncu ", "ncu-assist "
+STOPPED = "stopped"
+EVERY = ""  # topic: what a worker does for anybody
 CORES = "NCU_ASSIST_CORES"  # environment of a worker: the processors that its GPU is near to
 TICK_S = 0.5
 START_LIMIT_S = 120.0  # until every worker has started, on a busy machine
@@ -44,7 +51,7 @@ THROTTLED = {"hardware slowdown", "software thermal slowdown", "hardware thermal
 
 @dataclass(frozen=True)
 class GpuSlot:
-    """One GPU for one worker: its number and UUID, and the processors of its node that are for its worker alone.
+    """One GPU for one worker: its number, UUID and model, and the processors of its node, for its worker alone.
 
     Without ``cores`` the worker may run on all.
     """
@@ -52,6 +59,7 @@ class GpuSlot:
     index: int
     uuid: str
     cores: tuple[int, ...] = ()
+    chip: str = ""
 
     @property
     def name(self) -> str:
@@ -82,9 +90,14 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
     unique = list(dict.fromkeys(gpu.uuid for gpu in found))
     if not unique:
         raise UsageProblem(f"--gpus {choice} names no GPU; {there}", "--gpus all, a number of GPUs, or a list as 0,1")
-    index = {gpu.uuid: gpu.index for gpu in gpus}
+    known = {gpu.uuid: gpu for gpu in gpus}
     cores = cores_of(unique)
-    return tuple(GpuSlot(index[uuid], uuid, cores.get(uuid, ())) for uuid in unique)
+    return tuple(GpuSlot(known[uuid].index, uuid, cores.get(uuid, ()), known[uuid].name) for uuid in unique)
+
+
+def _after(beginning: str, resources: dict[str, float]) -> str:
+    """Return the rest of a resource's name that begins so; empty where none does."""
+    return next((name.removeprefix(beginning) for name in resources if name.startswith(beginning)), "")
 
 
 def _is_called(gpu: Gpu, word: str) -> bool:
@@ -142,16 +155,15 @@ def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
     Only this process can speak to them: the scheduler listens on this machine alone, with a certificate that is made
     for it and kept in memory. Others who have an account here could else run programs through it.
     """
-    if importlib.util.find_spec("distributed") is None or importlib.util.find_spec("cryptography") is None:
-        raise EnvironmentProblem("several GPUs are measured through Dask, which is not installed", CLUSTER_EXTRA)
+    need_dask()
     import dask
     from distributed import Client, Nanny, Scheduler, Security, SpecCluster
 
     folder = Path(tempfile.mkdtemp(prefix="ncu-assist-gpus-"))
     security = Security.temporary()
-    workers = {slot.name: {"cls": Nanny, "options": _options(slot, folder, security)} for slot in slots}
-    hosted = {"host": "127.0.0.1", "protocol": "tls", "security": security, "dashboard": False}
-    scheduler = {"cls": Scheduler, "options": hosted}
+    here = {"host": "127.0.0.1", "protocol": "tls", "security": security}
+    workers = {slot.name: {"cls": Nanny, "options": {**worker_options(slot, folder), **here}} for slot in slots}
+    scheduler = {"cls": Scheduler, "options": {**here, "dashboard": False}}
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         with (
@@ -159,7 +171,6 @@ def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
             SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL) as cluster,
             Client(cluster, security=security, timeout=START_LIMIT_S) as client,
         ):
-            client.register_plugin(_worker_plugin())
             client.wait_for_workers(len(slots), timeout=START_LIMIT_S)
             place = GpuWorkers(client)
             try:
@@ -170,9 +181,15 @@ def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _options(slot: GpuSlot, folder: Path, security: Any) -> dict[str, Any]:
+def need_dask() -> None:
+    if importlib.util.find_spec("distributed") is None or importlib.util.find_spec("cryptography") is None:
+        raise EnvironmentProblem("several GPUs are measured through Dask, which is not installed", CLUSTER_EXTRA)
+
+
+def worker_options(slot: GpuSlot, folder: Path) -> dict[str, Any]:
+    """Return the options of Dask for the worker of a GPU, whose own folder is made below that of all."""
     own = folder / slot.name.replace(" ", "-")
-    own.mkdir(parents=True)
+    own.mkdir(parents=True, exist_ok=True)
     env = {
         VISIBLE: slot.uuid,
         "TMPDIR": str(own),
@@ -183,55 +200,65 @@ def _options(slot: GpuSlot, folder: Path, security: Any) -> dict[str, Any]:
     return {
         "name": slot.name,
         "nthreads": 1,
-        "resources": {RESOURCE: 1},
+        "resources": resources_of(slot.chip),
         "memory_limit": 0,  # else Dask would stop a worker whose reading of a report takes its share
         "env": env,
         "local_directory": str(own),
-        "security": security,
-        "host": "127.0.0.1",
-        "protocol": "tls",
+        "preload": [__name__],
         "silence_logs": logging.CRITICAL,
     }
 
 
-def _worker_plugin() -> Any:
-    """Return what every worker is set up with: Ctrl-C is the command's to act on, and a word ends what runs."""
-    from distributed import WorkerPlugin
+def dask_setup(worker: Any) -> None:
+    """Make a worker of Dask one of ours: Ctrl-C is the command's to act on, and a word ends what runs.
 
-    class Stopping(WorkerPlugin):  # type: ignore[misc]
-        name = "ncu-assist"
+    Dask calls it in every worker that has this module among its preloads. One that was not given a GPU by name takes
+    the first that it sees.
+    """
+    worker.ncu_assist_stopped = set[str]()
+    signal.signal(signal.SIGINT, _unheard)  # not SIG_IGN, which a child would inherit, and ncu obey
+    if RESOURCE not in worker.state.total_resources:
+        slot = chosen_slots("1", query_gpus().gpus, os.environ.get(VISIBLE))[0]
+        os.environ[VISIBLE] = slot.uuid
+        worker.state.total_resources.update(resources_of(slot.chip))
+        worker.state.available_resources.update(resources_of(slot.chip))
 
-        def setup(self, worker: Any) -> None:
-            worker.ncu_assist_stop = threading.Event()
-            signal.signal(signal.SIGINT, _unheard)  # not SIG_IGN, which a child would inherit, and ncu obey
 
-        def teardown(self, worker: Any) -> None:
-            worker.ncu_assist_stop.set()
+def dask_teardown(worker: Any) -> None:
+    """End what a worker runs, as it ends."""
+    worker.ncu_assist_stopped.add(EVERY)
 
-    return Stopping()
+
+def resources_of(chip: str) -> dict[str, float]:
+    """Return what a worker with a GPU of this model says of itself."""
+    try:
+        tools = [f"{NCU}{version_of(find_ncu())}", NCU.strip()]
+    except EnvironmentProblem:  # it can check and time
+        tools = []
+    return dict.fromkeys((RESOURCE, f"{CHIP}{chip}", f"{TOOL}{__version__}", *tools), 1.0)
 
 
 def _unheard(*_: object) -> None:
     return
 
 
-def _stop(dask_worker: Any) -> None:
-    dask_worker.ncu_assist_stop.set()
+def _stop(topic: str, dask_worker: Any) -> None:
+    dask_worker.ncu_assist_stopped.add(topic)
 
 
 @dataclass(frozen=True)
 class _Stoppable:
-    """An executor whose program ends when the worker is told to stop."""
+    """An executor whose program ends when the worker is told so, or nobody waits for what it does any more."""
 
     within: Executor
-    stop: threading.Event
+    is_stopped: Callable[[], bool]
     name: str = "stoppable"
 
     def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
         is_stuck = options.get("is_stuck")
 
         def is_over() -> bool:
-            if self.stop.is_set():
+            if self.is_stopped():
                 raise KeyboardInterrupt
             return is_stuck is not None and is_stuck()
 
@@ -257,34 +284,56 @@ class _Told:
             self.worker.log_event(self.topic, ("status", self.worker.name, f"{self.kernel}: {text}"))
 
 
-def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, UnitResult]:
-    """Work on a unit in a worker; return the worker's address and name, and what came of it."""
+def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, bytes, str]:
+    """Work on a unit in a worker; return the worker's address and name, what came of it, and the hash of that."""
     from distributed import get_worker
 
     worker: Any = get_worker()
+    task = worker.get_current_task()
+
+    def is_stopped() -> bool:
+        state = worker.state.tasks.get(task)
+        return bool(worker.ncu_assist_stopped & {topic, EVERY}) or state is None or state.state == "cancelled"
+
     cores = {int(core) for core in os.environ.get(CORES, "").split(",") if core}
     if cores:
         os.sched_setaffinity(0, cores)  # of this thread, and so of the programs that it starts
-    unit = replace(unit, executor=_Stoppable(unit.executor, worker.ncu_assist_stop))
+    unit = replace(unit, executor=_Stoppable(unit.executor, is_stopped))
     told = _Told(worker, topic, Path(unit.request.kernel_folder).name)
     try:
-        result = do(unit.apart(), told)
+        result = do(unit.apart(), told) if unit.bundle is None else _do_sent(unit, worker, told)
     except KeyboardInterrupt:
-        result = UnitResult(error=StageFailed("stopped"))
+        result = UnitResult(error=StageFailed(STOPPED))
+    except NcuAssistError as error:
+        result = UnitResult(error=error)
     except OSError as error:
         result = UnitResult(error=EnvironmentProblem(f"there is no room to work in: {error}", "df -h"))
     uuid = os.environ.get(VISIBLE, "")
     known = hashlib.sha256(uuid.encode()).hexdigest() if uuid.startswith("GPU-") else ""
-    return worker.address, str(worker.name), replace(result, gpu_sha256=known)
+    data = pickle.dumps(replace(result, gpu_sha256=known))
+    return worker.address, str(worker.name), data, hashlib.sha256(data).hexdigest()
+
+
+def _do_sent(unit: WorkUnit, worker: Any, told: _Told) -> UnitResult:
+    """Work on a unit that came with its files, and leave nothing of it but what was built."""
+    started = time.monotonic()
+    told.status(f"building {len(unit.versions)} versions")
+    unit, made = settled(unit, Path(worker.local_directory).absolute() / "bundles")
+    unit = unit.apart()
+    try:
+        return replace(do(unit, told), built=made, seconds=time.monotonic() - started)
+    finally:
+        shutil.rmtree(unit.request.out, ignore_errors=True)
 
 
 @dataclass
 class _Flight:
-    """A unit that a worker has: whose it is, and where it must not go again."""
+    """A unit on its way: whose it is, where it must not go again, and the only workers that it may go to; none: all."""
 
     owner: Hashable
     unit: WorkUnit
     refused: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
 
 
 @dataclass
@@ -292,36 +341,90 @@ class GpuWorkers:
     """The GPUs of a Dask cluster as a place for units. What a worker fails at is given to another where one is left."""
 
     client: Any
+    is_away: bool = False
     _waiting: list[_Flight] = field(default_factory=list)
     _flying: dict[Any, _Flight] = field(default_factory=dict)
     _heard: queue.SimpleQueue[tuple[str, Any]] = field(default_factory=queue.SimpleQueue)
     _builder: ThreadPoolExecutor = field(default_factory=lambda: ThreadPoolExecutor(1))
     _building: int = 0
     _lines: dict[str, str] = field(default_factory=dict)
+    _workers: dict[str, tuple[str, dict[str, float]]] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
     _done: int = 0
     _done_s: float = 0.0
     _expected_s: float = 0.0
+    _left_out: set[str] = field(default_factory=set)
+    _is_lost: bool = False
     _is_closed: bool = False
 
     def __post_init__(self) -> None:
         self._topic = f"ncu-assist-{self.client.id}"
+        self._listen()
+        self._known = {address: name for address, (name, _) in self._look_again().items()}
+
+    def _listen(self) -> None:
         self.client.subscribe_topic(self._topic, lambda event: self._heard.put(("event", event[1])))
-        self._known = self._workers()
 
     @property
     def gpus(self) -> int:
-        return max(1, len(self._workers()))
+        return max(1, len(self._look_again()))
+
+    def wait(self, seconds: float) -> None:
+        """Wait until a worker can be used, but not longer."""
+        until = time.monotonic() + seconds
+        while not self._look_again() and time.monotonic() < until:
+            time.sleep(TICK_S)
+
+    def gpus_for(self, on: str) -> int:
+        self._look_again()
+        return max(1, len(self._able(on)))
 
     @property
     def names(self) -> list[str]:
         """What the GPUs are called, in their order."""
-        return sorted(self._workers().values(), key=lambda name: (len(name), name))
+        return sorted((name for name, _ in self._look_again().values()), key=lambda name: (len(name), name))
 
-    def _workers(self) -> dict[str, str]:
-        """Return the workers that have a GPU, by address, with their names."""
-        found = self.client.scheduler_info(n_workers=-1)["workers"]
-        return {address: str(one["name"]) for address, one in found.items() if RESOURCE in one.get("resources", {})}
+    @property
+    def chips(self) -> dict[str, list[str]]:
+        """The models of the GPUs in a cluster, with the release of ncu beside each GPU, empty where it has none."""
+        found: dict[str, list[str]] = {}
+        for _, resources in self._look_again().values():
+            found.setdefault(_after(CHIP, resources), []).append(_after(NCU, resources))
+        return dict(sorted(found.items()))
+
+    def _look_again(self) -> dict[str, tuple[str, dict[str, float]]]:
+        """Return the workers that can be used, by address: name, and what each says of itself.
+
+        None while the scheduler cannot be asked. Raises EnvironmentProblem once Dask has given it up.
+        """
+        self._workers = {}
+        info: dict[str, Any] | None = None
+        if self.client.status == "running":
+            with contextlib.suppress(Exception):  # what Dask raises as a connection breaks is of many kinds
+                info = self.client.scheduler_info(n_workers=-1)["workers"]
+        if info is None:
+            if self.client.status in ("closing", "closed") and not self._is_closed:
+                raise EnvironmentProblem("the scheduler is gone, and did not come back", "start it, and this again")
+            self._is_lost = True
+            return {}
+        if self._is_lost:
+            self._is_lost = False
+            self._listen()
+        for address, one in info.items():
+            resources = one.get("resources", {})
+            ours = not self.is_away or f"{TOOL}{__version__}" in resources
+            if RESOURCE in resources and ours and address not in self._left_out:
+                self._workers[address] = str(one["name"]), resources
+        return self._workers
+
+    def _able(self, on: str, needs_ncu: bool = False) -> list[str]:
+        """Return the workers whose GPU is of a chip or called so, or all; only those with ncu where that is needed."""
+        return [
+            address
+            for address, (name, resources) in self._workers.items()
+            if (not on or name == on or f"{CHIP}{on}" in resources)
+            and (not needs_ncu or not self.is_away or _after(NCU, resources))
+        ]
 
     def build(self, owner: Hashable, work: Callable[[], object]) -> None:
         self._building += 1
@@ -353,44 +456,72 @@ class GpuWorkers:
 
     def _give_out(self) -> None:
         """Submit the longest units that wait, as many as there are GPUs without one."""
-        workers = self._workers()
+        workers = self._look_again()
         self._waiting.sort(key=lambda flight: -flight.unit.expected_s)
         for flight in list(self._waiting):
             if len(self._flying) >= len(workers):
                 return
-            allowed = [address for address in workers if address not in flight.refused] or list(workers)
-            if flight.unit.on:
-                allowed = [address for address, name in workers.items() if name == flight.unit.on]
-                if not allowed or any(one.unit.on == flight.unit.on for one in self._flying.values()):
-                    continue
+            on = flight.unit.on
+            able = self._able(on, flight.unit.options is not None)
+            if len([one for one in self._flying.values() if one.unit.on == on]) >= len(able):
+                continue
             self._waiting.remove(flight)
-            where = {"workers": allowed} if flight.refused or flight.unit.on else {}
+            only = frozenset[str]()
+            if flight.refused or self._left_out or (on and not self.is_away):
+                only = frozenset(able) - flight.refused or frozenset(able)
             future = self.client.submit(
-                on_worker, flight.unit, self._topic, pure=False, resources={RESOURCE: 1}, **where
+                on_worker,
+                flight.unit,
+                self._topic,
+                pure=False,
+                resources=self._needs(flight.unit),
+                workers=sorted(only) or None,
             )
-            self._flying[future] = flight
+            self._flying[future] = replace(flight, only=only)
             future.add_done_callback(lambda done: self._heard.put(("done", done)))
+
+    def _needs(self, unit: WorkUnit) -> dict[str, float]:
+        """Return what a worker has to have for a unit: whoever joins later with that may take it as well."""
+        needs = [RESOURCE]
+        if self.is_away:
+            needs += [f"{TOOL}{__version__}", *([f"{CHIP}{unit.on}"] if unit.on else [])]
+            needs += [NCU.strip()] if unit.options is not None else []
+        return dict.fromkeys(needs, 1.0)
 
     def _landed(self, flight: _Flight, future: Any, reporter: Reporter) -> UnitResult | None:
         """Return what came of a unit; None where it is given out again."""
         name = flight.unit.name
-        result: UnitResult
+        if future.status in ("cancelled", "lost") and not self._is_closed:
+            if not self._is_lost:
+                reporter.note("the scheduler was lost; what was under way is given out again")
+            self._is_lost = True
+            self._waiting.append(flight)
+            return None
         try:
-            address, worker, result = future.result()
+            address, worker, data, sha256 = future.result()
         except Exception as error:
             said = f"{name} ended its worker each time ({type(error).__name__})"
             return UnitResult(error=StageFailed(said, "ncu-assist doctor"))
+        result: UnitResult
+        if hashlib.sha256(data).hexdigest() == sha256:
+            result = pickle.loads(data)
+        else:
+            result = UnitResult(error=DamagedData(f"what came of {name} was damaged on its way", "try again"))
         self._lines.pop(worker, None)
+        if isinstance(result.error, StageFailed) and result.error.message == STOPPED and not self._is_closed:
+            self._waiting.append(flight)  # its worker was told to end
+            return None
         self._done_s, self._expected_s = self._done_s + result.seconds, self._expected_s + flight.unit.expected_s
-        others = [one for one in self._workers() if one != address and one not in flight.refused and not flight.unit.on]
+        able = self._able(flight.unit.on, flight.unit.options is not None)
+        others = [one for one in able if one != address and one not in flight.refused]
         why = ""
         if isinstance(result.error, EnvironmentProblem):
             why = result.error.message
             if others:
                 reporter.note(f"{worker} is left out: {why}")
                 self._known.pop(address, None)
-                self.client.retire_workers([address])
-        elif isinstance(result.error, StageFailed) and not flight.refused:
+                self._left_out.add(address)
+        elif isinstance(result.error, StageFailed | DamagedData) and not flight.refused:
             why = result.error.message
         elif result.measured and result.measured.bench and not flight.refused:
             throttled = THROTTLED & set(result.measured.bench.throttle_reasons or ())
@@ -403,13 +534,33 @@ class GpuWorkers:
 
     def _look(self, reporter: Reporter) -> None:
         """Say which workers are gone, and how far everything is."""
-        now = self._workers()
+        now = {address: name for address, (name, _) in self._look_again().items()}
+        if self._is_lost:
+            reporter.status("the scheduler does not answer; waiting for it")
+            return
         for address, name in self._known.items():
             if address not in now:
                 self._lines.pop(name, None)
                 reporter.note(f"{name} lost its worker; what it was at is given out again")
+        if set(self._known) != set(now):
+            self._take_back()
         self._known = now
         self._show(reporter)
+
+    def _take_back(self) -> None:
+        """Take back what waits at a worker that is busy while another is idle, or for workers that are all gone.
+
+        Dask has given the former there when its own worker was lost.
+        """
+        processing: dict[str, Sequence[str]] = {}
+        with contextlib.suppress(Exception):  # as a connection breaks
+            processing = self.client.processing()
+        is_idle = any(not processing.get(address) for address in self._workers)
+        behind = {key for keys in processing.values() for key in list(keys)[1:]} if is_idle else set[str]()
+        for future, flight in list(self._flying.items()):
+            if future.key in behind or (flight.only and not flight.only & set(self._workers)):
+                self._waiting.append(self._flying.pop(future))
+                future.cancel()
 
     def _tell(self, reporter: Reporter, kind: str, worker: str, text: str) -> None:
         if kind == "note":
@@ -436,7 +587,7 @@ class GpuWorkers:
         self._builder.shutdown(wait=False, cancel_futures=True)
         if self._flying:
             with contextlib.suppress(Exception):
-                self.client.run(_stop)
+                self.client.run(_stop, self._topic)
                 from distributed import wait
 
                 wait(list(self._flying), timeout=GRACE_S)

@@ -15,17 +15,17 @@ from types import MappingProxyType
 
 from ncu_assist import process
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
-from ncu_assist.backends import build_versions
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.commits import commit_of
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local, Warm
 from ncu_assist.harness import client
-from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
+from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request, unbuilt_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
+from ncu_assist.pipeline.bundles import Built, Bundle, build_here, bundle_of, unpacked
 from ncu_assist.pipeline.ncu_stage import NCU_START_S, cost_words
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, may_be_bound_by_memory, merged
 from ncu_assist.pipeline.reporter import Reporter
@@ -42,14 +42,15 @@ from ncu_assist.pipeline.work_units import (
 )
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
-from ncu_assist.record import Run, Timing
+from ncu_assist.record import Commit, Run, Timing
 from ncu_assist.render.words.sanitizer import result_words
-from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
+from ncu_assist.spec import Kernel, Version, Workload, unserved
 from ncu_assist.store import Store
 
 SECOND = timedelta(seconds=1)
 FULL, FULL_PASSES = "full", 38  # of 2025.3.1, on an H200 (docs/sources.md, Cost)
 LONG_S = 5.0
+NOT_BUILT = Built()
 
 
 @dataclass(frozen=True)
@@ -150,7 +151,10 @@ def _measure_all(
     on_timed: Callable[[KernelOutcome], None] | None,
     place: WorkPlace,
 ) -> list[KernelOutcome]:
-    works = [KernelWork(job, reporter, place.gpus, len(jobs), on_timed) for job in jobs]
+    works = []
+    for job in jobs:
+        gpus, kernels = place.gpus_for(job.on), sum(one.on == job.on for one in jobs)
+        works.append(KernelWork(job, reporter, gpus, kernels, place.is_away, on_timed))
     errors: list[BaseException] = []
     try:
         for work in works:
@@ -183,7 +187,7 @@ def _finish(work: KernelWork, errors: list[BaseException]) -> None:
 class KernelWork:
     """A job under way: which units are left, what came of the others, and at the end the runs of it.
 
-    It is cut for ``gpus`` GPUs at which so many ``kernels`` are measured at once.
+    It is cut for ``gpus`` GPUs at which so many ``kernels`` are measured at once, of other machines if ``is_away``.
     """
 
     def __init__(
@@ -192,12 +196,14 @@ class KernelWork:
         reporter: Reporter,
         gpus: int,
         kernels: int,
+        is_away: bool,
         on_timed: Callable[[KernelOutcome], None] | None,
     ) -> None:
         self.job, self.reporter, self.on_timed = job, reporter, on_timed
         self.outcome: KernelOutcome | None = None
-        self._gpus, self._kernels = 1 if job.on else gpus, kernels
-        self._builds: dict[str, BuildOutcome] = {}
+        self._gpus, self._kernels, self._is_away = gpus, kernels, is_away
+        self._bundle: Bundle | None = None
+        self._built = NOT_BUILT
         self._request: HarnessRequest | None = None
         self._left: list[WorkUnit] = []
         self._order: list[str] = []
@@ -219,12 +225,24 @@ class KernelWork:
         return self._stopped is not None or (self._measured is not None and not self._left)
 
     def build(self) -> None:
-        """Build the versions and write the request for all of them."""
-        job = self.job
+        """Build the versions and write the request for all of them.
+
+        What other machines measure is built there. Of its files a copy is kept, which is what is sent and archived.
+        """
+        job, work = self.job, self.job.project.work
         self._moment = datetime.now(UTC)
+        self._command, self._commit = job.command, commit_of(job.kernel.folder)
         _tell_cost(job, self.reporter)
-        self._builds = _build(job, self.reporter)
-        self._request = new_request(job.kernel, self._builds, job.workloads, job.settings, job.project.work)
+        if self._is_away:
+            self._bundle = bundle_of(job.kernel)
+            self.job = job = _of(unpacked(self._bundle, work / "bundles"), job)
+            names = [version.name for version in job.timed]
+            self._request = unbuilt_request(job.kernel, names, job.workloads, job.settings, work)
+            return
+        self.reporter.status(f"building {len(job.timed)} versions")
+        self._built = build_here(job.kernel, job.timed, work)
+        _tell_build(self._built, self.reporter)
+        self._request = new_request(job.kernel, self._built.outcomes, job.workloads, job.settings, work)
 
     def take(self, unit: WorkUnit | None, result: UnitResult) -> list[WorkUnit]:
         """Take what came of a unit, or of the build, and return the units that can be worked on now."""
@@ -235,6 +253,9 @@ class KernelWork:
         if result.error is not None:
             self.end(result.error)
             return []
+        if result.built is not None:
+            _tell_build(result.built, self.reporter, self._built)
+            self._built = self._built.with_those_of(result.built)
         if unit is None:
             self._left = self._benches()
             self._order = [one.name for one in self._left]
@@ -274,7 +295,7 @@ class KernelWork:
             self._parts[unit.name] = client.collect(unit.request)
         self._measured = self._merged()
         if isinstance(error, EnvironmentProblem) and not self._measured.checks:
-            _tell_built(self.job, self._builds, self.reporter)
+            _tell_built(self.job, self._built.outcomes, self.reporter)
 
     def finish(self) -> None:
         """Save the runs. Raises what ended the job."""
@@ -283,11 +304,11 @@ class KernelWork:
             raise self._stopped
         stopped, measured = self._stopped, self._measured
         assert measured is not None
-        self.outcome = _save(self.job, self._moment, self._builds, measured, self._profiled, self._sanitized)
+        self.outcome = self._saved(self.job, measured)
         if self.on_timed is not None and self.job.options is None and stopped is None:
             self.on_timed(self.outcome)
         _tell_notes(self.outcome, self.reporter)
-        broken = [name for name, build in self._builds.items() if build.artifact is None]
+        broken = [name for name, build in self._built.outcomes.items() if build.artifact is None]
         if broken and isinstance(stopped, EnvironmentProblem):
             said = f"{', '.join(broken)} cannot be built, and nothing was checked: {stopped.message}"
             raise StageFailed(said, stopped.hint)
@@ -295,6 +316,10 @@ class KernelWork:
             raise stopped
         if self.outcome.exit_code == 0:  # what a failure left stays, to be looked at
             shutil.rmtree(self._request.out, ignore_errors=True)
+
+    def _saved(self, job: MeasureJob, measured: client.Measured) -> KernelOutcome:
+        made = self._moment, self._command, self._commit
+        return _save(job, made, self._built, measured, self._profiled, self._sanitized)
 
     def _benches(self) -> list[WorkUnit]:
         """Return the check and bench of all versions, cut by workloads."""
@@ -324,7 +349,8 @@ class KernelWork:
     def _unit(self, what: str, request: HarnessRequest, expected_s: float) -> WorkUnit:
         job = self.job
         name = f"{job.kernel.name}: {what}"
-        return WorkUnit(name, job.project, request, job.executor, expected_s=expected_s, on=job.on)
+        unit = WorkUnit(name, job.project, request, job.executor, expected_s=expected_s, on=job.on)
+        return replace(unit, bundle=self._bundle)
 
     def _merged(self) -> client.Measured:
         assert self._request is not None
@@ -343,7 +369,7 @@ class KernelWork:
         if job.options is None:
             return []
         if self.on_timed is not None:
-            self.on_timed(_save(replace(job, options=None), self._moment, self._builds, measured, self._profiled))
+            self.on_timed(self._saved(replace(job, options=None), measured))
             self._moment = max(datetime.now(UTC), self._moment + SECOND)  # a run's id is of its second
         self._left = self._counts(measured, job.options)
         return self._left
@@ -393,27 +419,24 @@ def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
         reporter.note(f"{what}: checks, {job.settings.rounds} rounds, {cost}")
 
 
-def _tried(job: MeasureJob, reporter: Reporter) -> list[Version]:
-    """Return the versions whose packages are installed; raises EnvironmentProblem if there are none."""
-    skipped = {version: why for version in job.timed if (why := why_skipped(version))}
-    said = [f"{version.name} is skipped: {why}" for version, why in skipped.items()]
-    if len(skipped) == len(job.timed):
-        raise EnvironmentProblem("; ".join(said), "install it for the Python that runs ncu-assist")
-    for line in said:
-        reporter.note(line)
-    return [version for version in job.timed if version not in skipped]
+def _of(kernel: Kernel, job: MeasureJob) -> MeasureJob:
+    """Return a job as one of a copy of its kernel."""
+    versions, beside = (tuple(kernel.version(one.name) for one in group) for group in (job.versions, job.beside))
+    return replace(job, kernel=kernel, versions=versions, beside=beside)
 
 
-def _build(job: MeasureJob, reporter: Reporter) -> dict[str, BuildOutcome]:
-    versions = _tried(job, reporter)
-    reporter.status(f"building {len(versions)} versions")
-    builds = build_versions(job.kernel, versions, job.project.work)
-    for build in builds.values():
+def _tell_build(built: Built, reporter: Reporter, known: Built = NOT_BUILT) -> None:
+    """Say which versions are skipped or cannot be used, but for what is known already."""
+    for name, why in built.skipped.items():
+        if name not in known.skipped:
+            reporter.note(f"{name} is skipped: {why}")
+    for name, build in built.outcomes.items():
+        if name in known.outcomes:
+            continue
         if build.problem:
-            reporter.note(f"{build.version} cannot be called: {build.problem}")
+            reporter.note(f"{name} cannot be called: {build.problem}")
         elif build.artifact is None:
-            reporter.note(f"{build.version} does not build:\n{build.log.rstrip()}")
-    return builds
+            reporter.note(f"{name} does not build:\n{build.log.rstrip()}")
 
 
 def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Reporter) -> None:
@@ -469,12 +492,13 @@ def _right_on(version: str, measured: client.Measured) -> set[str]:
 
 def _save(
     job: MeasureJob,
-    moment: datetime,
-    builds: dict[str, BuildOutcome],
+    made: tuple[datetime, str, Commit | None],
+    built: Built,
     measured: client.Measured,
     profiled: ProfilingResult,
     sanitized: Mapping[str, tuple[Sanitized, ...]] = MappingProxyType({}),
 ) -> KernelOutcome:
+    moment, command, commit = made
     shared = Measurement(
         kernel=job.kernel,
         workloads=job.workloads,
@@ -484,22 +508,25 @@ def _save(
         bench=measured.bench,
         samples=measured.samples,
         options=job.options,
-        command=job.command,
+        command=command,
         repeats=job.settings.profile_repeats,
         host_memory=measured.host_memory,
-        commit=commit_of(job.kernel.folder),
+        commit=commit,
+        toolchains=built.toolchains,
+        machine=built.machine,
         took_s=measured.took_s,
         gpus=measured.gpus,
     )
     store = Store(job.project.reports)
 
     def saved(version: Version) -> VersionOutcome:
-        if version.name not in builds:
-            return VersionOutcome(version.name, None, skipped=why_skipped(version), is_peer=version.is_peer)
+        if version.name not in built.outcomes:
+            skipped = built.skipped.get(version.name, "")
+            return VersionOutcome(version.name, None, skipped=skipped, is_peer=version.is_peer)
         results = sanitized.get(version.name, ())
         result = VersionResult(
             version,
-            builds[version.name].log,
+            built.outcomes[version.name].log,
             measured.checks.get(version.name, ()),
             profiled.captures.get(version.name),
             (*_counted_on(job, version), *_found_in(results)),
@@ -507,7 +534,7 @@ def _save(
         return VersionOutcome(
             version.name,
             save(store, shared, result) if result.checks or result.capture else None,
-            _failure(version.name, builds, measured, profiled, results),
+            _failure(version.name, built.outcomes, measured, profiled, results),
             unserved=unserved(version, job.workloads),
             is_peer=version.is_peer,
             sanitized=results,

@@ -22,6 +22,7 @@ from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Sta
 from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
+from ncu_assist.pipeline.cluster import cluster_workers
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.importing import fit_name
@@ -221,7 +222,9 @@ class MeasureRequest:
 
     ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
     ``again`` measures what has not changed since it was measured, too. ``sanitize`` are tools of compute-sanitizer.
-    ``gpus`` says on which GPUs, as ``all``, ``2`` or ``0,1``; None: on the first that this process sees.
+    ``gpus`` says on which GPUs, as ``all``, ``2`` or ``0,1``; None: on the first that this process sees. ``cluster``
+    names a Dask scheduler whose workers measure, on each model of GPU that they have; ``allow_open``: also one that
+    others can give orders.
     """
 
     kernel: str | CallableKernel
@@ -234,6 +237,8 @@ class MeasureRequest:
     again: bool = False
     sanitize: tuple[str, ...] = ()
     gpus: str | None = None
+    cluster: str | None = None
+    allow_open: bool = False
 
 
 def plan(
@@ -323,8 +328,11 @@ def profile(project: Project, request: MeasureRequest, options: ProfileOptions, 
 def profile_all(
     project: Project, requests: Sequence[MeasureRequest], options: ProfileOptions, reporter: Reporter
 ) -> list[KernelOutcome]:
-    """Do what ``profile`` does for several kernels, which share the GPUs that the first request names."""
-    why = why_not_measurable()
+    """Do what ``profile`` does for several kernels, which share the GPUs that the first request names.
+
+    From a cluster each comes as often as there are models of GPUs, measured on one of them.
+    """
+    why = None if requests and requests[0].cluster else why_not_measurable()
     if why is not None and any(isinstance(request.kernel, CallableKernel) for request in requests):
         raise why
     jobs = [plan(project, request, ("check", "bench"), options, reporter) for request in requests]
@@ -333,16 +341,22 @@ def profile_all(
         return [replay(store, job.kernel, job.versions, job.workloads, why, reporter) for job in jobs]
     if not jobs:
         return []
-    if options.section_set != ADAPTIVE:
+    if options.section_set != ADAPTIVE and not requests[0].cluster:
         check_set(find_ncu(), options.section_set)
     return [outcome for outcome, _ in _measure(jobs, requests[0], reporter)]
 
 
 def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
     """Compare versions of a kernel with its reference, and run them under compute-sanitizer where that is asked for."""
-    if request.sanitize:
+    return check_all(project, request, reporter)[0]
+
+
+def check_all(project: Project, request: MeasureRequest, reporter: Reporter) -> list[KernelOutcome]:
+    """Do what ``check`` does on each model of GPU that there is."""
+    if request.sanitize and not request.cluster:
         find_sanitizer()  # before minutes of work
-    return _without_ncu(project, replace(request, again=True), ("check",), reporter)[0]
+    found = _without_ncu(project, replace(request, again=True), ("check",), reporter)
+    return [outcome for outcome, _ in found]
 
 
 def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
@@ -350,9 +364,17 @@ def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> Kern
 
     Runs of this machine answer for versions of which nothing has changed.
     """
-    outcome, known = _without_ncu(project, request, ("check", "bench"), reporter)
-    if not request.versions:
-        return outcome
+    return bench_all(project, request, reporter)[0]
+
+
+def bench_all(project: Project, request: MeasureRequest, reporter: Reporter) -> list[KernelOutcome]:
+    """Do what ``bench`` does on each model of GPU that there is."""
+    found = _without_ncu(project, request, ("check", "bench"), reporter)
+    return [_with_verdicts(*one) if request.versions else one[0] for one in found]
+
+
+def _with_verdicts(outcome: KernelOutcome, known: KnownRuns) -> KernelOutcome:
+    """Return an outcome with the verdict of each version against the first."""
     timed = [(one, known.timed.get(one.version, ())) for one in outcome.versions if one.run and one.run.run.bench]
     runs = [[*([] if one.kept or one.run is None else [one.run]), *earlier] for one, earlier in timed]
     pairs = ((other, name) for other in runs[1:] for name in outcome.workloads)
@@ -389,6 +411,10 @@ def _sides(one: Sequence[StoredRun], other: Sequence[StoredRun], workload: str) 
 def _measure(
     jobs: Sequence[MeasureJob], request: MeasureRequest, reporter: Reporter
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
+    if request.cluster:
+        with cluster_workers(request.cluster, request.allow_open, reporter) as away:
+            on_each = [replace(job, on=chip) for job in jobs for chip in away.chips]
+            return [(outcome, NOTHING_KNOWN) for outcome in measure_all(on_each, reporter, place=away)]
     with gpu_workers(request.gpus) if request.gpus else nullcontext(None) as place:
         if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
             return [(outcome, NOTHING_KNOWN) for outcome in measure_all(jobs, reporter, place=place)]
@@ -398,12 +424,12 @@ def _measure(
 
 def _without_ncu(
     project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
-) -> tuple[KernelOutcome, KnownRuns]:
+) -> list[tuple[KernelOutcome, KnownRuns]]:
     """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
     try:
-        return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)[0]
+        return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)
     except EnvironmentProblem:
-        if HarnessSettings(stages).device == "cuda":
+        if HarnessSettings(stages).device == "cuda" and not request.cluster:
             _find_gpu()
         raise
 

@@ -1,7 +1,7 @@
 """What one GPU does at a stretch, and the place that does it: check and bench of versions together, or ncu over some.
 
 Times are compared within one unit only, and a unit is one child process after another on one GPU. So however units are
-shared out, no verdict compares two GPUs.
+shared out, no verdict compares two GPUs. To another machine a unit brings the kernel's files, which are built there.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.harness import client
 from ncu_assist.harness.client import child_folder
 from ncu_assist.harness.events import Event
-from ncu_assist.harness.request import HarnessRequest, write_request
+from ncu_assist.harness.request import HarnessRequest, with_builds, write_request
 from ncu_assist.harness.sanitizer import (
     Sanitized,
     SanitizerRequest,
@@ -28,8 +28,9 @@ from ncu_assist.harness.sanitizer import (
     sanitize,
     write_sanitizer_request,
 )
-from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
-from ncu_assist.pipeline.archiving import BENCH, NCU
+from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, check_set, find_ncu
+from ncu_assist.pipeline.archiving import BENCH, NCU, Tools
+from ncu_assist.pipeline.bundles import Built, Bundle, build_here, unpacked
 from ncu_assist.pipeline.ncu_stage import LAUNCH_S, ncu_stage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_adaptively, profile_versions
 from ncu_assist.pipeline.reporter import Pace, Reporter
@@ -37,6 +38,7 @@ from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.render.words.sanitizer import clean_words, result_words
 from ncu_assist.spec import Workload
+from ncu_assist.store import machine_hash
 
 BENCH_S = 1.0  # check and bench of one version on one workload, where no earlier run tells
 START_S = 4.0  # a process before its first version: python, torch and the GPU
@@ -48,7 +50,8 @@ class WorkUnit:
     """Work for one GPU. ``options`` None: check and bench as the request says; else ncu over versions of ``expected``.
 
     With ``tools`` it is those of compute-sanitizer over the versions of ``looked_at``, on their workloads there.
-    ``expected_s`` is what it may take; ``name`` says in words what it is; ``on`` names the only GPU that it is for.
+    ``expected_s`` is what it may take; ``name`` says in words what it is; ``on`` names the only GPU, or chip, that it
+    is for. One with a ``bundle`` is for another machine, on which its versions are still to be built.
     """
 
     name: str
@@ -61,6 +64,12 @@ class WorkUnit:
     looked_at: Mapping[str, Sequence[Workload]] = field(default_factory=dict)
     expected_s: float = 0.0
     on: str = ""
+    bundle: Bundle | None = None
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions that it needs."""
+        return tuple(self.expected or self.looked_at or self.request.versions)
 
     def apart(self) -> WorkUnit:
         """Return and write the same work in a folder of its own: what another attempt left is no part of it."""
@@ -73,7 +82,8 @@ class WorkUnit:
 class UnitResult:
     """What came of a unit: what was measured or counted, or the error that ended it.
 
-    ``gpu_sha256`` is the hash of the UUID of the GPU, empty where it is the only one or nobody knows.
+    ``gpu_sha256`` is the hash of the UUID of the GPU, empty where it is the only one or nobody knows. ``built`` is
+    what another machine built for it.
     """
 
     measured: client.Measured | None = None
@@ -82,13 +92,18 @@ class UnitResult:
     error: NcuAssistError | None = None
     seconds: float = 0.0
     gpu_sha256: str = ""
+    built: Built | None = None
 
 
 class WorkPlace(Protocol):
-    """Where units are worked on. ``gpus`` is how many of them at once."""
+    """Where units are worked on: by other machines if ``is_away``."""
 
     @property
-    def gpus(self) -> int: ...
+    def is_away(self) -> bool: ...
+
+    def gpus_for(self, on: str) -> int:
+        """Return how many GPUs there are, or are of this chip or called so."""
+        ...
 
     def build(self, owner: Hashable, work: Callable[[], object]) -> None:
         """Build something: beside what the GPUs do, where that is possible. It stands among what is finished."""
@@ -111,8 +126,11 @@ class WorkPlace(Protocol):
 class OneGpu:
     """The GPU of this process, one unit after another in the order in which they came."""
 
-    gpus: int = 1
+    is_away: bool = False
     _todo: list[tuple[Hashable, WorkUnit | Callable[[], object]]] = field(default_factory=list)
+
+    def gpus_for(self, on: str) -> int:
+        return 1
 
     def build(self, owner: Hashable, work: Callable[[], object]) -> None:
         self._todo.append((owner, work))
@@ -139,6 +157,27 @@ def built(work: Callable[[], object]) -> UnitResult:
     except NcuAssistError as error:
         return UnitResult(error=error)
     return UnitResult()
+
+
+def settled(unit: WorkUnit, below: Path) -> tuple[WorkUnit, Built]:
+    """Return a unit of another machine as work for this one, with what was built for it below a folder.
+
+    Raises what hinders it; for ncu that is also a set which the one here does not know.
+    """
+    assert unit.bundle is not None
+    if unit.options is not None and unit.options.section_set != ADAPTIVE:
+        check_set(find_ncu(), unit.options.section_set)
+    kernel = unpacked(unit.bundle, below)
+    project = replace(unit.project, root=kernel.folder.parents[1])
+    built = build_here(kernel, [kernel.version(name) for name in unit.versions], project.work)
+    tools = Tools()
+    toolchains = {name: tools.of(kernel.version(name)) for name in built.outcomes}
+    request = with_builds(unit.request, kernel, built.outcomes, project.work)
+    request = replace(request, out=str(project.work / "measure" / request.bench_id))
+    return (
+        replace(unit, project=project, request=request),
+        replace(built, toolchains=toolchains, machine=machine_hash()),
+    )
 
 
 def do(unit: WorkUnit, reporter: Reporter) -> UnitResult:

@@ -188,7 +188,8 @@ def _facts() -> results.MeasurementFacts:
     device = _recorded()[0].run.device
     assert device is not None
     uuid = os.environ.get("CUDA_VISIBLE_DEVICES", "")
-    return results.MeasurementFacts(Toolchain(python="3"), replace(device, uuid_sha256=hashed(uuid)))
+    name = os.environ.get("FAKE_CHIP", device.name)
+    return results.MeasurementFacts(Toolchain(python="3"), replace(device, name=name, uuid_sha256=hashed(uuid)))
 
 
 def hashed(uuid: str) -> str:

@@ -30,9 +30,12 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
     )
 
 
-def outcomes_json(outcomes: Sequence[KernelOutcome], since: str | None) -> dict[str, Any]:
-    """Return the kernels of which versions changed since a commit; ``since`` None: since they were measured."""
-    return answer("profiles", {"since": since, "kernels": [outcome_json(one, "profile") for one in outcomes]})
+def outcomes_json(outcomes: Sequence[KernelOutcome], since: str | None, command: str = "profile") -> dict[str, Any]:
+    """Return the kernels of which versions changed since a commit; ``since`` None: since they were measured.
+
+    Of several models of GPUs each is an entry of its own.
+    """
+    return answer("profiles", {"since": since, "kernels": [outcome_json(one, command) for one in outcomes]})
 
 
 def spread_json(spread: GpuSpread) -> dict[str, Any]:

@@ -100,6 +100,38 @@ def _as_fast(fastest: Sequence[tuple[str, Timing]]) -> str:
     return f"as fast, within the quartiles of {fastest[0][0]}: {', '.join(near)}" if near else ""
 
 
+def outcomes_text(outcomes: Sequence[KernelOutcome], style: Style | None = None) -> str:
+    """Return several kernels as text; of one that several models of GPUs measured, these side by side at the end."""
+    from rich.text import Text
+
+    texts = [outcome_text(one, style) for one in outcomes]
+    for kernel in dict.fromkeys(one.kernel for one in outcomes):
+        chips = [one for one in outcomes if one.kernel == kernel and one.newest is not None]
+        parts: list[RenderableType] = [Text(one_line(f"{kernel} on {len(chips)} models of GPUs"), style="bold")]
+        for place, workload in enumerate(chips[0].workloads if len(chips) > 1 else ()):
+            parts += [Text(""), Text(one_line(workload), style="bold"), printed(_chips_table(chips, place))]
+        texts += [to_text(parts, style)] if len(chips) > 1 else []
+    return "\n".join(texts)
+
+
+def _chips_table(chips: Sequence[KernelOutcome], place: int) -> Table:
+    """Return a row a version, on the workload at that place, and a median and a speed-up for each model of GPU."""
+    columns, rows = [Column("version", wraps=True)], dict[str, list[Cell]]()
+    for number, outcome in enumerate(chips):
+        run = outcome.newest
+        columns += [Column(one_line((run.gpu or "" if run else "").removeprefix("NVIDIA ")), "right")]
+        columns += [Column("vs v0", "right")]
+        for version in outcome.versions:
+            cell = cells[place] if (cells := outcome.cells(version)) else None
+            timing = cell.row.timing if cell and cell.row else None
+            speedup = cell.speedup if cell else None
+            row = rows.setdefault(version.version, [Cell(ABSENT)] * (2 * number))
+            row += [Cell(duration(timing.median_ns) if timing else ABSENT)]
+            row += [Cell(factor(speedup) if speedup is not None else ABSENT)]
+    lines = tuple((Cell(one_line(name)), *row) for name, row in rows.items())
+    return Table(f"chips-{place}", "GPU by GPU", tuple(columns), lines)
+
+
 def _table(outcome: KernelOutcome, served: Sequence[VersionOutcome], cells: Sequence[tuple[LadderCell, ...]]) -> Table:
     """Return a row a version on one workload; one without a run has no cell."""
     rows = tuple(

@@ -1,0 +1,25 @@
+"""``ncu-assist worker``: lend the GPUs of this machine to a cluster."""
+
+from __future__ import annotations
+
+import click
+
+from ncu_assist.cli import options
+from ncu_assist.cli.console import progress
+
+
+@click.command("worker")
+@click.argument("scheduler", metavar="tcp://HOST:PORT|tls://HOST:PORT|FILE")
+@click.option("--gpus", default="all", show_default=True, metavar="all|N|0,1", help="Which GPUs to lend.")
+@options.allow_open
+def command(scheduler: str, gpus: str, allow_open: bool) -> int:
+    """Work for commands with --cluster: one worker a GPU, until Ctrl-C, at the Dask scheduler named or in its FILE.
+
+    A worker builds, checks, times and profiles what it is sent, in a folder of its own that goes with it. Where the
+    scheduler is lost it waits for it to come back.
+    """
+    from ncu_assist.pipeline.cluster import serve
+
+    with progress() as reporter:
+        serve(scheduler, gpus, allow_open, reporter)
+    return 0
