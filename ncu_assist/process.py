@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypedDict
@@ -23,8 +23,20 @@ STEPS = (signal.SIGINT, signal.SIGTERM, KILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
 MOST_AT_ONCE = 8  # each may read a report of 100 MB
-# Waits for the end of its stdin, which is the end of ours, however that came; then it ends the group $0.
-GUARD = 'read -r _ || { kill -INT "-$0"; sleep 5; kill -KILL "-$0"; } 2>/dev/null'
+# Keeps the groups that begin (+) and end (-), and ends those that are left at the end of its stdin: that of ours,
+# however it came.
+GUARD = """
+all=" "
+while read -r did group; do
+    case "$did$all" in
+        +*) all="$all$group ";;
+        *" $group "*) all="${all%%" $group "*} ${all#*" $group "}";;
+    esac
+done
+for one in $all; do kill -INT "-$one"; done
+[ "$all" = " " ] || sleep 5
+for one in $all; do kill -KILL "-$one"; done
+"""
 
 
 class RunOptions(TypedDict, total=False):
@@ -89,38 +101,64 @@ def run(
     except OSError as error:
         raise EnvironmentProblem(f"cannot start {argv[0]}: {error.strerror}", "ncu-assist doctor") from error
     out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, on_error_line)
-    guard: subprocess.Popen[bytes] | None = None
     timed_out = False
     try:
-        while not _ended(child, out):
-            guard = guard or _guard(child.pid)  # which costs as much as a short program takes
-            late = timeout_s is not None and time.monotonic() - started > timeout_s
-            if late or (is_stuck is not None and is_stuck()):
-                timed_out = True
-                end_group(child)
-                break
+        with _GUARD.over(child.pid):
+            while not _ended(child, out):
+                late = timeout_s is not None and time.monotonic() - started > timeout_s
+                if late or (is_stuck is not None and is_stuck()):
+                    timed_out = True
+                    end_group(child)
+                    break
     except Exception:
         end_group(child, (KILL,))
         raise
     except BaseException:
         end_group(child)
         raise
-    finally:
-        if guard is not None:
-            guard.kill()
-            guard.communicate()
     exit_code = child.wait()
     return Completed(tuple(argv), exit_code, out.text(), err.text(), time.monotonic() - started, timed_out)
 
 
-def _guard(group: int) -> subprocess.Popen[bytes] | None:
-    """Start what ends a group of processes if this process is killed, which can do nothing then; None without sh."""
-    if not hasattr(os, "killpg"):
-        return None
-    argv, silent = ["sh", "-c", GUARD, str(group)], subprocess.DEVNULL
-    with contextlib.suppress(OSError):
-        return subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=silent, stderr=silent, start_new_session=True)
-    return None
+class _Guard:
+    """Ends programs if this process is killed, which can do nothing then: a shell, started with the first program."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._groups: set[int] = set()
+        self._shell: subprocess.Popen[bytes] | None = None
+
+    @contextlib.contextmanager
+    def over(self, group: int) -> Iterator[None]:
+        """Watch over a group of processes for the length of a with block; without a shell nothing does."""
+        self._tell("+", group)
+        try:
+            yield
+        finally:
+            self._tell("-", group)
+
+    def _tell(self, did: str, group: int) -> None:
+        if not hasattr(os, "killpg"):
+            return
+        with self._lock, contextlib.suppress(OSError):
+            (self._groups.add if did == "+" else self._groups.discard)(group)
+            if self._shell is None or self._shell.poll() is not None:
+                self._shell = self._start()
+                did, told = "+", self._groups
+            else:
+                told = {group}
+            assert self._shell.stdin is not None
+            self._shell.stdin.write("".join(f"{did} {one}\n" for one in told).encode())
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        silent = subprocess.DEVNULL
+        argv = ["sh", "-c", GUARD]
+        return subprocess.Popen(
+            argv, stdin=subprocess.PIPE, stdout=silent, stderr=silent, bufsize=0, start_new_session=True
+        )
+
+
+_GUARD = _Guard()
 
 
 def _ended(child: subprocess.Popen[str], out: _Reader) -> bool:

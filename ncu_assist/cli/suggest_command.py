@@ -71,6 +71,7 @@ class CommandWithSubcommands(click.Group):
 )
 @click.option("--prove/--no-prove", default=None, help="Build, check, time, profile drafts; asked for unless given.")
 @click.option("--build/--no-build", default=False, help="Compile drafts that are not proved, in the sandbox.")
+@options.gpus
 @click.option("--force", is_flag=True, help="Ask also where the version is at its floor, and nothing is left to win.")
 @no_sandbox
 @allow_libraries
@@ -94,6 +95,7 @@ def command(
     max_tool_calls: int,
     prove: bool | None,
     build: bool,
+    gpus: str | None,
     force: bool,
     no_sandbox: bool,
     allow_libraries: bool,
@@ -113,6 +115,8 @@ def command(
 
     A prompt has an id and is kept: a saved reply is held against the evidence of the prompt that it names, whatever was
     measured since; where it names none, against that of the last prompt.
+
+    With --gpus drafts are proved on several GPUs at once, each beside its parent on one, while others are asked for.
 
     Exit code 3 when every draft was rejected, 4 when none was kept and one stays unproven, 8 when no reply came.
     """
@@ -141,6 +145,7 @@ def command(
         proving=ProofOptions(not no_sandbox) if proves else None,
         compiled=build and not dry_run,
         force=force,
+        gpus=gpus,
     )
     offered = _tools(project, max_tool_calls) if tools and reply is None and not dry_run else None
     answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt, offered)

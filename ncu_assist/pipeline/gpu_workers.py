@@ -163,7 +163,7 @@ def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
     security = Security.temporary()
     here = {"host": "127.0.0.1", "protocol": "tls", "security": security}
     workers = {slot.name: {"cls": Nanny, "options": {**worker_options(slot, folder), **here}} for slot in slots}
-    scheduler = {"cls": Scheduler, "options": {**here, "dashboard": False}}
+    scheduler = {"cls": Scheduler, "options": {**here, "dashboard": False, "dashboard_address": "127.0.0.1:0"}}
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         with (
@@ -295,9 +295,7 @@ def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, bytes, str]:
         state = worker.state.tasks.get(task)
         return bool(worker.ncu_assist_stopped & {topic, EVERY}) or state is None or state.state == "cancelled"
 
-    cores = {int(core) for core in os.environ.get(CORES, "").split(",") if core}
-    if cores:
-        os.sched_setaffinity(0, cores)  # of this thread, and so of the programs that it starts
+    _keep_to_cores()
     unit = replace(unit, executor=_Stoppable(unit.executor, is_stopped))
     told = _Told(worker, topic, Path(unit.request.kernel_folder).name)
     try:
@@ -324,6 +322,24 @@ def _do_sent(unit: WorkUnit, worker: Any, told: _Told) -> UnitResult:
         return replace(do(unit, told), built=made, seconds=time.monotonic() - started)
     finally:
         shutil.rmtree(unit.request.out, ignore_errors=True)
+
+
+def _call(work: Callable[..., Any], arguments: tuple[Any, ...], kernel: str, topic: str) -> Any:
+    """Do something in a worker that takes a reporter as its last argument; an error of ours is what it returns."""
+    from distributed import get_worker
+
+    worker: Any = get_worker()
+    _keep_to_cores()
+    try:
+        return work(*arguments, _Told(worker, topic, kernel))
+    except NcuAssistError as error:
+        return error
+
+
+def _keep_to_cores() -> None:
+    cores = {int(core) for core in os.environ.get(CORES, "").split(",") if core}
+    if cores:
+        os.sched_setaffinity(0, cores)  # of this thread, and so of the programs that it starts
 
 
 @dataclass
@@ -355,6 +371,7 @@ class GpuWorkers:
     _expected_s: float = 0.0
     _left_out: set[str] = field(default_factory=set)
     _is_lost: bool = False
+    _is_loss_told: bool = False
     _is_closed: bool = False
 
     def __post_init__(self) -> None:
@@ -408,7 +425,7 @@ class GpuWorkers:
             self._is_lost = True
             return {}
         if self._is_lost:
-            self._is_lost = False
+            self._is_lost = self._is_loss_told = False
             self._listen()
         for address, one in info.items():
             resources = one.get("resources", {})
@@ -433,6 +450,28 @@ class GpuWorkers:
 
     def submit(self, owner: Hashable, unit: WorkUnit) -> None:
         self._waiting.append(_Flight(owner, unit))
+
+    def call(self, kernel: str, work: Callable[..., object], *arguments: object) -> Any:
+        """Begin something of a kernel on a GPU as soon as one is free; it gets a reporter as its last argument."""
+        return self.client.submit(_call, work, arguments, kernel, self._topic, pure=False, resources={RESOURCE: 1})
+
+    def result(self, begun: Any, reporter: Reporter) -> Any:
+        """Wait for what was begun by ``call``, say what it says, and return or raise what it did."""
+        while not begun.done():
+            with contextlib.suppress(queue.Empty):
+                kind, what = self._heard.get(timeout=TICK_S)
+                if kind == "event" and what[0] == "note":
+                    reporter.note(what[2])
+                elif kind == "event":
+                    self._lines[what[1]] = what[2]
+                    reporter.status("\n".join(f"{name}: {text}" for name, text in sorted(self._lines.items())))
+        try:
+            found = begun.result()
+        except Exception as error:
+            raise StageFailed(f"it ended its worker each time ({type(error).__name__})", "ncu-assist doctor") from error
+        if isinstance(found, NcuAssistError):
+            raise found
+        return found
 
     def finished(self, reporter: Reporter) -> Iterator[tuple[Any, WorkUnit | None, UnitResult]]:
         while self._building or self._waiting or self._flying:
@@ -492,9 +531,9 @@ class GpuWorkers:
         """Return what came of a unit; None where it is given out again."""
         name = flight.unit.name
         if future.status in ("cancelled", "lost") and not self._is_closed:
-            if not self._is_lost:
+            if not self._is_loss_told:
                 reporter.note("the scheduler was lost; what was under way is given out again")
-            self._is_lost = True
+            self._is_lost = self._is_loss_told = True
             self._waiting.append(flight)
             return None
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from ncu_assist.analysis.archive import Suggested
 from ncu_assist.errors import ModelProblem, UsageProblem
+from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
@@ -44,7 +45,7 @@ from ncu_assist.suggest.model import (
 )
 from ncu_assist.suggest.prompting import MAX_TOKENS, Prompt, PromptArchive, build_prompt, ids_in
 from ncu_assist.suggest.proof.building import DraftCompiler, DraftSource, build_draft
-from ncu_assist.suggest.proof.prover import ProofOptions, SandboxProver
+from ncu_assist.suggest.proof.prover import GpuProver, ProofOptions, SandboxProver
 from ncu_assist.suggest.reply import REPLY_SCHEMA, ParsedReply, apply, read_reply
 from ncu_assist.versions import short_name
 
@@ -70,6 +71,7 @@ class SuggestRequest:
     proving: ProofOptions | None = None
     compiled: bool = False
     force: bool = False
+    gpus: str | None = None
 
 
 @dataclass(frozen=True)
@@ -154,11 +156,14 @@ def prompt_of(project: Project, request: SuggestRequest, answering: ReplyOptions
 
 def suggest(project: Project, request: SuggestRequest, answering: ReplyOptions, reporter: Reporter) -> Suggested:
     """Make the drafts that are asked for, and prove them if wished. Raises as ``SuggestSession.run`` does."""
-    prover: SandboxProver | DraftCompiler | None = DraftCompiler(project, reporter) if request.compiled else None
+    prover: Prover | None = DraftCompiler(project, reporter) if request.compiled else None
     if request.proving:
         prover = SandboxProver(project, request.proving, reporter)
         prover.check()  # before a model is paid for a draft that cannot be proved here
-    with _tools(project, request, answering) as tools:
+    several = gpu_workers(request.gpus) if request.proving and request.gpus else nullcontext(None)
+    with several as place, _tools(project, request, answering) as tools:
+        if place is not None and request.proving:
+            prover = GpuProver(project, request.proving, place, reporter)
         author, first = answering.author(reporter, tools), None
         if not author.can_be_answered:
             first = _answered(project, request, author.answer(()).text, answering.prompt, reporter)

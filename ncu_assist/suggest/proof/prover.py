@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.backends.base import BuildOutcome
@@ -35,6 +36,7 @@ from ncu_assist.harness.sanitizer import (
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.gpu_workers import GpuWorkers
 from ncu_assist.pipeline.ncu_stage import NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
 from ncu_assist.pipeline.reading import learned_noise
@@ -500,3 +502,48 @@ class SandboxProver:
             files[BUILD_LOG] = run.build.log.encode("utf-8", "replace")
         draft = replace(run.stored.draft, fate=fate.word, reason=fate.reason, proof=proof)
         return DraftArchive(self.project.reports).update(run.stored, draft, files)
+
+
+@dataclass
+class GpuProver:
+    """Proves drafts on several GPUs: each on the next that is free, from when it is there."""
+
+    project: Project
+    options: ProofOptions
+    place: GpuWorkers
+    reporter: Reporter
+    _begun: dict[str, Any] = field(default_factory=dict)
+
+    def open(self) -> None:
+        """Start nothing: workers are there."""
+
+    def begin(self, task: DraftTask, stored: StoredDraft) -> None:
+        """Start the proof of a draft, its build first."""
+        if stored.draft.id not in self._begun:
+            task = replace(task, worded=lambda _: "")  # of no use to a proof
+            arguments = self.project, self.options, task, stored
+            self._begun[stored.draft.id] = self.place.call(task.kernel.name, prove_there, *arguments)
+
+    def close(self) -> None:
+        """End nothing: what is at work ends with its worker."""
+
+    def prove(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, str]:
+        """Wait for the proof of a draft; returns and raises as that of SandboxProver does."""
+        self.begin(task, stored)
+        proved: tuple[StoredDraft, str] = self.place.result(self._begun[stored.draft.id], self.reporter)
+        return proved
+
+    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+        """Write a draft as the next version, and its run into the archive. Raises as ``accept`` does."""
+        return make_version(self.project, task.kernel.folder, stored)
+
+
+def prove_there(
+    project: Project, options: ProofOptions, task: DraftTask, stored: StoredDraft, reporter: Reporter
+) -> tuple[StoredDraft, str]:
+    """Prove a draft in this process, a worker of one GPU."""
+    prover = SandboxProver(project, options, reporter)
+    try:
+        return prover.prove(task, stored)
+    finally:
+        prover.close()
