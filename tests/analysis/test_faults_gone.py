@@ -242,7 +242,7 @@ def test_what_is_said_of_some_versions_only() -> None:
         return FaultsGone(version, "v0", source, tool, "2026-11-21", 1e5, (STORE,), (), None, None)
 
     several = [of("v1_a", "stored", "0.1"), of("v2_b", "computed now", "0.2"), of("v3_c", "stored", "0.1")]
-    (line,) = words.prediction_legend(several)
+    line, *_ = words.prediction_legend(several)
     assert line.startswith("estimated: v1, v3 stored with the run of the parent, by ncu-assist 0.1, 2026-11-21; v2")
 
 

@@ -57,6 +57,8 @@ def prediction_legend(found: list[FaultsGone]) -> Iterator[str]:
     """Yield what the table does not say: of what its two figures are, and what its signs mean."""
     yield f"estimated: {_by_version({one.version: _estimate_source(one) for one in found})}"
     by = {one.version: ACHIEVED_BY[one.achieved_by] for one in found if one.achieved_by}
+    if any(step.source == "stored" for step in found):
+        yield "what is stored stays as it was; show estimates anew, by the rules of today"
     if by:
         yield f"achieved: {_by_version(by)}"
     if any(len(one.gone) > 1 for one in found):

@@ -38,7 +38,7 @@ WORDS = (
 LINE = 80  # letters, of a terminal
 NAME = 40  # letters of a kernel in a sentence
 PAIRS = re.compile(r", \d+ pairs(?=;)")  # what a line has no room for, where cycles stand behind it
-BETWEEN = re.compile(r"(?<=99 %: )([\d.]+) to (?=[\d.]+;)")
+MOST_DIGITS = 5
 UNCUT = 10_000  # for a page, where a sentence wraps
 
 
@@ -70,7 +70,7 @@ def counted(verdicts: Iterable[Verdict]) -> str:
 def _fitted(sentence: str, width: int) -> str:
     shorter = sentence.replace("99 % interval ", "99 %: ")
     unpaired = PAIRS.sub("", shorter)
-    return next((one for one in (sentence, shorter, unpaired) if len(one) <= width), BETWEEN.sub(r"\1–", unpaired))
+    return next((one for one in (sentence, shorter) if len(one) <= width), unpaired)
 
 
 def _on_pairs(diff: Diff) -> str:
@@ -183,8 +183,10 @@ def estimated(speedup: float, assumed: bool) -> str:
 
 
 def between(low: float, high: float) -> str:
-    """Return an interval of ratios, both ends with as many digits: ``1.096 to 1.101``."""
+    """Return an interval of ratios, both ends with as many digits, and so many that they differ: ``1.096 to 1.101``."""
     digits = max(_digits(low), _digits(high))
+    while f"{low:.{digits}f}" == f"{high:.{digits}f}" and low != high and digits < MOST_DIGITS:
+        digits += 1
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
