@@ -183,12 +183,18 @@ def _room(facts: Facts) -> str:
 
 def _told(warps: MultiplyingWarps) -> str:
     parts = {
-        "waits for tiles": warps.tiles,
-        "for every product": warps.product,
-        "at barriers": warps.barriers,
         "other work": warps.other,
+        "waits for a product with another behind it, which cost nothing": warps.queued,
+        "waits for tiles": warps.tiles,
+        "waits for a product with none behind it": warps.product,
+        "waits at barriers": warps.barriers,
     }
-    return f"the time of warps that multiply: {', '.join(f'{name} {100 * part:.0f} %' for name, part in parts.items())}"
+    told = sorted(parts.items(), key=lambda one: -one[1])
+    said = ", ".join(f"{100 * part:.0f} % {name}" for name, part in told if part >= LEAST_PART)
+    return f"of the time of warps that multiply: {said}"
+
+
+LEAST_PART = 0.005  # what would print as 0 %
 
 
 def _conflicts_ns(facts: Facts) -> float:

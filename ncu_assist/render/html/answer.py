@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -21,6 +22,7 @@ from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import LATENCY, Bottleneck
+from ncu_assist.rules.model.warnings import DEBUG_BUILD
 
 MESSAGE, CODE_LETTERS, NAME = 700, 160, 100
 MOST_PLACES = 3
@@ -29,12 +31,16 @@ Href = Callable[[str | None, int | None], str]
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """One line of the answer: a text with code between backticks, behind a badge; below it links with what they say."""
+    """One line of the answer: a text with code between backticks, behind a badge; below it links with what they say.
+
+    ``why`` are sentences between the two: what the text rests on.
+    """
 
     label: str
     text: str
     badge: Badge | None = None
     links: tuple[tuple[Link, str], ...] = ()
+    why: str = ""
 
 
 def answer_rows(shown: RunView, href: Href, hottest: tuple[Link, str] | None = None) -> tuple[AnswerRow, ...]:
@@ -52,7 +58,9 @@ def answer_rows(shown: RunView, href: Href, hottest: tuple[Link, str] | None = N
         _to_do(first, shown) if first else AnswerRow("What to do", ""),
         *_another_format(shown, first),
         AnswerRow("Where", "", links=places),
-        AnswerRow("Hottest line", "", links=(hottest,) if hottest and not places else ()),
+        AnswerRow(
+            "Hottest line", "", links=(hottest,) if hottest and hottest[0] not in [at for at, _ in places] else ()
+        ),
         *_against(shown),
     ]
     return tuple(row for row in rows if row.text or row.links or row.badge)
@@ -97,7 +105,7 @@ def _over_floor(shown: RunView) -> str:
 def _bound(bound: Bottleneck) -> str:
     if bound.name == LATENCY:
         return f"latency: the busiest unit is busy for {bound.percent:.0f} % of the time"
-    return f"{bound.name}, busy for {bound.percent:.0f} % of the time"
+    return f"{bound.name}: of all units nearest to its peak, busy for {bound.percent:.0f} % of the time"
 
 
 def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
@@ -109,10 +117,30 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
     elif first.severity == "info":
         badge = None
     else:
-        badge = Badge(estimated(first.estimated_speedup, finding.assumed), "unsure")
-    advice = finding.advice[:1].upper() + finding.advice[1:]
-    text = f"{of}{advice}. {_sentence(finding.message)}" if advice else f"{of}{_sentence(finding.message)}"
-    return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
+        badge = Badge(estimated(first.estimated_speedup, finding.assumed) + _in_time(first, shown), "unsure", AT_BEST)
+    why, warned = _sentences(finding.message), _debug_build(shown)
+    if not finding.advice:
+        return AnswerRow("What to do", one_line(of + why, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
+    text = f"{of}{_sentences(finding.advice)}"
+    told = one_line(" ".join(filter(None, [warned, why])), MESSAGE)
+    return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),), told)
+
+
+AT_BEST = "the time at best, by what the counters allow: only a measurement of the change is certain"
+
+
+def _in_time(first: Ranked, shown: RunView) -> str:
+    """Return the time now and at best, e.g. ``: 820 → 646 µs``; empty where the finding is of some launches only."""
+    timed = shown.row.timing.median_ns if shown.row and shown.row.timing else shown.combined.duration_ns
+    if timed is None or shown.results is None or shown.results.part or first.estimated_speedup <= 1.0:
+        return ""
+    return f": {duration(timed)} → {duration(timed / first.estimated_speedup)}"
+
+
+def _debug_build(shown: RunView) -> str:
+    """Return by what a build without optimisation is known, where it is one."""
+    warned = shown.results.warnings if shown.results else ()
+    return next((_sentences(one.sentence.partition(":")[0]) for one in warned if one.id == DEBUG_BUILD), "")
 
 
 def _another_format(shown: RunView, first: Ranked | None) -> Iterator[AnswerRow]:
@@ -122,15 +150,25 @@ def _another_format(shown: RunView, first: Ranked | None) -> Iterator[AnswerRow]
         yield AnswerRow("Or", one_line(f"{payoff.advice}: up to {duration(payoff.winnable_ns)} less, assumed", MESSAGE))
 
 
-def _sentence(text: str) -> str:
-    return f"{text[:1].upper()}{text[1:]}."
+def _sentences(text: str) -> str:
+    """Return the clauses of a text as sentences; what stands in parentheses is not divided."""
+    clauses = CLAUSES.split(text)
+    return " ".join(f"{one[:1].upper()}{one[1:]}." for one in clauses if one)
+
+
+CLAUSES = re.compile(r"; (?![^(]*\))")
 
 
 def _where(places: Iterable[Place], href: Href) -> Iterator[tuple[Link, str]]:
     for place in list(places)[:MOST_PLACES]:
         name = f"{one_line(PurePath(place.file).name, NAME)}:{place.line}" if place.file else "code without lines"
         text = one_line((place.text or "").strip(), CODE_LETTERS)
-        yield Link(name, href(place.file, place.line)), f"{100 * place.share:.0f} % of it `{text}`"
+        yield Link(name, href(place.file, place.line)), _of_cost(place, text)
+
+
+def _of_cost(place: Place, text: str) -> str:
+    guess = ", most likely: the report does not say which line calls it" if place.is_guess else ""
+    return f"{100 * place.share:.0f} % of what this costs{guess} `{text}`"
 
 
 def _against(shown: RunView) -> Iterator[AnswerRow]:
@@ -146,7 +184,7 @@ def answer_markdown(title: str, sentence: str, rows: Iterable[AnswerRow]) -> str
     """Return the answer as Markdown, to be pasted into an issue or a chat."""
     lines = [f"**{escaped(title)}**: {escaped(sentence, MESSAGE)}", ""]
     for row in rows:
-        said = [row.badge.text if row.badge else "", row.text.replace("`", "")]
+        said = [row.badge.text if row.badge else "", f"{row.text} {row.why}".strip().replace("`", "")]
         text = ": ".join(escaped(one, MESSAGE) for one in said if one)
         places = "; ".join(f"{code(link.text)} {_place(words)}".strip() for link, words in row.links)
         lines.append(f"- **{row.label}**: {' — '.join(filter(None, (text, places)))}")

@@ -167,6 +167,10 @@ class Box:
             self.left < other.right and other.left < self.right and self.top < other.bottom and other.top < self.bottom
         )
 
+    def away(self, x: float, y: float) -> float:
+        """Return how far a point is from it, 0 within."""
+        return hypot(max(self.left - x, x - self.right, 0.0), max(self.top - y, y - self.bottom, 0.0))
+
     def within(self, other: Box) -> bool:
         """Tell whether it lies wholly in another."""
         return (

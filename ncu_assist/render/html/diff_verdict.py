@@ -45,7 +45,9 @@ def verdict_section(facts: DiffFacts) -> PageSection:
         "facts": _grounds(diff),
         "notes": _notes(diff),
         "next": next_command(diff),
-        "counted": counted(one.verdict for one in facts.workloads),  # on how many workloads it is what
+        "counted": counted(
+            {one_line(one.workload): one.verdict for one in facts.workloads}
+        ),  # on how many workloads it is what
         "workloads": len(facts.workloads),
     }
     return PageSection("verdict", "Verdict", model, "diff_verdict.html.j2")

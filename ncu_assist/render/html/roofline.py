@@ -171,7 +171,8 @@ def _draw_points(
     shapes = [_baseline_mark(one, ghosts[one.precision.label]) for one in before]
     for one in scene.points:
         shapes += _point_marks(one, ghosts.get(one.precision.label), one is scene.main, x, y)
-    return shapes, _point_labels(scene, x, y, list(names), list(ghosts.values()))
+    of_before = [(f"baseline {rate_of_point(one)}", ghosts[one.precision.label]) for one in before]
+    return shapes, _point_labels(scene, x, y, list(names), of_before)
 
 
 def _baseline_mark(point: RooflinePoint, place: ChartPoint) -> Shape:
@@ -213,22 +214,29 @@ def _on_roofs(scene: RooflineNumbers, x: Axis, y: Axis) -> list[Box]:
 
 
 def _point_labels(
-    scene: RooflineNumbers, x: Axis, y: Axis, names: Sequence[ChartText], ghosts: Sequence[ChartPoint]
+    scene: RooflineNumbers, x: Axis, y: Axis, names: Sequence[ChartText], before: Sequence[tuple[str, ChartPoint]]
 ) -> list[ChartText]:
-    """Return the labels of points, the main one first, each where nothing else is."""
+    """Return the labels of points, the main one first, each where nothing else is, and no other point nearer if it may.
+
+    Beside points of a baseline each says of which side it is.
+    """
+    ghosts = [place for _, place in before]
     places = [_place_of(one, x, y) for one in scene.points if one.of_dram]
+    dots = [*places, *ghosts]
     places += [(x.at(one.of_l2), y.at(one.per_second)) for one in scene.points if one.of_l2]
     taken = [Box(a - 8, b - 8, a + 8, b + 8) for a, b in (*places, *ghosts)] + [box_of(one) for one in names]
     taken += _on_roofs(scene, x, y)
     whole, made = Box(LEFT + 4, TOP, WIDTH, BOTTOM - 2), list[ChartText]()
     wanted = [
-        (label_of(one), *_place_of(one, x, y), "strong")
+        (f"candidate {label_of(one)}" if before else label_of(one), *_place_of(one, x, y), "strong")
         for one in sorted(scene.points, key=lambda p: p is not scene.main)
         if one.of_dram
     ]
-    wanted += [("baseline", *place, "") for place in ghosts[:1]]
+    wanted += [(text, *place, "") for text, place in before]
     for text, across, up, cls in wanted:
-        words = with_room(around(text, across, up, RADIUS + 5, cls), taken, whole)
+        every = around(text, across, up, RADIUS + 5, cls)
+        own = [one for one in every if all(box_of(one).away(across, up) <= box_of(one).away(*dot) for dot in dots)]
+        words = with_room([*own, *every], taken, whole)
         taken.append(box_of(words))
         made.append(words)
     return made
@@ -421,9 +429,14 @@ def name_of(roof: Roof) -> str:
     return f"{roof.label} {rate_of(roof)}{'' if roof.measured else ' assumed'}"
 
 
+def rate_of_point(point: RooflinePoint) -> str:
+    """Return the operations a second of a point."""
+    return quantity(point.per_second, unit_of(point.precision.label) + "/s")
+
+
 def label_of(point: RooflinePoint) -> str:
     """Return what stands at a point, e.g. ``FP32 2.78 TFLOP/s``."""
-    return f"{point.precision.label} {quantity(point.per_second, unit_of(point.precision.label) + '/s')}"
+    return f"{point.precision.label} {rate_of_point(point)}"
 
 
 def hint_of(point: RooflinePoint) -> str:

@@ -305,7 +305,7 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
     if shown.before is None:
         return ()
     verdict, before = shown.before.verdict, short_name(one_line(shown.before.version))
-    several = f"On all {len(verdicts)} workloads against {before}: {counted(verdicts.values())}"
+    several = f"On all {len(verdicts)} workloads against {before}: {counted(verdicts)}"
     doubt = f"Why {verdict.verdict.replace('-', ' ')}: {REASONS[verdict.reason].meaning}"
     clocks = clock_note(verdict, (before, short_name(one_line(shown.run.version))))
     lines = (

@@ -191,7 +191,7 @@ class _FileRows:
         for before, region in pairwise([range(0), *regions]):
             yield from self._gap(before.stop, region.start)
             texts = [self._text(place + 1) for place in region]
-            yield from map(self._row, (place + 1 for place in region), coloured(self._one.name, texts))
+            yield from map(self._row, (place + 1 for place in region), _shown(self._one.name, texts))
         yield from self._gap(regions[-1].stop if regions else 0, len(self._one.text or ()))
 
     def notes(self, regions: Sequence[range]) -> Iterable[str]:
@@ -230,6 +230,15 @@ class _FileRows:
         if self._one.text is None:
             return NO_TEXT
         return cut_line(self._one.text[number - 1]) if number <= len(self._one.text) else NO_TEXT
+
+
+def _shown(file: str, texts: Sequence[str]) -> Iterable[Markup]:
+    """Return lines in the colours of their language; what stands in the place of one that is missing is no code."""
+    codes = coloured(file, texts)
+    return (NO_CODE if text == NO_TEXT else code for text, code in zip(texts, codes, strict=True))
+
+
+NO_CODE = Markup(f"<i class=kc>{NO_TEXT}</i>")
 
 
 def _by_cost(line: LineCode) -> tuple[float, float, int]:

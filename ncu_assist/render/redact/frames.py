@@ -16,12 +16,14 @@ from ncu_assist.record import Check, Launch, Run
 from ncu_assist.render.redact.text import (
     HOST,
     NOBODY,
+    PLACE,
     Identity,
     redact_command,
     redact_file,
     redact_mangled,
     redact_text,
 )
+from ncu_assist.rules.model.places import LIBRARY, LIBRARY_PLACE
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -121,8 +123,16 @@ def redact_run(run: Run, identity: Identity) -> Run:
 
 
 def redact_files(looks: Iterable[CloseLook], identity: Identity) -> Files:
-    """Return what the files in which source lines stand are called, as in an export: ``<path>/k.cu``."""
-    return redact_each((name for close in looks for name in _files(close)), redact_file, identity)
+    """Return what the files in which source lines stand are called, as in an export: ``<path>/k.cu``.
+
+    Headers of CUDA, compilers and packages still tell that they are: ``<library>/cmath``.
+    """
+    return redact_each((name for close in looks for name in _files(close)), _file_or_header, identity)
+
+
+def _file_or_header(path: str, identity: Identity) -> str:
+    name = redact_file(path, identity)
+    return name.replace(PLACE, LIBRARY_PLACE, 1) if LIBRARY.search(path) else name
 
 
 def redact_close(close: CloseLook, files: Files, identity: Identity) -> CloseLook:

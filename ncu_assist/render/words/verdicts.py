@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
@@ -61,10 +60,20 @@ def verdict_sentence(candidate: str, baseline: str, workload: str | None, verdic
     return _fitted(_SENTENCES[verdict.verdict](*names, where, verdict), width)
 
 
-def counted(verdicts: Iterable[Verdict]) -> str:
-    """Return on how many workloads the verdict is what, e.g. ``faster on 7, same on 1``."""
-    counts = Counter(one.words for one in verdicts)
-    return ", ".join(f"{word} on {counts[word]}" for word in WORDS if counts[word])
+def counted(verdicts: Mapping[str, Verdict]) -> str:
+    """Return on how many workloads the verdict is what, few of them by name: ``faster on 7, slower on 1 (small)``."""
+    found: dict[str, list[str]] = {}
+    for workload, one in verdicts.items():
+        found.setdefault(one.words, []).append(one_line(workload))
+    return ", ".join(f"{word} on {_few(found[word], len(verdicts))}" for word in WORDS if word in found)
+
+
+def _few(workloads: Sequence[str], of: int) -> str:
+    count = len(workloads)
+    return f"{count} ({', '.join(workloads)})" if count <= MOST_NAMED and count < of else str(count)
+
+
+MOST_NAMED = 3  # workloads, in a line that counts them
 
 
 def _fitted(sentence: str, width: int) -> str:

@@ -33,10 +33,12 @@ if TYPE_CHECKING:
 
 
 # Where CUDA, compilers and packages keep their files; those that ncu imported may be among them.
+LIBRARY_PLACE = "<library>"  # in place of their folders, where those were made unreadable
 LIBRARY = re.compile(
-    r"/cuda[^/]*/(?:.*/)?include/|/targets/[^/]+/include/|/usr/(?:local/)?include/|/c\+\+/|/cutlass/include/"
+    rf"^{LIBRARY_PLACE[:-1]}(?: \d+)?>/"
+    r"|/cuda[^/]*/(?:.*/)?include/|/targets/[^/]+/include/|/usr/(?:local/)?include/|/c\+\+/|/cutlass/include/"
     r"|/(?:site|dist)-packages/|/triton/language/|/torch/_inductor/"
-    r"|(?:^|/)(?:triton_helpers|standard)\.py$"  # Triton's, also where folders were made unreadable
+    r"|(?:^|/)(?:triton_helpers|standard)\.py$"  # Triton's, also in an export
 )
 
 

@@ -130,6 +130,7 @@ def impossible_values(facts: Facts, asked: Sequence[str]) -> tuple[Warned, ...]:
 # An optimising compiler never moves a register into itself; `nvcc -G` does all the time. Of a
 # kernel's code either no instruction does so, or 18 % and more of them (docs/sources.md, Builds without optimisation).
 SELF_MOVE = r"\s*(?:@!?U?P\w+\s+)?MOV (R\d+), \1\s*$"
+DEBUG_BUILD = "debug-build"
 UNOPTIMISED = 0.05  # of the instructions
 OPTIMISE = "compile it with optimisation, so without -G (-lineinfo keeps the lines), and profile it again"
 
@@ -144,7 +145,7 @@ def unoptimised_build(code: Code) -> tuple[Warned, ...]:
     if share < UNOPTIMISED:
         return ()
     said = f"{100 * share:.0f} % of its instructions move a register into itself, as only a build without optimisation"
-    return (Warned("debug-build", f"{said} (nvcc -G) does: {OPTIMISE}"),)
+    return (Warned(DEBUG_BUILD, f"{said} (nvcc -G) does: {OPTIMISE}"),)
 
 
 def _short(facts: Facts) -> Warned | None:
@@ -253,7 +254,7 @@ class WarningEntry:
 
 
 _TEXTS = {
-    "debug-build": (
+    DEBUG_BUILD: (
         "The code was built without optimisation (`nvcc -G`): many of its instructions move a register into itself, "
         "which no optimising compiler leaves there. Variables then lie in local memory, calls are not inlined, and "
         "what the rules find is of that build.\n\nWhat to try: build without `-G`; `-lineinfo` keeps the source lines."
