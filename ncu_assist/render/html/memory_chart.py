@@ -19,7 +19,7 @@ from ncu_assist.analysis.memory_flows import (
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.memory_tables import MemoryColumn
-from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.rows import ROWS, most
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import Box, ChartText, Shape, line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term, number
@@ -236,7 +236,7 @@ def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, 
     for key, label in IN_BOXES.get(part, ()) if not quiet else ():
         value = _value(key, shown)
         if value is not None:
-            number = quantity(value, ROWS[key].unit)
+            number = quantity(min(value, most(ROWS[key]) or value), ROWS[key].unit)  # 100.1 % is what strays
             lines.append((f"{number} inst" if label == "inst" else f"{label} {number}".strip(), "label"))
     if limit:
         lines += [(f"{SIGN} limit", "strong"), (limit.name, "strong")]

@@ -30,9 +30,16 @@ _IN_SCRIPT = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028
 _TRANSLATION = str.maketrans(_IN_SCRIPT)
 
 
+# Places in drawings: no text has it, as quotes are escaped there.
+_WHOLE = re.compile(r'(?<==")(-?\d+)\.0(?=")')
+
+
 def visible(page: str) -> str:
-    """Return a page with every control character and direction mark in it spelled out, such as ``\\u202e``."""
-    return _SUSPECT.sub(lambda match: plain(match[0]), page)
+    """Return a page with every control character and direction mark in it spelled out, such as ``\\u202e``.
+
+    Numbers of drawings lose a decimal that is none.
+    """
+    return _WHOLE.sub(r"\1", _SUSPECT.sub(lambda match: plain(match[0]), page))
 
 
 def embedded_json(value: object) -> Markup:

@@ -45,6 +45,7 @@ TITLES = {"sm_throughput": "Compute (SM) breakdown", "memory_throughput": "Memor
 # The units as ncu's own breakdown tables call them.
 UNIT_NAMES = {"l1tex": "L1", "lts": "L2", "ltc": "L2", "smsp": "SM", "fbpa": "DRAM"}  # others in capitals
 ROLLUP = re.compile(r"\.(avg|sum|max|min)\.pct_of_peak_sustained_\w+$")
+TYPES = re.compile(r"_type(?:_[a-z]+mma){2,}")
 BY_NAME = {name: key for key, metric in CATALOGUE.items() for name in metric.names}
 
 
@@ -121,8 +122,11 @@ def _part_bar(name: str, percent: float, binds: bool) -> Bar:
 
 
 def part_label(name: str) -> str:
-    """Return a counter as ncu's breakdown calls it: ``L1: Data Pipe Lsu Wavefronts`` of l1tex__data_pipe_…"""
-    unit, _, rest = ROLLUP.sub("", name).partition("__")
+    """Return a counter as ncu's breakdown calls it: ``L1: Data Pipe Lsu Wavefronts`` of l1tex__data_pipe_…
+
+    Of several types of matrix instruction the types are left out: the whole name is what it stands for.
+    """
+    unit, _, rest = TYPES.sub("_all_types", ROLLUP.sub("", name)).partition("__")
     return f"{UNIT_NAMES.get(unit, unit.upper())}: {rest.replace('_', ' ').title()}"
 
 

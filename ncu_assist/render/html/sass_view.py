@@ -191,7 +191,7 @@ def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool) -> SassRow
     """
     said = f"{len(own)} instruction{'s' * (len(own) != 1)} with few or no samples"
     if not is_hidden:
-        return SassRow(f"{said}: no room for them on this page")
+        return SassRow(f"{said}: this page has no room for them, ncu-assist export --table sass has")
     offsets = (f"{one.offset:04x}" if number % OFFSET_EVERY == 0 else "" for number, one in enumerate(own))
     text = "\n".join(f"{at}\t{_code(one)}" for at, one in zip(offsets, own, strict=True))
     return SassRow(said, hidden=text, offset=_id(place, own[0]))

@@ -52,11 +52,20 @@ def _rank(one: SampledMetric) -> int:
 
 def _path(points: Sequence[tuple[int, int]]) -> str:
     """Return a line through points, each by its distance from the one before, in as few letters as can be."""
-    steps = ((after[0] - before[0], after[1] - before[1]) for before, after in pairwise(points))
-    first = "".join(f"M{across} {down}" for across, down in points[:1])
-    return first + "".join(
-        f"l{across}{down if down < 0 else f' {down}'}" if across else f"v{down}" for across, down in steps
-    )
+    drawn = "".join(f"M{across} {down}" for across, down in points[:1])
+    last, level = "", 0
+    for before, after in pairwise(points):
+        across, down = after[0] - before[0], after[1] - before[1]
+        if not down:  # level: drawn as one line, once it ends
+            level += across
+            continue
+        drawn += f"h{level}" if level else ""
+        last, level = "" if level else last, 0
+        kind = "l" if across else "v"
+        step = f"{across}{down if down < 0 else f' {down}'}" if across else f"{down}"
+        drawn += f"{' ' if kind == last and not step.startswith('-') else '' if kind == last else kind}{step}"
+        last = kind
+    return drawn + (f"h{level}" if level else "")
 
 
 def _by_pixel(kept: Sequence[tuple[float, float]], x: Axis) -> Iterator[tuple[int, float]]:

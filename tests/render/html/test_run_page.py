@@ -127,12 +127,13 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     ]
     assert rows["Time"].text.startswith("221 µs a call. Floor: 72.3 µs, 305 MB at the 4.22 TB/s of DRAM (measured on ")
     assert rows["Time"].text.endswith("; a device copy of the same bytes takes 75.4 µs, 2.94x away")
-    assert rows["Bound by"].text == "L1 data pipe, busy for 82 % of the time"
-    assert rows["What to do"].badge == Badge("estimated 2.85x", "unsure")
+    assert rows["Bound by"].text == "L1 data pipe: of all units nearest to its peak, busy for 82 % of the time"
+    badge = rows["What to do"].badge
+    assert badge == Badge("estimated 2.85x: 221 µs → 77.7 µs", "unsure", AT_BEST)
     assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].text
     ((line, words),) = rows["Where"].links
     assert (line.text, line.href) == ("v6_coalesced_store.cu:42", "#line-v6_coalesced_store-cu-42")
-    assert words.startswith("100 % of it `const float value = ")
+    assert words.startswith("100 % of what this costs `const float value = ")
     assert rows["Against the best library"].text == "v0_torch_eager"
     assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
 
@@ -143,7 +144,7 @@ def test_the_answer_is_copied_as_markdown(browser: Browser, page_of_v6: Path) ->
         page.get_by_role("button", name="Copied").wait_for()
         text = page.evaluate("navigator.clipboard.readText()")
     assert text.startswith("**lightning_decode/v6_coalesced_store@")
-    assert "\n- **Where**: `v6_coalesced_store.cu:42` 100 % of it `const float value = " in text
+    assert "\n- **Where**: `v6_coalesced_store.cu:42` 100 % of what this costs `const float value = " in text
 
 
 def test_keys_lead_from_hot_line_to_hot_line_and_contents_stay_in_view(browser: Browser, page_of_v6: Path) -> None:
