@@ -12,7 +12,7 @@ from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, kernel_groups
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.report import NvidiaFinding
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import digits, duration
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Fact, heat_level
@@ -27,8 +27,10 @@ from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules import RULES, Finding
 from ncu_assist.rules.model.diagnosis import Ranked, Unanswered
+from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
+from ncu_assist.rules.model.resources import LATENCY, Bottleneck
 
 MOST_LAUNCHES = 200  # rows
 SIGNATURE, ARGUMENTS = 400, 90  # letters
@@ -216,7 +218,7 @@ def nvidia_section(shown: RunView) -> PageSection:
     """Return the advice in NVIDIA's order: global estimates first, then local ones."""
     launches = len(shown.launches_shown)
     model = {
-        "views": [_nvidia_view(one, launches, shown.results) for one in shown.close.nvidia or ()],
+        "views": [_nvidia_view(one, launches, _beside_ours(one, shown)) for one in shown.close.nvidia or ()],
         "asked": shown.close.nvidia is not None,
         "why_missing": one_line(shown.close.note, 500),
         "collect": to_profile(shown),
@@ -224,7 +226,17 @@ def nvidia_section(shown: RunView) -> PageSection:
     return PageSection("nvidia", "NVIDIA's rules", model, "run_nvidia.html.j2", NVIDIA)
 
 
-def _beside(one: NvidiaFinding, results: RuleResults) -> str:
+def _beside_ours(one: NvidiaFinding, shown: RunView) -> str:
+    """Return what ours say of the same; of many launches at the longest of the kernel that NVIDIA's speaks of."""
+    rows = shown.launches_shown
+    if len(rows) < 2:
+        return _beside(one, shown.results, shown.counted.bottleneck) if shown.results else ""
+    row = next((row for row in rows if row.launch.kernel == one.kernel and row.results), None)
+    said = _beside(one, row.results, row.bottleneck) if row and row.results else ""
+    return f"Of launch #{row.launch.index}: {said}" if row and said else ""
+
+
+def _beside(one: NvidiaFinding, results: RuleResults, bound: Bottleneck | None) -> str:
     """Return that our rules on the same matter answer, and have found next to nothing to win; empty where they have."""
     ours = LOOKS_AT.get(one.rule, ())
     silent = {unanswered.rule for unanswered in results.diagnosis.unanswered}
@@ -235,11 +247,25 @@ def _beside(one: NvidiaFinding, results: RuleResults) -> str:
     first = results.diagnosis.first
     instead = f" The diagnosis here is `{first.finding.rule}`." if first and first.severity != "info" else ""
     looks = "looks at the same and finds" if len(ours) == 1 else "look at the same and find"
-    when = f"ncu-assist explain {ours[0]}"
-    return f"Here the two differ: our {names} {looks} next to no time to win.{instead} Why: `{when}`"
+    why = _why_no_more_warps(results.facts, bound) if OCCUPANCY in ours else ""
+    more = f"More: `ncu-assist explain {ours[0]}`"
+    return f"Here the two differ: our {names} {looks} next to no time to win.{why}{instead} {more}"
 
 
-def _nvidia_view(one: NvidiaFinding, launches: int, results: RuleResults | None) -> NvidiaView:
+OCCUPANCY = "low-occupancy"
+
+
+def _why_no_more_warps(facts: Facts, bound: Bottleneck | None) -> str:
+    """Return what the warps that there are already do: what more of them would find busy, and how long they wait."""
+    warps, memory = facts.get("achieved_warps"), facts.stall("long_scoreboard")
+    if not warps or bound is None:
+        return ""
+    unit = "the busiest unit" if bound.name == LATENCY else bound.name
+    said = f"{digits(round(warps, 1))} warps an SM keep {unit} busy for {bound.percent:.0f} % of the time"
+    return f" {said}, and wait for memory {memory:.0f} % of theirs."
+
+
+def _nvidia_view(one: NvidiaFinding, launches: int, beside: str) -> NvidiaView:
     where = f"{one_line(one.kernel, 60)}, said of {one.launches} of {launches} launches" if launches > 1 else ""
     return NvidiaView(
         title=one_line(one.title),
@@ -248,7 +274,7 @@ def _nvidia_view(one: NvidiaFinding, launches: int, results: RuleResults | None)
         kind=one_line(one.speedup_type or ""),
         kernel=where,
         message=one_line(one.message, NVIDIA_MESSAGE),
-        beside=_beside(one, results) if results and launches == 1 else "",
+        beside=beside,
     )
 
 

@@ -26,6 +26,7 @@ from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
+from ncu_assist.render.html.answer import AT_BEST
 from ncu_assist.render.html.run import run_html, run_sections
 from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars, part_label
 from ncu_assist.render.html.run_diagnosis import launches_table
@@ -130,7 +131,7 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     assert rows["Bound by"].text == "L1 data pipe: of all units nearest to its peak, busy for 82 % of the time"
     badge = rows["What to do"].badge
     assert badge == Badge("estimated 2.85x: 221 µs → 77.7 µs", "unsure", AT_BEST)
-    assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].text
+    assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].why
     ((line, words),) = rows["Where"].links
     assert (line.text, line.href) == ("v6_coalesced_store.cu:42", "#line-v6_coalesced_store-cu-42")
     assert words.startswith("100 % of what this costs `const float value = ")
