@@ -43,6 +43,14 @@ issue of the rest takes. Integer products, branches and constants at an index ar
 thread that takes as many as its widest access brings: three quarters go where a lane accesses 4 bytes now, half where
 it accesses 16, as long as the issue slots have room for the rest.
 
+`issue`, where far more operations on floats are carried out than kernel.toml declares: the algorithm does them again,
+in several passes or once for each of those that share a result. Each has accesses, addresses and barriers of its own,
+and all of that goes with them; DRAM, L2 and the link keep their work, and the floor stays. It is said from four times
+the declared operations on: a count may take a product and a sum for one, and a tree over lanes adds up twice what a
+loop adds once. What surrounds a special function on the XU pipe (eight products and sums at most, two operations
+each) is not counted as superfluous, and nothing is said where tensor cores do the work, which pad their tiles. The
+declared count is a person's, so that the gain is *assumed*.
+
 Of all instructions that go which are neither operations on floats, products of integers nor accesses: addresses, loops,
 moves; less than a quarter is not said, as the best loops have it. A division, a root or a power to the last bit is a
 routine: a special function, five products and sums of floats (eight of doubles) that correct it, and a branch around
@@ -61,6 +69,7 @@ they have.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS
+from ncu_assist.quantity import percent, quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
@@ -68,6 +77,7 @@ from ncu_assist.rules.model.pipes import (
     ADU_A_CYCLE,
     ALU,
     BINDS,
+    DOUBLES_A_ROUTINE,
     FMA,
     FMA_HEAVY,
     FP64,
@@ -108,6 +118,11 @@ WORK_OF = {
     "adu": "branches, barriers and constants at an index",
     "uniform": "what is the same for all threads of a warp",
 }
+# Operations that are carried out over those declared: a product and a sum may be counted as one, and a tree over lanes
+# has two sums for one of a loop (a work-efficient scan: n - 1 up, n - 1 down).
+LOOSELY_COUNTED = 4.0
+PASSES_IN_L1 = L1_PARTS[:3]  # what a pass over shared memory takes of L1, all but what L2 brings and gets
+OPERATIONS_A_FUNCTION = 2.0 * DOUBLES_A_ROUTINE
 PRODUCTS = 0.5  # of all instructions are multiply-adds
 OVERHEAD_LEAST = 0.25  # of all instructions: less is what a tiled product has as well (`at-compute-roofline`)
 ARE_THE_WORK = 0.75  # of all instructions: a loop of nothing else, as hashes and random numbers are
@@ -148,13 +163,45 @@ ADVICE = {
 
 
 def find(facts: Facts) -> Finding | None:
-    """Return the saturated pipe that could be left most; None where none is, or it does what the work needs."""
+    """Return the saturated pipe that could be left most; None where none is, or it does what the work needs.
+
+    Operations that are superfluous go first: with them goes whatever else their passes do.
+    """
     found = [
         one
         for pipe in (_unfused, _integers, _heavy, _fp64, _xu, _shuffles, _others, _mixed)
         if (one := pipe(facts)) is not None
     ]
-    return max(found, key=lambda one: one.saved_ns, default=None)
+    return _done_again(facts) or max(found, key=lambda one: one.saved_ns, default=None)
+
+
+def _done_again(facts: Facts) -> Finding | None:
+    """Far more operations on floats than the work needs, on an SM that has no room for them."""
+    done, needed = (facts.get("fp32_flops") or 0.0) + (facts.get("fp64_flops") or 0.0), facts.flops
+    if not needed or facts.get("tensor_flops") or not any(is_bound_by(facts, pipe) for pipe in (ISSUE, FMA, FP64)):
+        return None
+    needed_here = needed + OPERATIONS_A_FUNCTION * LANES * xu_instructions(facts)
+    if done < LOOSELY_COUNTED * needed_here:
+        return None
+    spared = 1.0 - needed_here / done
+    return Finding(
+        rule=ID,
+        message=f"{quantity(done, 'flop')} are carried out where the work needs {quantity(needed, 'flop')}, "
+        f"{done / needed:.0f} times as many, and instructions fill {percent(while_active(facts, ISSUE))} of the issue "
+        "slots while SMs are active",
+        saved_ns=facts.duration_ns * instruction_time(facts) * spared * _lanes_at_work(facts),
+        evidence=(
+            "issue_slots_busy",
+            "instructions",
+            "fp32_flops",
+            *(("fp64_flops",) if facts.get("fp64_flops") else ()),
+        ),
+        relieves=(*(one.name for one in SM_PARTS), *PASSES_IN_L1),
+        waste="instructions",
+        detail={"pipe": "issue"},
+        assumed=True,
+        advice="do each operation once: an algorithm with fewer passes, or results that several share worked out once",
+    )
 
 
 def _unfused(facts: Facts) -> Finding | None:

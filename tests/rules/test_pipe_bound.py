@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import ClassVar
 
 import pytest
 from factories import DEVICE, STALL
@@ -370,3 +371,39 @@ def test_without_conversions_the_operations_stay() -> None:
     found = pipe_bound.find(busy(**counts, issue_slots_busy=72.0, instructions=4 * conversions))
     assert found is not None
     assert found.saved_ns == pytest.approx((1 - 0.75 * 0.72 / 0.9) * 100_000)
+
+
+class TestOperationsDoneAgain:
+    """As a scan by doubling offsets has them: eleven sums for each that is declared, and a pass for each of them."""
+
+    PASSES: ClassVar[dict[str, float]] = {
+        "issue_slots_busy": 78.0, "fp32_add_per_cycle": 3_690.0, "fp32_mul_per_cycle": 0.0, "fp32_fma_per_cycle": 0.0,
+        "pipe_lsu": 69.0, "l1_data_pipe": 70.0, "dram_throughput": 30.0, "threads_per_instruction": 32.0,
+        "instructions": 416e6,
+    }  # fmt: skip
+
+    def test_what_is_carried_out_is_held_against_what_is_declared(self) -> None:
+        (found,) = told(pipe_bound, replace(busy(**self.PASSES), flops=67_108_864)).findings
+        assert (found.severity, found.finding.detail, found.finding.assumed) == ("high", {"pipe": "issue"}, True)
+        assert "738 MFLOP are carried out where the work needs 67.1 MFLOP, 11 times as many" in found.finding.message
+        assert found.next_limit is not None
+        assert found.next_limit.name == "DRAM"  # which keeps its work
+        assert found.estimated_speedup < 0.9 / 0.3
+
+    @pytest.mark.parametrize("flops", [None, 0, 200_000_000])
+    def test_a_loose_count_says_nothing(self, flops: int | None) -> None:
+        """A product and a sum counted as one, added up by a tree: four times the operations."""
+        assert not any("carried out" in one for one in self._said(flops=flops))
+
+    def test_functions_and_what_surrounds_them_are_no_surplus(self) -> None:
+        assert not any("carried out" in one for one in self._said(pipe_xu=40.0))
+
+    def test_tensor_cores_pad_their_tiles(self) -> None:
+        assert not any("carried out" in one for one in self._said(tensor_ops_fp16=1e9))
+
+    def test_where_nothing_of_the_sm_binds_the_sums_are_hidden(self) -> None:
+        assert not any("carried out" in one for one in self._said(issue_slots_busy=40.0, dram_throughput=90.0))
+
+    def _said(self, flops: int | None = 67_108_864, **values: float) -> list[str]:
+        facts = replace(busy(**{**self.PASSES, **values}), flops=flops)
+        return [one.finding.message for one in told(pipe_bound, facts).findings]
