@@ -26,7 +26,10 @@ _TEXTS = {
     "parent": "the version that a version was made from",
     "peer": "a version that is a library or a framework: its first comment begins with `Baseline`",
     "verdict": "faster, slower, same or unclear, from repeated timing",
-    "unclear": "a verdict: the interval of the speed-up holds 1, and is too wide to say *same*; more rounds may tell",
+    "unclear": (
+        "a verdict: the 99 % interval of the speed-up reaches across 0.5 %, which more rounds "
+        "may settle; or the two are less than two ticks of the timer apart, which they cannot"
+    ),
     "improved, regressed, changed": (
         "what a diff says of a counter beyond its noise: to the better, to the worse, or neither is known to be better"
     ),
@@ -115,6 +118,49 @@ _TEXTS = {
     "replay, pass": "ncu runs a launch several times, a pass, as not all counters fit into one",
     "clock control": "ncu locks the SM clock to base unless told `none`",
     "cache control": "ncu flushes caches before each pass unless told `none`",
+    "of floor": "the floor over the time of the version, where operations set the floor: 100 % is at the floor",
+    "of link": "time of a copy over the host link of the same bytes over the time of the version: 100 % is as fast",
+    "share_of_floor": "in tables of Python: the floor over the median; 1 is at the floor",
+    "before": "in tables of Python: the version that a row is compared with, its parent",
+    "bound by": "the resource that sets the time: the busiest one from 60 % of its peak on, else latency",
+    "latency": (
+        "how long an answer takes to come; a kernel is *bound by latency* where no unit is busy and its warps wait"
+    ),
+    "issue slots": "a scheduler can issue one instruction a cycle: each such chance is a slot",
+    "could win, most to win": (
+        "of a launch: its time, less what its first finding estimates to be left; a launch without a finding "
+        "that is known could win nothing, however slow it is"
+    ),
+    "fault": "a finding of severity low or more: what a rule says is wrong",
+    "hottest": "of a source line: where warps were sampled most; a line that wastes traffic may be another",
+    "gone, moved, new": (
+        "of a source line in a diff: it stands in one of the two only, or the same text stands elsewhere in the other"
+    ),
+    "paired": ("of samples: both versions were timed in the same round of one bench, so that each round gives a ratio"),
+    "late": (
+        "of a sample: the stream was not held long enough, so that the time holds some of the CPU's; it is left out"
+    ),
+    "own, library": (
+        "own versions are your steps; libraries are peers. *own / library* is how much faster the fastest own one is"
+    ),
+    "ladder": "the versions of a kernel in order, each against its parent: `history`, and the page of the kernel",
+    "worklog": "the README of a kernel's folder: idea, prediction and outcome of each version",
+    "sweep": "workloads that differ in one integer only, as sizes of a block: one line a value",
+    "spill": (
+        "a value that has no register left and is stored in local memory, which lies in L1, L2 and DRAM; "
+        "`explain register-spill`"
+    ),
+    "what-if": (
+        "what occupancy would be with another block size, register count or shared memory: `show --json` "
+        "(`occupancy_curves`), and the page of a run draws it"
+    ),
+    "samples_not_issued": (
+        "in tables of lines: samples of warps that could not issue, which are the waits; `samples` counts "
+        "those that issued, too"
+    ),
+    "per launch": "of a value: launches run different functions, so that it is told of each and not of all together",
+    "pipe": "a unit of an SM that executes one kind of instructions: FMA, ALU, FP64, tensor, XU, LSU",
+    "MIO": "memory input/output: the queue of an SM to shared memory, special functions and dynamic branches",
     "A/A": "the same code compared with itself: all that differs is noise",
     "draft": "a version that a model wrote and that is not accepted yet",
     "source, live, recorded, imported": (

@@ -194,7 +194,7 @@ def explain(name: str) -> tuple[Subject, ...]:
         near = _near(name.strip())
         hint = f"ncu-assist explain {shlex.quote(near)}" if near else _listing(name)
         meant = f"; did you mean '{near}'?" if near else ""
-        raise UsageProblem(f"no metric, label, stall reason or rule is called '{name}'{meant}", hint)
+        raise UsageProblem(f"no metric, label, stall reason, rule or word is called '{name}'{meant}", hint)
     return subjects
 
 
