@@ -16,32 +16,40 @@ PROMPT = "prompt.md"
 
 @click.command("demo")
 @click.argument("folder", type=click.Path(path_type=Path), default="ncu-assist-demo")
+@click.option("--measure", is_flag=True, help="Measure the kernel on this machine's GPU first, for minutes.")
 @options.as_json
 @click.pass_context
-def command(ctx: click.Context, folder: Path, as_json: bool) -> int:
-    """Show profile, diff, page and prompt on a kernel with recorded runs, in a new FOLDER. No GPU is needed.
+def command(ctx: click.Context, folder: Path, measure: bool, as_json: bool) -> int:
+    """Show history, diff, page and prompt on a kernel with recorded runs, in a new FOLDER. No GPU is needed.
 
     Each command is printed before its answer, and can be typed again in FOLDER. With --json the folder is written and
     the commands are named, but none is run.
     """
-    from ncu_assist.pipeline.new_kernel import DEMO_COMMANDS, NewKernel, copy_demo
+    from ncu_assist.pipeline.new_kernel import DEMO_COMMANDS, DEMO_MEASURED, NewKernel, copy_demo
 
     copy_demo(folder)
+    commands = (DEMO_MEASURED, *DEMO_COMMANDS) if measure else DEMO_COMMANDS
     if as_json:
-        write_new(NewKernel((folder,), tuple(f"ncu-assist {shlex.join(one)}" for one in DEMO_COMMANDS)), "demo", True)
+        write_new(NewKernel((folder,), tuple(map(_typed, commands))), "demo", True)
         return 0
     write(f"$ cd {shlex.quote(str(folder))}")
     with contextlib.chdir(folder):
-        for words in DEMO_COMMANDS:
+        for words in commands:
             _answer(ctx, words)
+    if not measure:
+        write(f"\nAll of it was recorded. To measure on a GPU of yours, in that folder:\n  {_typed(DEMO_MEASURED)}")
     return 0
+
+
+def _typed(words: tuple[str, ...]) -> str:
+    return f"ncu-assist {shlex.join(words)}"
 
 
 def _answer(ctx: click.Context, words: tuple[str, ...]) -> None:
     """Run a command as if it was typed; a prompt, which is long, goes to a file."""
     group = ctx.find_root().command
     is_prompt = "--dry-run" in words
-    write(f"\n$ ncu-assist {shlex.join(words)}{f' > {PROMPT}' if is_prompt else ''}")
+    write(f"\n$ {_typed(words)}{f' > {PROMPT}' if is_prompt else ''}")
     if not is_prompt:
         group.main(list(words), prog_name="ncu-assist", standalone_mode=False)
         return

@@ -39,6 +39,7 @@ from ncu_assist.pipeline.work_units import (
     bench_seconds,
     in_groups,
     ncu_seconds,
+    took_before,
 )
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
@@ -407,13 +408,16 @@ def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
     if job.options is None:
         return
     counted = job.counted or job.workloads
-    launches = seconds = 0.0
+    launches = seconds = guessed = 0.0
+    is_counted = True
     for one in job.versions:
         workloads = sum(one.serves(workload) for workload in counted) * job.settings.profile_repeats
         run, a_call = _profiled_before(job, one.name)
         launches += workloads * a_call
         seconds += ncu_seconds(run, job.options, ExpectedLaunches(workloads, a_call))
-    cost = cost_words(job.options, launches, seconds)
+        guessed += 0.0 if took_before(run, job.options) else workloads * a_call
+        is_counted = is_counted and run is not None
+    cost = cost_words(job.options, launches, seconds, guessed, is_counted)
     if cost:
         what = f"{len(job.versions)} versions on {len(job.workloads)} workloads"
         reporter.note(f"{what}: checks, {job.settings.rounds} rounds, {cost}")

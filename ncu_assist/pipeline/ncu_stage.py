@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 # What a launch takes under ncu by its section set, on an H200 (docs/sources.md, Cost); other sets lie between.
 LAUNCH_S = {"full": 1.8, "basic": 0.45}
+MORE_S = {"full": 1.1}  # that a launch may take beyond it: versions of softmax took 2.9 s each on an H200
 NCU_START_S = 9.4  # a process under ncu before its first launch: python, torch and the GPU (docs/sources.md, Cost)
 WORTH_SAYING_S = 10.0
 REPORT, LOG = "report.ncu-rep", "ncu.log"
@@ -123,16 +124,24 @@ def ncu_stage(project: Project, folder: Path, executor: Executor, options: Profi
     return NcuStage(project.root, Path(os.path.relpath(folder, project.root)), executor, options, limits)
 
 
-def cost_words(options: ProfileOptions, launches: float, seconds: float | None = None) -> str:
+def cost_words(
+    options: ProfileOptions, launches: float, seconds: float | None = None, guessed: float = 0, is_counted: bool = True
+) -> str:
     """Return what so many launches cost under ncu, before they begin; nothing where that is a few seconds.
 
-    ``seconds`` is what earlier runs took for these launches; None where none tells. The start of ncu is added.
+    ``seconds`` is what earlier runs took for these launches; None where none tells. The start of ncu is added. Of
+    launches that are ``guessed``, as no run of them tells, it may be more; without ``is_counted`` a call of a version
+    that was not profiled before is taken for one launch.
     """
     if seconds is None:
-        seconds = launches * LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
+        seconds, guessed = launches * LAUNCH_S.get(options.section_set, LAUNCH_S["full"]), launches
     if options.metrics or seconds < WORTH_SAYING_S:
         return ""
-    return f"{launches:.0f} launches under ncu {' '.join(set_words(options))}, about {minutes(NCU_START_S + seconds)}"
+    slower = seconds + guessed * MORE_S.get(options.section_set, 0.0)
+    least, most = (minutes(NCU_START_S + each) for each in (seconds, slower))
+    words = f"about {least}" if least == most else f"{least} to {most}"
+    more = "" if is_counted else ", more where a call makes several launches"
+    return f"{launches:.0f} launches under ncu {' '.join(set_words(options))}, {words}{more}"
 
 
 def _any_ncu() -> Path:

@@ -438,8 +438,9 @@ def _write(project: Project, folder: Path, files: dict[str, str]) -> tuple[Path,
 DEMO_KERNEL = "softmax"  # `hatch_build.py` puts its folder and its runs into the wheel
 PACKAGED = Path(__file__).parents[1] / "demo"  # in a wheel; a checkout has them where they lie
 NO_PAGES = shutil.ignore_patterns("*.html", "__pycache__")
+DEMO_MEASURED = "profile", DEMO_KERNEL
 DEMO_COMMANDS = (
-    ("profile", DEMO_KERNEL),
+    ("history", DEMO_KERNEL),
     ("diff", f"{DEMO_KERNEL}/v3", f"{DEMO_KERNEL}/v6"),
     ("report", DEMO_KERNEL),
     ("suggest", DEMO_KERNEL, "--dry-run"),

@@ -255,12 +255,15 @@ def bench_seconds(runs: Sequence[Run], workload: str) -> float:
 
 def ncu_seconds(run: Run | None, options: ProfileOptions, expected: ExpectedLaunches) -> float:
     """Return how long a version may take under ncu: as its launches with the same set did, else as launches do."""
-    launches = expected.launches * expected.workloads
-    a_launch = LAUNCH_S.get(options.section_set, LAUNCH_S["full"])
-    same_set = run is not None and run.profile is not None and run.profile.section_set == options.section_set
-    if run is not None and same_set and run.launches and NCU in run.took_s:
-        a_launch = run.took_s[NCU] / len(run.launches)
-    return launches * a_launch
+    known = took_before(run, options)
+    return expected.launches * expected.workloads * (known or LAUNCH_S.get(options.section_set, LAUNCH_S["full"]))
+
+
+def took_before(run: Run | None, options: ProfileOptions) -> float | None:
+    """Return how long a launch took under ncu with the same set in a run of a version; None where none tells."""
+    if run is None or run.profile is None or run.profile.section_set != options.section_set or not run.launches:
+        return None
+    return run.took_s[NCU] / len(run.launches) if NCU in run.took_s else None
 
 
 SANITIZER_LIMIT_S = 240.0  # of a version and tool: it takes 5 to 12 s where the workloads are small

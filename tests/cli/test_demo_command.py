@@ -22,12 +22,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Pat
 
 
 @pytest.mark.slow
-def test_profile_diff_page_and_prompt_are_shown_in_an_empty_folder(run: Run, folder: Path) -> None:
+def test_history_diff_page_and_prompt_are_shown_in_an_empty_folder(run: Run, folder: Path) -> None:
     answer = run("demo")
     assert answer.code == 0, answer.err
     asked = [line for line in answer.out.splitlines() if line.startswith("$ ncu-assist ")]
-    assert [line.split()[2] for line in asked] == ["profile", "diff", "report", "suggest"]
-    assert "RECORDED: measured on NVIDIA H200" in answer.err
+    assert [line.split()[2] for line in asked] == ["history", "diff", "report", "suggest"]
+    assert "recorded on NVIDIA H200" in answer.out
+    assert answer.out.endswith("in that folder:\n  ncu-assist profile softmax\n")
     assert "v6 is 1.32x faster than v3 on c4k" in answer.out
     made = files(folder / "ncu-assist-demo")
     assert {"reports/softmax/index.html", "prompt.md"} <= set(made)
@@ -38,8 +39,15 @@ def test_profile_diff_page_and_prompt_are_shown_in_an_empty_folder(run: Run, fol
 def test_json_names_what_can_be_typed(run: Run, folder: Path) -> None:
     answer = run("demo", "here", "--json").json
     assert (answer["schema"], answer["files"]) == ("ncu-assist.demo/1", ["here"])
-    assert answer["left"][0] == "ncu-assist profile softmax"
+    assert answer["left"][0] == "ncu-assist history softmax"
     assert not [name for name in files(folder) if name.endswith(".html")]
+
+
+def test_only_who_asks_for_it_has_it_measured(run: Run, folder: Path) -> None:
+    assert run("demo", "here", "--measure", "--json").json["left"][:2] == [
+        "ncu-assist profile softmax",
+        "ncu-assist history softmax",
+    ]
 
 
 def test_nothing_is_overwritten(run: Run, folder: Path) -> None:

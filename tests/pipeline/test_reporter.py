@@ -28,8 +28,8 @@ def test_minutes(seconds: float, said: str) -> None:
 @pytest.mark.parametrize(
     ("options", "launches", "said"),
     [
-        (ProfileOptions("full"), 33, "33 launches under ncu --set full, about 69 s"),
-        (ProfileOptions("full"), 200, "200 launches under ncu --set full, about 6 min"),
+        (ProfileOptions("full"), 33, "33 launches under ncu --set full, 69 s to 2 min"),
+        (ProfileOptions("full"), 200, "200 launches under ncu --set full, 6 min to 10 min"),
         (ProfileOptions("basic"), 33, "33 launches under ncu --set basic, about 24 s"),
         (ProfileOptions("full"), 3, ""),
         (ProfileOptions("full", metrics=("gpu__time_duration.sum",)), 900, ""),
@@ -42,3 +42,11 @@ def test_the_cost_is_said_where_it_is_worth_it(options: ProfileOptions, launches
 def test_what_earlier_runs_took_goes_before_what_launches_take_elsewhere() -> None:
     assert cost_words(ProfileOptions("full"), 14, 40.6) == "14 launches under ncu --set full, about 50 s"
     assert cost_words(ProfileOptions("full"), 14, 4.0) == ""
+
+
+def test_what_no_run_tells_is_between_two_times() -> None:
+    """Softmax on an H200: 14 launches took 50 s, and 35 s were announced."""
+    assert cost_words(ProfileOptions("full"), 14) == "14 launches under ncu --set full, 35 s to 50 s"
+    assert cost_words(ProfileOptions("full"), 14, 30.0, 4) == "14 launches under ncu --set full, 39 s to 44 s"
+    said = cost_words(ProfileOptions("full"), 10, 18.0, 10, is_counted=False)
+    assert said == "10 launches under ncu --set full, 27 s to 38 s, more where a call makes several launches"
