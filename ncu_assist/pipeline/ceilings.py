@@ -32,7 +32,7 @@ from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import ceilings_plan as plan
-from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
@@ -278,7 +278,7 @@ def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter
     A stage that fails is noted, and the others go on. Raises what kept everything from being measured: no GPU, no
     compiler, no torch. Ctrl-C keeps the stages before it.
     """
-    gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    gpu = gpu_here()
     folder = project.work / "measure" / f"ceilings-{secrets.token_hex(4)}"
     session = CeilingsSession(CeilingsStages(project, folder, executor, reporter), quick, gpu.memory_bytes)
     session.run()

@@ -133,7 +133,7 @@ def serve(where: str, gpus: str, is_open_allowed: bool, reporter: Reporter) -> N
     need_dask()
     import dask
 
-    slots = chosen_slots(gpus, query_gpus().gpus, os.environ.get(VISIBLE))
+    slots = chosen_slots(gpus, query_gpus()[1], os.environ.get(VISIBLE))
     if "://" in where:
         _refuse_open(where, is_open_allowed)
     folder = Path(tempfile.mkdtemp(prefix="ncu-assist-worker-"))

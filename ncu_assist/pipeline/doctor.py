@@ -10,7 +10,7 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
@@ -56,16 +56,11 @@ class Gpu:
     temperature_c: int
 
 
-@dataclass(frozen=True)
-class Gpus:
-    """The driver's version and its GPUs, in NVML's order."""
+def query_gpus() -> tuple[str, tuple[Gpu, ...]]:
+    """Return the driver's version and its GPUs, in NVML's order.
 
-    driver: str
-    gpus: tuple[Gpu, ...]
-
-
-def query_gpus() -> Gpus:
-    """Return driver and GPUs. Raises EnvironmentProblem where there is no driver or no GPU."""
+    Raises EnvironmentProblem where there is no driver or no GPU.
+    """
     import pynvml
 
     try:
@@ -81,7 +76,7 @@ def query_gpus() -> Gpus:
         pynvml.nvmlShutdown()
     if not found:
         raise EnvironmentProblem("the NVIDIA driver has no GPU", "nvidia-smi -L")
-    return Gpus(driver, found)
+    return driver, found
 
 
 def _gpu(index: int) -> Gpu:
@@ -99,20 +94,25 @@ def _gpu(index: int) -> Gpu:
     )
 
 
-def chosen_gpu(gpus: Gpus, visible: str | None) -> Gpu:
+def chosen_gpu(gpus: Sequence[Gpu], visible: str | None) -> Gpu:
     """Return the GPU that CUDA_VISIBLE_DEVICES names first, by index or UUID; the first one where it is not set.
 
     Raises EnvironmentProblem when it names none.
     """
     if visible is None:
-        return gpus.gpus[0]
+        return gpus[0]
     first = visible.split(",")[0].strip()
-    for gpu in gpus.gpus:
+    for gpu in gpus:
         if first == str(gpu.index) or (first and gpu.uuid.startswith(first)):
             return gpu
     raise EnvironmentProblem(
         f"CUDA_VISIBLE_DEVICES={visible!r} names no GPU of this machine", "unset CUDA_VISIBLE_DEVICES"
     )
+
+
+def gpu_here() -> Gpu:
+    """Return the GPU that a program started here would use. Raises EnvironmentProblem where there is none."""
+    return chosen_gpu(query_gpus()[1], os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def examine(more: Mapping[str, Callable[[], Condition]] = MappingProxyType({})) -> Examination:
@@ -152,18 +152,18 @@ def _without_driver() -> Condition:
 
 
 def _driver() -> Condition:
-    return Condition("driver", "ok", query_gpus().driver)
+    return Condition("driver", "ok", query_gpus()[0])
 
 
 def _gpu_condition() -> Condition:
-    gpus = query_gpus()
+    _, gpus = query_gpus()
     used = chosen_gpu(gpus, os.environ.get("CUDA_VISIBLE_DEVICES"))
-    others = f", {len(gpus.gpus) - 1} more here" if len(gpus.gpus) > 1 else ""
+    others = f", {len(gpus) - 1} more here" if len(gpus) > 1 else ""
     return Condition("GPU", "ok", f"{used.name}, {used.memory_bytes / 2**30:.0f} GiB{others}")
 
 
 def _clocks() -> Condition:
-    gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    gpu = gpu_here()
     detail = f"SM {gpu.sm_clock_mhz} of {gpu.max_sm_clock_mhz} MHz, {gpu.temperature_c} °C"
     return Condition("clocks", "ok", f"{detail}; idle clocks are lower", needed=False)
 
@@ -207,7 +207,7 @@ def _mig() -> Condition:
     """On a GPU that is cut into instances, ncu counts within one, and lacks what all of them share."""
     import pynvml
 
-    used = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+    used = gpu_here()
     pynvml.nvmlInit()
     try:
         is_on = bool(pynvml.nvmlDeviceGetMigMode(pynvml.nvmlDeviceGetHandleByIndex(used.index))[0])

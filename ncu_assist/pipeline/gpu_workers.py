@@ -143,7 +143,7 @@ def _near(uuid: str) -> tuple[int, ...]:
 @contextlib.contextmanager
 def gpu_workers(choice: str) -> Iterator[GpuWorkers]:
     """Hold a worker for each GPU that was asked for. Raises UsageProblem, EnvironmentProblem where there are none."""
-    slots = chosen_slots(choice, query_gpus().gpus, os.environ.get(VISIBLE))
+    slots = chosen_slots(choice, query_gpus()[1], os.environ.get(VISIBLE))
     with workers_on(slots) as workers:
         yield workers
 
@@ -218,7 +218,7 @@ def dask_setup(worker: Any) -> None:
     worker.ncu_assist_stopped = set[str]()
     signal.signal(signal.SIGINT, _unheard)  # not SIG_IGN, which a child would inherit, and ncu obey
     if RESOURCE not in worker.state.total_resources:
-        slot = chosen_slots("1", query_gpus().gpus, os.environ.get(VISIBLE))[0]
+        slot = chosen_slots("1", query_gpus()[1], os.environ.get(VISIBLE))[0]
         os.environ[VISIBLE] = slot.uuid
         worker.state.total_resources.update(resources_of(slot.chip))
         worker.state.available_resources.update(resources_of(slot.chip))

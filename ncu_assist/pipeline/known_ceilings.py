@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from ncu_assist.ceilings.storage import problems, product
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.ncu.compressed import is_compressed
 from ncu_assist.ncu.report_file import MAGIC
-from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
 from ncu_assist.record import Device
@@ -29,7 +28,7 @@ SHOWN = 3  # of what cannot be
 def why_no_gpu() -> EnvironmentProblem | None:
     """Return what keeps this machine from measuring, None if it can try."""
     try:
-        chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        gpu_here()
     except EnvironmentProblem as problem:
         return problem
     return None
@@ -43,7 +42,7 @@ def known(project: Project) -> tuple[tuple[Ceilings, Path | None], ...]:
     Raises DamagedData for a file that cannot be read.
     """
     try:
-        gpu = chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+        gpu = gpu_here()
     except EnvironmentProblem:
         here = [(one, path_of(project.reports, one.device)) for one in stored(project.reports)]
         return (*here, *((one, None) for one in shipped()))

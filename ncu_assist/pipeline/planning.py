@@ -23,7 +23,7 @@ from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.cluster import cluster_workers
-from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.importing import fit_name
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
@@ -127,16 +127,11 @@ def _exists(path: Path) -> bool:
 def why_not_measurable() -> EnvironmentProblem | None:
     """Return what keeps this machine from profiling (no driver, no GPU, no ncu), None if it can try."""
     try:
-        _find_gpu()
+        gpu_here()
         find_ncu()
     except EnvironmentProblem as problem:
         return problem
     return None
-
-
-def _find_gpu() -> None:
-    """Raise EnvironmentProblem where the driver has no GPU for this process."""
-    chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def replay(
@@ -430,7 +425,7 @@ def _without_ncu(
         return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)
     except EnvironmentProblem:
         if HarnessSettings(stages).device == "cuda" and not request.cluster:
-            _find_gpu()
+            gpu_here()
         raise
 
 

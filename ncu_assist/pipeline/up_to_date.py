@@ -246,8 +246,8 @@ class _Judge:
         """The model of the GPU that would measure, and the driver; None on a CPU."""
         if self.job.settings.device != "cuda":
             return None, None
-        gpus = query_gpus()
-        return chosen_gpu(gpus, os.environ.get("CUDA_VISIBLE_DEVICES")).name, gpus.driver
+        driver, gpus = query_gpus()
+        return chosen_gpu(gpus, os.environ.get("CUDA_VISIBLE_DEVICES")).name, driver
 
     @cached_property
     def _ncu(self) -> str:

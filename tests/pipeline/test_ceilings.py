@@ -25,7 +25,7 @@ from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.pipeline import ceilings_plan
 from ncu_assist.pipeline import ceilings_plan as points
 from ncu_assist.pipeline.ceilings import BuiltKernels, CeilingsStages, measure_ceilings
-from ncu_assist.pipeline.doctor import Gpu, Gpus
+from ncu_assist.pipeline.doctor import Gpu
 from ncu_assist.project import Project
 from ncu_assist.record import Toolchain
 
@@ -80,7 +80,7 @@ def counts(request: harness_ceilings.CeilingsRequest, metrics: tuple[str, ...]) 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A GPU for NVML, libraries that need no compiler, and children that leave what they should."""
-    monkeypatch.setattr("ncu_assist.pipeline.ceilings.query_gpus", lambda: Gpus("1.2", (GPU,)))
+    monkeypatch.setattr("ncu_assist.pipeline.doctor.query_gpus", lambda: ("1.2", (GPU,)))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(CeilingsStages, "build", lambda self: BuiltKernels({}, "13.0", ""))
     monkeypatch.setattr(CeilingsStages, "time", lambda self, request: leave(request, True))

@@ -19,7 +19,7 @@ from pipeline.shared_out import again, assert_whole, fake_ncu_first, make_jobs
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.errors import UsageProblem
 from ncu_assist.executors import EXECUTORS
-from ncu_assist.pipeline.doctor import Gpu, Gpus
+from ncu_assist.pipeline.doctor import Gpu
 from ncu_assist.pipeline.gpu_workers import chosen_slots, workers_on
 from ncu_assist.pipeline.measuring import measure_all
 from ncu_assist.pipeline.work_units import in_groups
@@ -173,7 +173,7 @@ def test_spread_times_the_same_pair_on_every_gpu(
     make_jobs(tmp_path, ["one"], FakeGpu())
     measure_here(monkeypatch, tmp_path)
     monkeypatch.setitem(EXECUTORS, "local", FakeGpu())
-    monkeypatch.setattr("ncu_assist.pipeline.gpu_workers.query_gpus", lambda: Gpus("1", tuple(HERE[:2])))
+    monkeypatch.setattr("ncu_assist.pipeline.gpu_workers.query_gpus", lambda: ("1", tuple(HERE[:2])))
     answer = run("bench", "one", "v0", "v1", "--workload", "w0", "--gpus", "all", "--spread", "--json").json
     assert answer["gpus"] == ["GPU 0", "GPU 1"]
     base, other = answer["rows"]

@@ -11,14 +11,14 @@ from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 
 def test_driver_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch)
-    found = query_gpus()
-    assert found.driver == "580.95"
-    assert [(g.index, g.name, g.uuid) for g in found.gpus] == [
+    driver, found = query_gpus()
+    assert driver == "580.95"
+    assert [(g.index, g.name, g.uuid) for g in found] == [
         (0, "NVIDIA H200", UUIDS[0]),
         (1, "NVIDIA L4", UUIDS[1]),
     ]
-    assert (found.gpus[0].sm_clock_mhz, found.gpus[0].max_sm_clock_mhz, found.gpus[0].temperature_c) == (345, 1980, 33)
-    assert found.gpus[0].memory_bytes == 141 * 2**30
+    assert (found[0].sm_clock_mhz, found[0].max_sm_clock_mhz, found[0].temperature_c) == (345, 1980, 33)
+    assert found[0].memory_bytes == 141 * 2**30
 
 
 @pytest.mark.parametrize(
@@ -50,12 +50,12 @@ def test_a_driver_that_does_not_help(monkeypatch: pytest.MonkeyPatch, fault: dic
 )
 def test_the_gpu_that_is_used(monkeypatch: pytest.MonkeyPatch, visible: str | None, name: str) -> None:
     pretend(monkeypatch)
-    assert chosen_gpu(query_gpus(), visible).name == name
+    assert chosen_gpu(query_gpus()[1], visible).name == name
 
 
 @pytest.mark.parametrize("visible", ["", "7", "-1", "NoDevFiles", "GPU-cccc"])
 def test_no_gpu_is_left(monkeypatch: pytest.MonkeyPatch, visible: str) -> None:
     pretend(monkeypatch)
     with pytest.raises(EnvironmentProblem, match="names no GPU") as caught:
-        chosen_gpu(query_gpus(), visible)
+        chosen_gpu(query_gpus()[1], visible)
     assert caught.value.hint == "unset CUDA_VISIBLE_DEVICES"

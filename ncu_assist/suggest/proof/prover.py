@@ -35,7 +35,7 @@ from ncu_assist.harness.sanitizer import (
 )
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
-from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.gpu_workers import GpuWorkers
 from ncu_assist.pipeline.ncu_stage import NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
@@ -458,7 +458,7 @@ class SandboxProver:
     def check(self) -> None:
         """Raise EnvironmentProblem where nothing can be proved here: no GPU, no way to shut a draft in."""
         if self.options.device == GPU:
-            chosen_gpu(query_gpus(), os.environ.get("CUDA_VISIBLE_DEVICES"))
+            gpu_here()
         if self.options.sandboxed:
             choose_runner()
 
