@@ -33,7 +33,7 @@ from ncu_assist.render.words.changes import (
     values_text,
 )
 from ncu_assist.render.words.verdicts import names, of_launches
-from ncu_assist.render.words.why import stall_words
+from ncu_assist.render.words.why import BARRIER, sampled_at, stall_words
 
 
 def changes_section(facts: DiffFacts, is_missing: bool) -> PageSection:
@@ -218,13 +218,17 @@ def _left_table(lines: LineChanges, name: str, pair: SourcePair) -> Table:
 
 def _left_row(line: LineCost, pair: SourcePair) -> tuple[Cell, ...]:
     excess = _excess_text(line)
-    barrier = (line.barrier_file, line.barrier_line or 0) if line.barrier_file else None
+    place, text, waited = line.place, line.text, stall_words(line.stall, line.text) if line.stall else ""
+    if line.barrier_file and line.barrier_line:  # it waits there, and is sampled at the instruction behind it
+        place, text = (line.barrier_file, line.barrier_line), line.barrier_text
+        waited = f"{BARRIER}, {sampled_at(line)}"
+    name = f"{base_name(place[0])}:{place[1]}"
     return (
-        _line_cell(_line_name(line), pair.href(line.place, True), line.text),
+        _line_cell(name, pair.href(place, True) or pair.href(line.place, True), text),
         _time_cell(line),
         Cell(f"{100 * line.share:.0f} %"),
         Cell() if excess == "0" else Cell(excess),
-        _stall_cell(line.stall, stall_words(line.stall, line.text, barrier, line.file)) if line.stall else Cell(),
+        _stall_cell(line.stall, waited) if line.stall else Cell(),
     )
 
 

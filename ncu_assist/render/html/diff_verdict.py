@@ -11,13 +11,14 @@ from ncu_assist.analysis.diff.why import Factor, Factors, Why
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
 from ncu_assist.ncu.catalogue.stalls import spoken
-from ncu_assist.quantity import DIGITS, duration, quantity
+from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow
 from ncu_assist.render.html.charts import Fact
 from ncu_assist.render.html.page import PageSection
+from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.floors import copy_words
@@ -128,7 +129,7 @@ def _tiles(facts: DiffFacts) -> Iterator[Fact]:
     diff = facts.diff
     before, after = diff.baseline, diff.candidate
     if before.timing and after.timing:
-        spread = f"middle half {_middle_half(before.timing)}{ARROW}{_middle_half(after.timing)}"
+        spread = f"middle half {middle_half(before.timing)}{ARROW}{middle_half(after.timing)}"
         yield _tile(Term("Median time"), (before.timing.median_ns, after.timing.median_ns), "ns", spread)
     rows = [row for side in (facts.baseline, facts.candidate) if (row := side.row)]
     measure = measure_of(rows)
@@ -156,16 +157,6 @@ def _tiles(facts: DiffFacts) -> Iterator[Fact]:
 def _tile(term: Term, both: Sequence[float | None], unit: str, note: str) -> Fact:
     was, now = (quantity(value or 0.0, unit) for value in both)
     return Fact(term, now, note, was=was)
-
-
-def _middle_half(timing: Timing) -> str:
-    """Return the quartiles with as many digits as tell them apart, up to two more than elsewhere."""
-    for more in (DIGITS, DIGITS + 1, DIGITS + 2):
-        ends = duration(timing.q1_ns, more), duration(timing.q3_ns, more)
-        if ends[0] != ends[1]:
-            break
-    (first, unit), (_, last) = ends[0].split(), ends[1].split()
-    return f"{first if unit == last else ends[0]} to {ends[1]}"
 
 
 def _grounds(diff: Diff) -> list[tuple[str, str]]:
@@ -367,7 +358,7 @@ COMPARED = {
 SIDE_FACTS: tuple[tuple[str, SideText], ...] = (
     ("version", lambda _, side: one_line(f"{side.kernel}/{side.version}")),
     ("median", _of_timing(lambda timing: duration(timing.median_ns))),
-    ("middle half", _of_timing(lambda timing: _middle_half(timing))),
+    ("middle half", _of_timing(lambda timing: middle_half(timing))),
     ("samples", _of_timing(_sample_words)),
     ("copy", _of_timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)),
     ("copy engine", _of_timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),

@@ -164,13 +164,21 @@ def width_of(percent: float | None) -> float:
     return round(THINNEST + (WIDEST - THINNEST) * min(max(percent or 0.0, 0.0), 100.0) / 100.0, 2)
 
 
-def delta(value: float | None, before: float | None) -> str:
-    """Return how far a figure moved from the baseline's, e.g. ``▼ -12.0 %``; empty where a side lacks it."""
+INVISIBLE = 0.05  # points: what would print as 0.0
+
+
+def delta(value: float | None, before: float | None, unit: str = "") -> str:
+    """Return how far a figure moved from the baseline's, e.g. ``▼ -12.0 %``; empty where a side lacks it.
+
+    What is a percentage itself moves by points.
+    """
     if value is None or before is None:
         return ""
     if value == before:
         return "="
     sign = "▲" if value > before else "▼"
+    if unit == "%":
+        return "=" if abs(value - before) < INVISIBLE else f"{sign} {value - before:+.1f} pt"
     if before == 0:
         return f"{sign} new"
     share = 100 * (value - before) / before
@@ -409,7 +417,7 @@ def _figure_row(
     cells = (Cell(source), Cell(target or ABSENT), Cell(term.label, term=term), _amount(value, unit), share)
     if not compared:
         return cells
-    change = delta(value, old)
+    change = delta(value, old, unit)
     moved = number(change, (value or 0.0) / old - 1 if old else 0.0) if change else Cell()
     return (*cells, _amount(old, unit), moved)
 

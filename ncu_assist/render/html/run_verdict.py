@@ -249,20 +249,25 @@ def _to_do_across(shown: RunView, alone: Collection[int]) -> Iterator[AnswerRow]
 
 def _short_ones(shown: RunView) -> Iterator[AnswerRow]:
     """Yield how little time the shortest launches take together, where that is next to nothing."""
-    times = [row.launch.duration_ns or 0.0 for row in shown.launches_shown]
+    rows = shown.launches_shown
+    times = [row.launch.duration_ns or 0.0 for row in rows]
     whole, short = sum(times), list[float]()
     for time in reversed(times):
         if sum(short) + time > LITTLE * whole:
             break
         short.append(time)
     if len(short) >= SEVERAL:
-        share = share_words(sum(short) / whole)
+        share, numbers = share_words(sum(short) / whole), sorted(row.launch.index for row in rows[-len(short) :])
+        named = f" ({', '.join(f'#{one}' for one in numbers)})" if len(numbers) <= MOST_NUMBERED else ""
         yield AnswerRow(
-            "Short launches", f"the {len(short)} shortest take {duration(sum(short))} together, {share} of the time"
+            "Short launches",
+            f"the {len(short)} shortest{named} take {duration(sum(short))} together, {share} of the time: "
+            "hardly worth a look",
         )
 
 
 LITTLE, SEVERAL = 0.02, 4  # of the time; launches
+MOST_NUMBERED = 12  # launches, in a line
 
 
 def _longest(shown: RunView) -> Iterator[AnswerRow]:

@@ -131,7 +131,8 @@ class SourceView:
         if not self.samples or self.hottest is None or not self.hottest.rows:
             return None
         line, share, *_, waits = self.hottest.rows[0]
-        return (line.link, f"{share.text} of samples `{line.note}`, {waits.text}") if line.link else None
+        text = f" `{line.note}`" if line.note else ""
+        return (line.link, f"{share.text} of samples{text}, {waits.text}") if line.link else None
 
     def href(self, file: str | None, line: int | None) -> str:
         """Return the link to a line of a file, by its name in the report; empty where the page does not show it."""

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from math import ceil, floor, log10
 
 from ncu_assist.analysis.diff.timing import TimedSamples
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import DIGITS, duration
+from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import LINE_GAP, STEPS, Axis, ChartText, Shape, Tick, line, linear_axis, log_axis
 
@@ -196,12 +197,22 @@ def _series(one: TimedSamples) -> SampleSeries:
     return SampleSeries(at, one.times_ns, one.late, (one.timing.q1_ns, one.timing.median_ns, one.timing.q3_ns))
 
 
+def middle_half(timing: Timing) -> str:
+    """Return the quartiles with as many digits as tell them apart, up to two more than elsewhere."""
+    for more in (DIGITS, DIGITS + 1, DIGITS + 2):
+        ends = duration(timing.q1_ns, more), duration(timing.q3_ns, more)
+        if ends[0] != ends[1]:
+            break
+    (first, unit), (_, last) = ends[0].split(), ends[1].split()
+    return f"{first if unit == last else ends[0]} to {ends[1]}"
+
+
 def _sentence(one: TimedSamples) -> str:
     timing = one.timing
     late = f", {timing.dropped} late and left out" if timing.dropped else ""
     flush = FLUSHES.get(one.flush, f"flush {one_line(one.flush)}")
     return (
         f"{one_line(one.version)}: median {duration(timing.median_ns)}, half of the samples within "
-        f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}; {timing.samples} samples{late}, "
+        f"{middle_half(timing)}; {timing.samples} samples{late}, "
         f"bench {one_line(timing.bench_id)}, {flush}."
     )

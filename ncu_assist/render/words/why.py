@@ -92,11 +92,16 @@ def _left_line(line: LineCost, lines: LineChanges, names: tuple[str, str], width
     facts += [f"{quantity(amount, '')} excess {what}" for what, amount in excess if amount and line.is_wasteful]
     text = line.text
     if line.barrier_file and line.barrier_line:
-        facts += [f"sampled at {_of_file(line.place, line.barrier_file)}"]
+        facts += [sampled_at(line)]
         line, text = replace(line, file=line.barrier_file, line=line.barrier_line), line.barrier_text
     elif line.stall:
         facts += [stall_words(line.stall, line.text)]
     return _within(f"hottest: {_place(line, lines.own[1], names[1])}", text, facts, width)
+
+
+def sampled_at(line: LineCost) -> str:
+    """Return where the warps that a barrier held were sampled: at the instruction behind it."""
+    return f"sampled at {_of_file(line.place, line.barrier_file or '')}"
 
 
 def _of_file(place: Place, file: str) -> str:

@@ -24,7 +24,7 @@ def test_all_samples_are_dots() -> None:
     chart = timing_chart(samples)
     assert sum(one.d.count("h0") for one in chart.shapes if one.cls == "timing-dots") == len(samples.times_ns) == 100
     assert chart.says == (
-        "v6_coalesced_store: median 221 µs, half of the samples within 219 µs to 222 µs; "
+        "v6_coalesced_store: median 221 µs, half of the samples within 219 to 222 µs; "
         "100 samples, bench 623065bae972, L2 flushed by reading.",
     )
     assert chart.x is not None
