@@ -97,9 +97,9 @@ def other_parent(row: VersionRow, history: History) -> str:
     """Return against which version a step is, e.g. ``than v0``, where that is not the one in the row above."""
     above = next((one.version for one, own in pairwise(history.rows) if own is row), None)
     verdict = history.cell(row).verdict
-    if not row.before or row.before == above:
+    if verdict is None or not row.before or row.before == above:
         return ""
-    told = verdict is not None and (verdict.likely or verdict.verdict) in ("faster", "slower")
+    told = (verdict.likely or verdict.verdict) in ("faster", "slower")
     return f"{'than' if told else 'against'} {one_line(short_name(row.before))}"
 
 
