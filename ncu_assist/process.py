@@ -102,20 +102,20 @@ def run(
         raise EnvironmentProblem(f"cannot start {argv[0]}: {error.strerror}", "ncu-assist doctor") from error
     out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, on_error_line)
     timed_out = False
-    try:
-        with _GUARD.over(child.pid):
+    with _GUARD.over(child.pid):
+        try:
             while not _ended(child, out):
                 late = timeout_s is not None and time.monotonic() - started > timeout_s
                 if late or (is_stuck is not None and is_stuck()):
                     timed_out = True
                     end_group(child)
                     break
-    except Exception:
-        end_group(child, (KILL,))
-        raise
-    except BaseException:
-        end_group(child)
-        raise
+        except Exception:
+            end_group(child, (KILL,))
+            raise
+        except BaseException:
+            end_group(child)
+            raise
     exit_code = child.wait()
     return Completed(tuple(argv), exit_code, out.text(), err.text(), time.monotonic() - started, timed_out)
 

@@ -19,14 +19,20 @@ WAYS = (
 
 @click.command("list")
 @click.argument("kernel", required=False, shell_complete=completing.kernels)
+@options.limit
+@options.page
 @options.as_json
-def command(kernel: str | None, as_json: bool) -> int:
+def command(kernel: str | None, limit: int | None, page: int | None, as_json: bool) -> int:
     """List the kernels, or the versions and workloads of KERNEL, and what has been measured of them."""
-    from ncu_assist.pipeline.listing import left_out, listing
+    from ncu_assist.pipeline.listing import left_out, listed_kernels, listing
     from ncu_assist.sources import reference_problem
 
     project = options.current_project()
-    kernels, damages = listing(project, kernel), left_out(project, f"{kernel}/" if kernel else "")
+    names = [kernel] if kernel else listed_kernels(project)
+    shown = names[options.page_of(len(names), limit, page, "kernels")]
+    if len(shown) < len(names):
+        say(f"page {page or 1}: {len(shown)} of {len(names)} kernels")
+    kernels, damages = listing(project, kernel, shown), left_out(project, f"{kernel}/" if kernel else "")
     note_misnamed(project, *(shown.kernel for shown in kernels))
     if kernel and (folder := project.kernels / kernel).is_dir() and (problem := reference_problem(folder)):
         say(f"note: {problem}")

@@ -103,6 +103,23 @@ launch_filters = click.option(
 )
 
 
+limit = click.option("--limit", type=click.IntRange(1), metavar="N", help="N at once, where there are many.")
+page = click.option("--page", type=click.IntRange(1), metavar="P", help="The P-th N of them; the first unless given.")
+
+
+def page_of(count: int, limit: int | None, page: int | None, what: str) -> slice:
+    """Return which of so many are on a page. Raises UsageProblem for one that there is not."""
+    if limit is None:
+        if page is not None:
+            raise UsageProblem("--page counts pages of --limit N", "--limit N --page P")
+        return slice(None)
+    pages = max(1, -(-count // limit))
+    if (page or 1) > pages:
+        raise UsageProblem(f"{count} {what} are {pages} pages of {limit}", f"--page {pages}")
+    first = ((page or 1) - 1) * limit
+    return slice(first, first + limit)
+
+
 def check_place(gpus: str | None, cluster: str | None, allow_open: bool) -> None:
     """Raise UsageProblem where it is not clear where to measure."""
     if gpus and cluster:

@@ -38,15 +38,22 @@ def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage,
     return left_out(project, f"{run.kernel}/{run.version}/" if version else f"{run.kernel}/")
 
 
-def listing(project: Project, kernel: str | None) -> tuple[KernelListing, ...]:
-    """Return all kernels, or the one named, with the run of each version; raises UsageProblem for a wrong name."""
+def listed_kernels(project: Project) -> list[str]:
+    """Return the names of all kernels: those with a folder, and those with runs."""
+    return sorted({*kernel_names(project), *Store(project.reports).kernels()})
+
+
+def listing(project: Project, kernel: str | None, among: Sequence[str] | None = None) -> tuple[KernelListing, ...]:
+    """Return all kernels, those ``among`` them or the one named, with the run of each version.
+
+    Raises UsageProblem for a wrong name.
+    """
     store = Store(project.reports)
-    own = kernel_names(project)
-    names = sorted({*own, *store.kernels()})
+    own, names = kernel_names(project), listed_kernels(project)
     if kernel is not None and kernel not in names:
         refuse_unreadable(store, kernel, None)
         raise unknown(f"there is no kernel '{kernel}'", kernel, names)
-    chosen = [kernel] if kernel is not None else names
+    chosen = [kernel] if kernel is not None else names if among is None else among
     if kernel in own:
         load_kernel(project, str(kernel))  # named alone, a folder that cannot be read is an error
     return tuple(_with_folder(project, store, n) if n in own else _without_folder(store, n) for n in chosen)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -214,3 +215,16 @@ def test_where_nothing_is_it_says_where_it_looked(run: Run, tmp_path: Path, monk
     assert run("list", "--json").json["kernels"] == []
     (tmp_path / "kernels").mkdir()
     assert f"looked in {tmp_path}\n" in run("list").err
+
+
+def test_many_kernels_are_listed_page_by_page(run: Run, recorded: Path) -> None:
+    for name in ("another", "third"):
+        (recorded / "kernels" / name).mkdir()
+        shutil.copy(recorded / "kernels" / "lightning_decode" / "kernel.toml", recorded / "kernels" / name)
+    every = [one["kernel"] for one in run("list", "--json").json["kernels"]]
+    assert len(every) == 3
+    pages = [run("list", "--limit", "2", "--page", str(page), "--json") for page in range(1, (len(every) + 1) // 2 + 1)]
+    assert [one["kernel"] for answer in pages for one in answer.json["kernels"]] == every
+    assert f"2 of {len(every)} kernels" in pages[0].err
+    assert run("list", "--limit", "2", "--page", "99").code == 2
+    assert run("list", "--page", "2").code == 2
