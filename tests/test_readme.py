@@ -70,6 +70,8 @@ def test_the_version_that_is_shown_compiles_and_has_its_launcher(
 def archive(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     root = tmp_path_factory.mktemp("archive")
     copy_family(root)
+    (root / "tests").mkdir()
+    (root / "tests" / "data").symlink_to(ROOT / "tests" / "data")  # a report that the README shows
     before = Path.cwd()
     os.chdir(root)
     yield root
