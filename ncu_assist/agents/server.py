@@ -502,7 +502,8 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         edits: Annotated[list[SourceEdit], Field(max_length=50)] = [],  # noqa: B006
     ) -> briefs.BuildBrief:
         """Compile a change of `reference`, the whole `source` or `edits`, in the sandbox: the compiler's errors and
-        warnings, registers, spills. Nothing is kept or run; needs nvcc, no GPU."""
+        warnings, registers, spills, warps that fit an SM; with cuobjdump instructions, opcodes, loop bodies. Nothing is
+        kept or run; needs nvcc, no GPU."""
         reply = {"bottleneck": "", "change": "compile it", **_code(source, edits)}
         with caller.file_with(json.dumps(reply), ".json") as file:
             words = ["suggest", "build", "--json", f"--reply={file}", "--", caller.checked(reference)]

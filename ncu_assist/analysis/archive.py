@@ -138,13 +138,22 @@ class Written:
 
 @dataclass(frozen=True)
 class CompiledFunction:
-    """What ptxas counts of a kernel in a build: registers a thread, the rest in bytes a thread or a block."""
+    """What ptxas counts of a kernel in a build: registers a thread, bytes a thread or a block.
+
+    ``warps`` fit an SM by registers and static shared memory, by threads a block; none is told of an unknown chip. Of
+    its code, where cuobjdump is installed: ``instructions`` in all, ``opcodes`` without modifiers, the most first, and
+    ``loops``, the instructions of each loop body that has no other in it, in the order of the code.
+    """
 
     name: str
     registers: int = 0
     stack_bytes: int = 0
     spilled_bytes: int = 0
     shared_bytes: int = 0  # static, a block
+    warps: dict[str, int] = field(default_factory=dict)
+    instructions: int = 0
+    opcodes: dict[str, int] = field(default_factory=dict)
+    loops: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,18 @@ def find_nvcc() -> Nvcc:
     raise EnvironmentProblem("there is no CUDA compiler (nvcc) in CUDA_HOME, on PATH or as a wheel", INSTALL_HINT)
 
 
+def find_cuobjdump(nvcc: Nvcc) -> Path | None:
+    """Return the program that prints the code of what was built: beside nvcc, on PATH, Triton's, or as a wheel."""
+    on_path = shutil.which("cuobjdump")
+    found = [nvcc.path.parent / "cuobjdump", nvcc.path.resolve().parent / "cuobjdump"]
+    found += [Path(on_path)] if on_path else []
+    for package, pattern in (("triton", "backends/nvidia/bin/cuobjdump"), ("nvidia", "cu*/bin/cuobjdump")):
+        spec = importlib.util.find_spec(package)
+        for folder in (spec.submodule_search_locations or []) if spec else []:
+            found += sorted(Path(folder).glob(pattern), reverse=True)
+    return next((path for path in found if path.is_file() and os.access(path, os.X_OK)), None)
+
+
 def find_ninja() -> Path:
     """Return the ninja of the ``ninja`` package, else the one on PATH; raises EnvironmentProblem if there is none."""
     beside = Path(sys.executable).parent / "ninja"

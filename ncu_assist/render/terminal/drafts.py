@@ -145,7 +145,9 @@ def _build_parts(build: DraftBuild) -> Iterator[RenderableType]:
     for one in build.functions:
         spilled = f", {number_of(one.spilled_bytes, 'byte')} of spills" if one.spilled_bytes else ""
         shared = f", {number_of(one.shared_bytes, 'byte')} of shared memory" if one.shared_bytes else ""
-        yield below(f"{one_line(one.name, 60)}: {number_of(one.registers, 'register')}{spilled}{shared}")
+        code = f", {number_of(one.instructions, 'instruction')}" if one.instructions else ""
+        loops = f", in its innermost loops {', '.join(map(str, one.loops))}" if one.loops else ""
+        yield below(f"{one_line(one.name, 60)}: {number_of(one.registers, 'register')}{spilled}{shared}{code}{loops}")
 
 
 def _answer_file(stored: ArchivedDraft) -> Iterator[RenderableType]:

@@ -7,17 +7,21 @@ import re
 import shutil
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from ncu_assist.analysis.archive import CompiledFunction, DraftBuild
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildProblem, BuildRequest, command, decode
+from ncu_assist.backends.nvcc import find_cuobjdump, find_nvcc
+from ncu_assist.ceilings.chips import LANES, SM_LIMITS, SmLimits
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
@@ -26,6 +30,7 @@ from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.exam.plan import sealed_kernel
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
+from ncu_assist.rules.model.occupancy import LaunchShape, fits
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import FILE, read_kernel
 from ncu_assist.store import StoredRun
@@ -85,6 +90,7 @@ class BuiltDraft:
     root: Path
     seconds: float
     sandbox: str
+    sass: str = ""  # of the draft, as cuobjdump prints it
 
     @property
     def outcome(self) -> BuildOutcome:
@@ -115,7 +121,8 @@ class BuiltDraft:
         passed, said = self.outcome.artifact is not None, without_counts(self.log)
         if passed and self.outcome.artifact.suffix == ".py":  # type: ignore[union-attr]
             said = "\n".join(filter(None, (said, ONLY_READ)))
-        return DraftBuild(id, passed, round(self.seconds, 3), said, functions_of(self.outcome.log))
+        counted = functions_of(self.outcome.log, self.sass)
+        return DraftBuild(id, passed, round(self.seconds, 3), said, counted)
 
     def words_for_author(self, limit: int = 4_000) -> str:
         """Return what the author of a draft that does not build is told: the compiler's words, the first of them."""
@@ -153,7 +160,25 @@ def build_draft(
     executor = builder(project, sandboxed, out, sealed_folder(root))
     outcomes = build(sealed, names, executor, sealed_folder(root), out)
     runner = executor.runner or "" if isinstance(executor, Sandbox) else NO_SANDBOX
-    return BuiltDraft(outcomes, new.name, root, time.monotonic() - started, runner)
+    taken = time.monotonic() - started
+    sass = "" if whole else sass_of(outcomes[new.name].artifact, executor, out)
+    return BuiltDraft(outcomes, new.name, root, taken, runner, sass)
+
+
+def sass_of(artifact: Path | None, executor: Executor, cwd: Path) -> str:
+    """Return the code of what was built, as cuobjdump prints it; empty without one, and for what it cannot read."""
+    if artifact is None or artifact.suffix != ".so":
+        return ""
+    try:
+        program = find_cuobjdump(find_nvcc())
+        if program is None:
+            return ""
+        paths = {"PATH": f"{program.parent}{os.pathsep}{os.environ.get('PATH', '')}"}  # it calls nvdisasm
+        argv = [str(program), "-sass", str(artifact)]
+        done = executor.run(argv, env={**child_environment(), **NO_GPU, **paths}, cwd=cwd, timeout_s=SASS_TIMEOUT_S)
+    except EnvironmentProblem:
+        return ""
+    return done.stdout if done.exit_code == 0 else ""
 
 
 def builder(project: Project, sandboxed: bool, out: Path, readable: Path) -> Executor:
@@ -195,8 +220,9 @@ def _outcomes(versions: Sequence[str], data: bytes, places: tuple[Path, ...]) ->
     return outcomes
 
 
+SASS_TIMEOUT_S = 60.0
 COUNTS = re.compile(r"^(ptxas info\s*:|\s+\d+ bytes stack frame)")
-ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'")
+ENTRY = re.compile(r"Compiling entry function '(?P<name>[^']+)'(?: for 'sm_(?P<chip>\d+)(?P<minor>\d))?")
 STACK = re.compile(r"(\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads")
 USED = re.compile(r"Used (\d+) registers")
 SHARED = re.compile(r"(\d+) bytes smem")
@@ -207,13 +233,24 @@ def without_counts(log: str) -> str:
     return "\n".join(line for line in log.splitlines() if not COUNTS.match(line)).strip()
 
 
-def functions_of(log: str) -> tuple[CompiledFunction, ...]:
-    """Return what ``ptxas -v`` counts of each kernel: registers, spills, static shared memory."""
+BLOCKS = (64, 128, 256, 512, 1024)  # threads
+MOST_OPCODES = 8
+OF_FUNCTION = re.compile(r"^\s*Function : (\S+)$", re.MULTILINE)
+INSTRUCTION = re.compile(r"^\s*/\*([0-9a-f]{4,})\*/\s+(?:@!?U?P\w+ +)?([A-Z]\w*)([^;]*);", re.MULTILINE)
+BRANCH_TO = re.compile(r"0x([0-9a-f]+)\s*$")
+
+
+def functions_of(log: str, sass: str = "") -> tuple[CompiledFunction, ...]:
+    """Return what ``ptxas -v`` counts of each kernel, registers, spills, shared memory, and what ``sass`` holds."""
     found: list[CompiledFunction] = []
+    code = dict(zip(*[iter(OF_FUNCTION.split(sass)[1:])] * 2, strict=False))
+    limits: SmLimits | None = None
+    symbol = ""
     stack = spilled = 0
     for line in log.splitlines():
         if entry := ENTRY.search(line):
             found.append(CompiledFunction(plain_name(entry["name"])))
+            symbol, limits = entry["name"], SM_LIMITS.get(f"{entry['chip']}.{entry['minor']}")
             stack = spilled = 0
         elif counted := STACK.search(line):
             stack, stores, loads = (int(one) for one in counted.groups())
@@ -222,9 +259,31 @@ def functions_of(log: str) -> tuple[CompiledFunction, ...]:
             shared = SHARED.search(line)
             registers, bytes_of = int(used[1]), int(shared[1]) if shared else 0
             found[-1] = replace(
-                found[-1], registers=registers, stack_bytes=stack, spilled_bytes=spilled, shared_bytes=bytes_of
-            )
+                found[-1], registers=registers, stack_bytes=stack, spilled_bytes=spilled, shared_bytes=bytes_of,
+                warps=_warps(registers, bytes_of, limits) if limits else {}, **_counted(code.get(symbol, "")),
+            )  # fmt: skip
     return tuple(found)
+
+
+def _warps(registers: int, shared: int, limits: SmLimits) -> dict[str, int]:
+    fitting = {one: min(fits(LaunchShape(one, registers, shared), limits).values()) * one // LANES for one in BLOCKS}
+    return {str(one): warps for one, warps in fitting.items()}
+
+
+def _counted(code: str) -> dict[str, Any]:
+    """Return the instructions of a function, its opcodes, and the bodies of its innermost loops.
+
+    A loop is what a branch goes back over. A branch to itself stands behind the end, and NOP fills what is left.
+    """
+    rows = [(int(at, 16), opcode, rest) for at, opcode, rest in INSTRUCTION.findall(code) if opcode != "NOP"]
+    jumps = [(at, int(to[1], 16)) for at, opcode, rest in rows if opcode == "BRA" and (to := BRANCH_TO.search(rest))]
+    ends = {at for at, to in jumps if at == to}
+    places = [at for at, _, _ in rows if at not in ends]
+    loops = sorted((to, at) for at, to in jumps if to < at)
+    inner = [one for one in loops if not any(o != one and one[0] <= o[0] and o[1] <= one[1] for o in loops)]
+    opcodes = Counter(opcode for at, opcode, _ in rows if at not in ends).most_common(MOST_OPCODES)
+    bodies = tuple(sum(start <= at <= end for at in places) for start, end in inner)
+    return {"instructions": len(places), "opcodes": dict(opcodes), "loops": bodies}
 
 
 TYPES = {"f": "float", "d": "double", "i": "int", "j": "unsigned", "x": "long long", "m": "unsigned long", "b": "bool"}

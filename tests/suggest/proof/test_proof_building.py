@@ -114,6 +114,35 @@ def test_what_ptxas_counts_and_what_the_compiler_says_beside_it() -> None:
     assert without_counts(LOG) == 'kernels/k/v2_x.cu(7): warning #177-D: variable "n" was declared but never referenced'
 
 
+SASS = """\
+\tcode for sm_90a
+\t\tFunction : _ZN5inner6cumsumILi4EEEvPKfPfi
+\t.headerflags\t@"EF_CUDA_SM90"
+        /*0000*/                   LDC R1, c[0x0][0x28] ;             /* 0x00000a00ff017b82 */
+                                                                      /* 0x000fe20000000800 */
+        /*0010*/                   FADD R2, R2, R3 ;                  /* 0x0000000302027221 */
+        /*0020*/                   FADD.FTZ R4, R4, R3 ;              /* 0x0000000304047221 */
+        /*0030*/              @!P1 BRA P0, 0x20 ;                     /* 0x0000000000cc9947 */
+        /*0040*/              @!UP0 UIADD3 UR4, UR4, 0x1, URZ ;       /* 0x0000000104048890 */
+        /*0050*/               @P0 BRA 0x10 ;                         /* 0x0000000000047947 */
+        /*0060*/                   EXIT ;                             /* 0x000000000000794d */
+        /*0070*/                   BRA 0x70;                          /* 0xfffffffc00fc7947 */
+        /*0080*/                   NOP;                               /* 0x0000000000007918 */
+\t\tFunction : other
+        /*0000*/                   EXIT ;                             /* 0x000000000000794d */
+"""
+
+
+def test_what_the_code_holds_is_counted_beside() -> None:
+    """Two loops, one in the other; what stands behind the end is no work."""
+    first, second = functions_of(LOG, SASS)
+    assert (first.instructions, first.loops) == (7, (2,))
+    assert list(first.opcodes.items())[:3] == [("FADD", 2), ("BRA", 2), ("LDC", 1)]
+    assert (second.instructions, second.loops, second.opcodes) == (0, (), {})  # not in the code
+    assert first.warps["1024"] == 64  # 32 registers a thread
+    assert first.warps["64"] == 2 * min(32, 233472 // (4352 + 1024))
+
+
 @pytest.mark.parametrize(
     ("symbol", "name"),
     [
