@@ -40,7 +40,6 @@ class ChipFacts:
     bytes_in_flight: int  # a multiprocessor, to fill DRAM
     tensor_fp16: int | None = None  # multiply-adds of the tensor cores on dense halves
     sector_bytes: int = SECTOR_BYTES
-    wavefront_bytes: int = WAVEFRONT_BYTES
     schedulers: int = SCHEDULERS
 
 

@@ -429,15 +429,6 @@ def write_cached(path: Path, table: pa.Table) -> bool:
     return True
 
 
-def loose_folders(found: Iterable[Path | Damage]) -> tuple[list[Path], list[Damage]]:
-    """Return folders and damage apart."""
-    folders: list[Path] = []
-    damages: list[Damage] = []
-    for one in found:
-        (damages if isinstance(one, Damage) else folders).append(one)  # type: ignore[arg-type]
-    return folders, damages
-
-
 def keys_of(reports: Path, kernel: str) -> Iterator[Key]:
     """Yield the packed runs of a kernel. Opens none."""
     for pack in opened_packs(reports, kernel)[0]:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from missing_keys import missing_keys
 from recorded_values import values_of
 
 from ncu_assist.ncu.catalogue.chips import CHIPS, Available, in_report, on_chip, recorded_names
-from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN, NVPROF, check_names, missing_keys, spelled, suggestion
+from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN, NVPROF, check_names, spelled, suggestion
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, nearest, rollup_words, split

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from missing_keys import missing_keys
 from recorded_values import launches, values_of
 
 from ncu_assist.ncu.catalogue.chips import CHIPS, UNLISTED, chip_of, on_chip, recorded_names
 from ncu_assist.ncu.catalogue.metric import SUM
-from ncu_assist.ncu.catalogue.metric_doctor import missing_keys
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, GROUPS, STALL, stall_reasons
 from ncu_assist.ncu.catalogue.rows import DERIVED_GROUPS, ROWS
 from ncu_assist.ncu.catalogue.spelling import split

@@ -257,13 +257,6 @@ def is_on(way: Way, chip: str | None) -> bool:
     return all(here.has(name) or not anywhere.has(name) for name in way.every_name)
 
 
-def missing_keys(available: Available) -> tuple[str, ...]:
-    """Return the keys of the catalogue and of derived metrics that cannot be had, but for what we measure ourselves."""
-    given = {key for key, metric in CATALOGUE.items() if metric.given}
-    keys = [*CATALOGUE, *(key for key, derived in ALL_DERIVED.items() if given.isdisjoint(derived.needs))]
-    return tuple(key for key in keys if key not in given and not spelled(key, available))
-
-
 def suggestion(name: str, available: Available) -> str:
     """Return the spelling that can be had and is most likely meant; empty where nothing is near."""
     return next((one for one in _candidates(name, available) if spelled(one, available)), "")
