@@ -65,7 +65,7 @@ def command(
     is held against the lowest level that they stood at, so that small steps which add up are found.
 
     \b
-    LIMIT is [+|-]NUMBER[%|pt]:
+    LIMIT is [+|-|=]NUMBER[%|pt]:
       time:2%                        at most 2 % slower, by the bench's samples
       time:0%                        not slower
       cycles:2%                      at most 2 % more SM cycles, by the bench's
@@ -76,11 +76,12 @@ def command(
                                      could be points or a part of it: refused
       registers:+0, registers:-0     may not rise; may not fall
       registers:+8                   may rise by 8 of its unit (ns, byte) at most
+      local_spilling_requests:=0     may be 0 at most, whatever the baseline has
 
     A sign says which way, for any metric; without one it is the way that is worse, which some metrics lack. METRIC is
     `time`, a key that `ncu-assist metrics` lists, a name of ncu, or stall_REASON. Less than 0.5 % of time is told apart
-    by no bench, so no limit on time is stricter. A counter that repeats exactly is held to its limit exactly, any other
-    gets the noise of such counters on top.
+    by no bench, so a limit on time is 0 or at least that. A counter that repeats exactly is held to its limit exactly,
+    any other gets the noise of such counters on top.
     """
     from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
     from ncu_assist.pipeline.gating import GateRequest, gate

@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
+from recorded_family import ROOT
 
 from ncu_assist.analysis.launches import LaunchGroup, launch_floor, narrowed
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.launch_selection import selection_of
 from ncu_assist.pipeline import showing
-from ncu_assist.pipeline.opened_reports import bare_reports
+from ncu_assist.pipeline.opened_reports import bare_reports, named
 from ncu_assist.pipeline.showing import gather
+from ncu_assist.project import Project
 from ncu_assist.render.json import show_json
 from ncu_assist.render.terminal import Style, show_text
 from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentences
@@ -198,3 +200,11 @@ def test_a_launch_alone_has_the_figures_that_it_has_among_the_others(name: str) 
         if every["focus"] == one["index"]:
             below = show_text(gather(report), Style()).partition("--launch N: another)\n")[2]
             assert below.partition("\nmore:")[0].strip() in show_text(view, Style())
+
+
+def test_a_diagnosis_of_some_launches_of_a_row_says_of_how_many() -> None:
+    (stored,) = named(Project(ROOT), ("lightning_decode_deferred/v4",), None)
+    view = gather(stored)
+    row = launch_table(view).rows[0]
+    (payoff,) = (one for one in view.payoffs if one.rule == "barrier-stall")
+    assert row[6].text == f"barrier-stall ({len(payoff.rows)} of 15)"

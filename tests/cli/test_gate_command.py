@@ -96,7 +96,7 @@ def test_exit_code_4_where_one_cannot_be_told(archive: Archive) -> None:
     [
         ("shared_wavefront_excessive:+0", "did you mean 'shared_wavefronts_excessive'?"),
         ("gld_efficiency:2pt", "did you mean 'sector_efficiency_load'?"),
-        ("time=2%", "is no limit: one is METRIC:[+|-]NUMBER[%|pt]"),
+        ("time=2%", "is no limit: one is METRIC:[+|-|=]NUMBER[%|pt]"),
         ("dram_throughput:2%", "dram_throughput:2pt"),
     ],
 )
@@ -174,7 +174,7 @@ def test_bare_reports_are_never_a_hard_verdict(run: Run) -> None:
 def test_the_help_says_what_a_limit_is(run: Run) -> None:
     answer = run("gate", "--help")
     assert answer.code == 0
-    assert "[+|-]NUMBER[%|pt]" in answer.out
+    assert "[+|-|=]NUMBER[%|pt]" in answer.out
     assert "could be points or a part of it: refused" in answer.out
 
 

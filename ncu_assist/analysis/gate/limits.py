@@ -1,4 +1,4 @@
-"""How much worse a metric may get: ``METRIC:[+|-]NUMBER[%|pt]`` to a metric, a direction and an amount."""
+"""How much worse a metric may get, or what it may be: ``METRIC:[+|-|=]NUMBER[%|pt]`` to a metric and an amount."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS, Derived
 from ncu_assist.ncu.catalogue.spelling import NEAR, split
 from ncu_assist.ncu.catalogue.spelling import nearest as nearest_of
 from ncu_assist.ncu.catalogue.stalls import StallReason
+from ncu_assist.verdict import MARGIN
 
 Names = Callable[[], Collection[str]]
 
@@ -39,7 +40,7 @@ class GatedMetric:
         return self == TIME or self.key in ROWS
 
 
-TIME_EXAMPLE = "ncu-assist gate KERNEL --fail-on time:2%"
+TIME_EXAMPLE = "--fail-on time:2%"
 TIME = GatedMetric("time", "Time", "ns", LOWER)
 CYCLES = GatedMetric(
     "cycles", "SM Cycles", "cycle", LOWER
@@ -141,11 +142,15 @@ def _listing(name: str) -> str:
 _BY_NAME = {name: key for key, metric in reversed(CATALOGUE.items()) for name in metric.names}
 
 
-Kind = Literal["relative", "points", "absolute"]
+Kind = Literal["relative", "points", "absolute", "value"]
 
-FORM = re.compile(r"(?P<sign>[+-]?) *(?P<number>\d+(?:\.\d+)?|\.\d+) *(?P<unit>%|pt|)", re.ASCII)
-GRAMMAR = "METRIC:[+|-]NUMBER[%|pt]"
-EXAMPLE = "ncu-assist gate KERNEL --fail-on time:2% --fail-on shared_wavefronts_excessive:+0"
+FORM = re.compile(r"(?P<sign>[+=-]?) *(?P<number>\d+(?:\.\d+)?|\.\d+) *(?P<unit>%|pt|)", re.ASCII)
+GRAMMAR = "METRIC:[+|-|=]NUMBER[%|pt]"
+EXAMPLE = "--fail-on time:2% --fail-on shared_wavefronts_excessive:+0"
+# What may be meant by what is no limit: a name or none, anything that compares, a number, a unit.
+NEARLY = re.compile(
+    r"(?P<name>[\w.]*?)[\s:=<>≤≥]*(?P<sign>[+-]?) *(?P<number>\d+(?:\.\d+)?|\.\d+) *(?P<unit>%|pt|)\W*", re.ASCII
+)
 
 
 @dataclass(frozen=True)
@@ -153,7 +158,8 @@ class Limit:
     """By how much a metric may rise, or fall where it does not ``rise``.
 
     ``amount`` is at least 0: a part of the baseline's value where the kind is relative, else in the unit of the metric,
-    which for percentages are points. ``text`` is the limit as it was typed, without the metric.
+    which for percentages are points. Where it is a ``value``, it is what the candidate itself may be at most, or at
+    least where it does not ``rise``, whatever the baseline is. ``text`` is the limit as typed, without the metric.
     """
 
     metric: GatedMetric
@@ -173,6 +179,8 @@ class Limit:
 
     def excess(self, baseline: float, candidate: float) -> float:
         """Return how far a change is beyond the limit, in the unit of the metric; 0 or less keeps it."""
+        if self.kind == "value":
+            return candidate - self.amount if self.rise else self.amount - candidate
         moved = candidate - baseline if self.rise else baseline - candidate
         return moved - (self.amount * abs(baseline) if self.kind == "relative" else self.amount)
 
@@ -182,7 +190,8 @@ def parse_limit(text: str, in_runs: Names) -> Limit:
 
     With a sign the metric may rise (+) or fall (-) by at most so much; without, it may get worse, whichever way that
     is. A number is in the unit of the metric, in base units (ns, byte); ``%`` is of the baseline's value; ``pt`` are
-    points of a percentage. For a percentage ``%`` could be either, so it is refused there. ``time`` takes ``%`` only.
+    points of a percentage. For a percentage ``%`` could be either, so it is refused there. ``time`` takes ``%`` only,
+    0 or 0.5 and more. Behind ``=`` stands what the candidate may be: ``local_spilling_requests:=0`` is no spills.
     ``in_runs`` is what ``gated`` asks. Raises UsageProblem for anything else and for a metric that does not exist.
     """
     name, colon, amount = (part.strip() for part in text.rpartition(":"))
@@ -190,19 +199,46 @@ def parse_limit(text: str, in_runs: Names) -> Limit:
     number = float(form["number"]) if form else float("inf")
     if not (name and colon and form and isfinite(number)):
         near = meant(text) if text and not colon else ""
-        limit = f"{near}:{'2%' if near == TIME.key else '+0'}"
-        help_ = f"; did you mean '{limit}'?" if near else ", such as time:2% or registers:+0"
+        limit = _nearly(text, in_runs) or (f"{near}:{'2%' if near == TIME.key else '+0'}" if near else "")
+        help_ = f"; did you mean '{limit}'?" if limit else ", such as time:2% or registers:+0"
         raise UsageProblem(f"--fail-on '{text}' is no limit: one is {GRAMMAR}{help_}", EXAMPLE)
     metric = gated(name, in_runs)
-    kind = _kind(metric, form, number)
+    try:
+        kind = _kind(metric, form, number)
+        rise = _rises(metric, form["sign"], amount)
+    except UsageProblem as error:
+        limit = "" if form["sign"] == "=" and metric.better is None else _nearly(text, in_runs)
+        said = error.message.removeprefix("--fail-on: ")
+        help_ = f"; did you mean '{limit}'?" if limit else ""
+        raise UsageProblem(f"--fail-on '{text}': {said}{help_}", error.hint) from None
     scaled = number / 100 if kind == "relative" else number
-    return Limit(metric, _rises(metric, form["sign"], amount), scaled, kind, amount.replace(" ", ""))
+    return Limit(metric, rise, scaled, kind, amount.replace(" ", ""))
+
+
+def _nearly(text: str, in_runs: Names) -> str:
+    """Return the limit that is most likely meant by what is none, empty where nobody can tell; no name means time."""
+    form = NEARLY.fullmatch(text.strip())
+    if form is None:
+        return ""
+    number, sign = form["number"], form["sign"]
+    try:
+        metric = gated(form["name"] or TIME.key, in_runs)
+    except UsageProblem:
+        return ""
+    if metric == TIME:
+        return f"{TIME.key}:{max(float(number), 100 * MARGIN):g}%"
+    unit = "pt" if metric.unit == "%" else form["unit"].replace("pt", "")
+    return f"{metric.key}:{sign or ('+' if metric.better is None or float(number) == 0 else '')}{number}{unit}"
 
 
 def _kind(metric: GatedMetric, form: re.Match[str], number: float) -> Kind:
     """Return what the number is of; zero is zero in every unit."""
     unit = form["unit"]
+    if form["sign"] == "=":
+        return _value_of(metric, unit, number)
     if metric == TIME:
+        if 0 < number < 100 * MARGIN:
+            raise _refused(f"{100 * MARGIN:g} % is the least of time that a bench tells apart")
         if unit != "%" and number:
             raise _refused(f"a limit on time is relative to the baseline: time:{number:g}%")
         return "relative"
@@ -220,6 +256,15 @@ def _kind(metric: GatedMetric, form: re.Match[str], number: float) -> Kind:
     return "relative" if unit == "%" else "absolute"
 
 
+def _value_of(metric: GatedMetric, unit: str, number: float) -> Kind:
+    """Return the kind of a limit on what the candidate itself is."""
+    if metric in (TIME, CYCLES):
+        raise _refused(f"a limit on {metric.key} is relative to the baseline: {metric.key}:2%")
+    if unit == "%" or (unit == "pt" and metric.unit != "%"):
+        raise _refused(f"behind = stands a value in the unit of {metric.key}: {metric.key}:={number:g}")
+    return "value"
+
+
 def _two_readings(key: str, number: float) -> str:
     """Return why a percentage takes no limit in percent."""
     both = f"{number:g} points or {number:g} % of its value"
@@ -232,7 +277,11 @@ def _rises(metric: GatedMetric, sign: str, amount: str) -> bool:
         raise _refused(
             f"time:{amount} would fail a version for being faster; time:{amount[1:]} is how much slower it may be"
         )
-    if sign:
+    if sign == "=" and metric.better is None:
+        raise _refused(
+            f"neither way is worse for {metric.key}, so nobody can tell whether {amount} is a most or a least"
+        )
+    if sign and sign != "=":
         return sign == "+"
     if metric.better is None:
         both = f"{metric.key}:+{amount} to limit how it rises, {metric.key}:-{amount} how it falls"

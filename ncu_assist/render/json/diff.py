@@ -208,9 +208,10 @@ def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
 
     Values are in the unit of the metric, of ``time`` medians in ns. ``delta`` is in points for percentages, else
     relative, as are ``delta_low`` and ``delta_high``, the 99 % interval of a time; ``limit`` is as it was typed, its
-    ``limit_amount`` of the kind ``relative`` (0.02 is 2 %), ``points`` or ``absolute``, in the ``direction`` rise or
-    fall. ``noise``, in the unit of the metric, is how much further a counter may go and be kept, and twice that before
-    it is broken; 0 for what repeats exactly, null for a time. ``sm_clocks_mhz``, baseline first, where they differ.
+    ``limit_amount`` of the kind ``relative`` (0.02 is 2 %), ``points``, ``absolute`` or ``value`` (what the candidate
+    is), in the ``direction`` rise or fall. ``noise``, in the unit of the metric, is how much further a counter may go
+    and be kept, and twice that before it is broken; 0 for what repeats exactly, null for a time. ``sm_clocks_mhz``,
+    baseline first, where they differ.
     Of a time ``delta_cycles`` is the same in SM cycles, ``words`` the verdict, ``by_clock`` where that explains it.
     ``window`` are the runs that times were held against where those are several, the newest first: the baseline of a
     time is then their lowest level.

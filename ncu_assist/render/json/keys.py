@@ -432,7 +432,7 @@ MEANINGS = {
     "delta_cycles": "`delta` of a time in SM cycles; null where they are not known [ratio]",
     "limit": "The limit as it was typed",
     "limit_amount": "The limit as a number: 0.02 of the kind `relative` is 2 % [`limit_kind`]",
-    "limit_kind": "What the number is: relative, points, or absolute in the unit of the metric",
+    "limit_kind": "What the number is: relative, points, absolute in the unit of the metric, or the candidate's value",
     "direction": "Which way is worse",
     "MetricPrediction.direction": "Which way the metric is to go",
     "GateCheckKeys.reason": "Why, in words; null where the numbers say it",

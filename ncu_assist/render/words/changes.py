@@ -14,6 +14,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Table, Term
 from ncu_assist.render.words.terms import TONES, term_of
+from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
     from ncu_assist.record import Launch
@@ -38,6 +39,7 @@ CHANGE_WORDS = (
     "colour and word say whether that is better."
 )
 NEUTRAL = ("unchanged", "missing", "not-comparable")
+MOVED_WORDS = ("improved", "regressed", "changed")
 STALL = "stall_"
 CHANGE, SCORED = "change", "change, z@n"  # with the standard score over repeats, as ncu writes it
 
@@ -364,3 +366,36 @@ def _pair_row(row: PairRow) -> tuple[Cell, ...]:
         Cell(badge=badge) if badge else Cell(),
         Cell(PAIRED_BY[row[0].pair.confidence]),
     )
+
+
+MOST_MOVED = 4
+
+
+def time_and_counters(diff: Diff) -> str:
+    """Return what counters say of a time that changed while that under ncu did not beyond its noise; mostly nothing.
+
+    Under ncu it is one launch, alone, with noise of its own: the bench decides.
+    """
+    verdict = diff.verdict.likely or diff.verdict.verdict
+    time = next((one for one in diff.changes if one.metric == "duration"), None)
+    if verdict not in ("faster", "slower") or time is None or time.verdict not in ("unchanged", "undecided"):
+        return ""
+    moved = [one.label for one in diff.changes if one.verdict in MOVED_WORDS and one.is_material]
+    names = ", ".join(map(one_line, moved[:MOST_MOVED])) + (" and others" if len(moved) > MOST_MOVED else "")
+    said = f"beyond it moved {names}" if moved else "no counter moved beyond its own either"
+    return f"time under ncu is of one launch a side, and within its noise: the bench decides; {said}"
+
+
+def without_counters(diff: Diff) -> str:
+    """Return that a workload was timed and not profiled, on which side and what was; nothing where both were."""
+    if diff.workload is None or diff.verdict.verdict == "not-comparable":
+        return ""
+    lacking = [side for side in (diff.baseline, diff.candidate) if not side.launches]
+    if not lacking:
+        return ""
+    names = " and ".join(dict.fromkeys(one_line(short_name(side.version)) for side in lacking))
+    versions = " ".join(dict.fromkeys(short_name(one.version) for one in (diff.baseline, diff.candidate)))
+    notes = dict.fromkeys(note for side in lacking for note in side.notes if note.startswith("counters were taken"))
+    taken = f" ({'; '.join(map(one_line, notes))})" if notes else ""
+    command = f"ncu-assist profile {diff.candidate.kernel} {versions} --workload {diff.workload}"
+    return f"no counters of {names} on {one_line(diff.workload)}, so nothing says why{taken}: {command}"

@@ -170,7 +170,9 @@ def workload_words(check: GateCheck) -> str:
 
 
 def limit_words(limit: Limit) -> str:
-    """Return what a limit allows, e.g. ``2 %``, ``+0``, ``5 pt``."""
+    """Return what a limit allows, e.g. ``2 %``, ``+0``, ``5 pt``, ``at most 0``."""
+    if limit.kind == "value":
+        return f"at {'most' if limit.rise else 'least'} {quantity(limit.amount, limit.metric.unit)}"
     sign = limit.text[0] if limit.text[0] in "+-" else ""
     if limit.kind == "absolute" and limit.amount == 0:
         return f"{sign}0"
@@ -205,7 +207,12 @@ def with_noise(check: GateCheck) -> str:
 
 
 def moved(check: GateCheck) -> str:
-    """Return by how much a metric moved, e.g. ``+3.1 %``, ``-2.0 pt``, ``=``; ``-`` where nobody knows."""
+    """Return by how much a metric moved, e.g. ``+3.1 %``, ``-2.0 pt``, ``=``; ``-`` where nobody knows.
+
+    Of a limit on what the candidate is, that.
+    """
+    if check.limit.kind == "value":
+        return "-" if check.candidate is None else quantity(check.candidate, check.limit.metric.unit)
     if check.baseline is not None and check.baseline == check.candidate and not check.limit.is_on_time:
         return "="
     if check.delta is not None:

@@ -74,7 +74,7 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
         number(duration(took), took) if took is not None else Cell(),
         Cell() if group.share is None else number(share_words(group.share), group.share),
         Cell(told.bottleneck.group) if told.bottleneck else Cell(),
-        Cell(diagnosis_word(told)),
+        Cell(diagnosis_words(group)),
         Cell() if times is None else number(floor_times_words(told, times), times),
     )
 
@@ -130,6 +130,13 @@ def diagnosis_word(row: LaunchRow) -> str:
     if row.first is None or row.results is None:
         return "-"
     return TOO_FEW if row.results.diagnosis.lacks_counters else row.first.finding.rule
+
+
+def diagnosis_words(group: LaunchGroup) -> str:
+    """Return the diagnosis of a group's launch with the most to win, and of how many of them where that is not all."""
+    word = diagnosis_word(group.told)
+    same = sum(diagnosis_word(row) == word for row in group.rows)
+    return word if same == len(group.rows) or word == "-" else f"{word} ({same} of {len(group.rows)})"
 
 
 def unjudged_words(shown: RunView) -> str:

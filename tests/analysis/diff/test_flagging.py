@@ -204,3 +204,20 @@ def test_the_throughput_of_memory_that_is_drams_is_judged_as_that_is() -> None:
     assert [one.verdict for one in with_roles((more, *busy), verdict("faster"), DRAM)[1:]] == ["improved", "improved"]
     other = replace(busy[1], baseline=60.0)
     assert with_roles((more, busy[0], other), verdict("faster"), DRAM)[2].verdict == "changed"
+
+
+def test_a_workload_without_counters_says_so_in_a_line() -> None:
+    diff = compare(Project(ROOT), ("rope/v9", "rope/v10"), None, DiffOptions("far_f32"))
+    text = " ".join(diff_text(diff, Style()).split())
+    assert "no counters of v9 and v10 on far_f32, so nothing says why" in text
+    assert "ncu-assist profile rope v9 v10 --workload far_f32" in text
+
+
+def test_a_time_that_the_bench_decides_and_ncu_does_not_is_explained_in_a_sentence() -> None:
+    project = Project(ROOT)
+    text = " ".join(diff_text(compare(project, ("rope/v9", "rope/v10"), None, DiffOptions()), Style()).split())
+    assert "time under ncu is of one launch a side, and within its noise: the bench decides; beyond it moved" in text
+    clear = compare(project, ("flash_attention/v11", "flash_attention/v12"), None, DiffOptions())
+    assert "the bench decides" not in diff_text(clear, Style())
+    calm = replace(clear, changes=tuple(replace(one, verdict="unchanged") for one in clear.changes))
+    assert "no counter moved beyond its own either" in " ".join(diff_text(calm, Style()).split())

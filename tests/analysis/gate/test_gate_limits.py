@@ -7,6 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from ncu_assist.analysis.gate.limits import Limit, parse_limit
+from ncu_assist.cli.mistakes import typed_again
 from ncu_assist.errors import DamagedData, UsageProblem
 
 
@@ -98,7 +99,7 @@ def test_how_far_a_change_is_beyond(text: str, baseline: float, candidate: float
 )
 def test_what_is_no_limit_gets_the_form(text: str) -> None:
     error = refused(text)
-    assert "is no limit: one is METRIC:[+|-]NUMBER[%|pt]" in error.message
+    assert "is no limit: one is METRIC:[+|-|=]NUMBER[%|pt]" in error.message
     assert "--fail-on time:2%" in error.hint
     assert error.exit_code == 2
 
@@ -160,7 +161,7 @@ def test_other_names_of_ncu_stand_for_themselves_and_need_a_sign() -> None:
 def test_a_name_that_nothing_has_gets_the_nearest(name: str, near: str) -> None:
     error = refused(f"{name}:+0")
     assert f"no metric is called '{name}'; did you mean '{near}'?" in error.message
-    assert error.hint.startswith("ncu-assist ")
+    assert error.hint.startswith(("ncu-assist ", "--fail-on time:"))
 
 
 @pytest.mark.parametrize(("name", "command"), [("frobnicate", "metrics"), ("SOLBottleneck", "metrics")])
@@ -181,3 +182,38 @@ def test_what_is_wrong_with_the_runs_does_not_hide_a_wrong_name() -> None:
 
     with pytest.raises(UsageProblem, match=r"no metric is called 'sm__quantum_flux\.sum'"):
         parse_limit("sm__quantum_flux.sum:+0", damaged)
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("time:1", "time:1%"),
+        ("time:1pt", "time:1%"),
+        ("time=1%", "time:1%"),
+        ("1%", "time:1%"),
+        ("time:>1%", "time:1%"),
+        ("time:1%,", "time:1%"),
+        ("time:0.1%", "time:0.5%"),
+        ("registers:0", "registers:+0"),
+        ("sm_throughput:3%", "sm_throughput:3pt"),
+        ("local_spilling_requests=0", "local_spilling_requests:+0"),
+    ],
+)
+def test_a_wrong_limit_is_answered_with_the_line_as_typed_and_the_limit_mended(typed: str, meant: str) -> None:
+    with pytest.raises(UsageProblem) as raised:
+        parse_limit(typed, list)
+    words = ["gate", "rope", "--fail-on", typed, "--fail-on", "dram_bytes:5%"]
+    line = typed_again(raised.value.message, raised.value.hint, words)
+    assert line == f"ncu-assist gate rope --fail-on {meant} --fail-on dram_bytes:5%"
+    assert parse_limit(meant, list)
+
+
+def test_a_limit_may_be_on_what_the_candidate_is() -> None:
+    spills = parse_limit("local_spilling_requests:=0", list)
+    assert (spills.kind, spills.rise, spills.amount) == ("value", True, 0.0)
+    assert (spills.excess(7.0, 7.0), spills.excess(7.0, 0.0)) == (7.0, 0.0)  # what the baseline has does not count
+    least = parse_limit("sector_efficiency_load:=75pt", list)
+    assert (least.rise, least.excess(0.0, 70.0)) == (False, 5.0)
+    for refused in ("time:=1", "registers:=64", "local_spilling_requests:=3%"):
+        with pytest.raises(UsageProblem):
+            parse_limit(refused, list)
