@@ -9,10 +9,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 from urllib.parse import quote
 
-from ncu_assist.analysis.records import ArchivedRun
+if TYPE_CHECKING:
+    from ncu_assist.analysis.records import ArchivedRun
 
 Align = Literal["left", "right"]
 Order = Literal["", "number", "text"]

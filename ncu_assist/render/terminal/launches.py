@@ -7,7 +7,6 @@ import textwrap
 from itertools import zip_longest
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.triage import Triage
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import GAP, Style, broken_lines, fitting_widths, printed, to_text
 from ncu_assist.render.words.launches import (
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ncu_assist.analysis.run_view import RunView
+    from ncu_assist.analysis.triage import Triage
     from ncu_assist.render.table import Table
 
 MOST_ROWS, MOST_SENTENCES = 20, 3

@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from shlex import quote
+from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.triage import CopyGroup, GapBand, KernelGroup, ProfiledGroup, Triage
 from ncu_assist.quantity import duration, percent, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Cell, Column, Link, Table, number
 from ncu_assist.rules.model.libraries import qualified_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.triage import CopyGroup, GapBand, KernelGroup, ProfiledGroup, Triage
 
 LONGEST_NAME = 90  # letters of a kernel with its template arguments
 NAMESPACE = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\b[A-Za-z_]\w*::")

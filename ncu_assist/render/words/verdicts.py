@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff.comparability import UNKNOWN
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
@@ -140,6 +139,8 @@ def origin(source: Source, run: Run | DiffSide) -> str:
 
     Only what came with the archive was *recorded*: a run measured into it is not, wherever it is read.
     """
+    from ncu_assist.analysis.diff.comparability import UNKNOWN  # with the rest of a diff: `explain` needs none
+
     named = run.device and run.device.name not in UNKNOWN
     where = f" on {one_line(run.device.name) if named else 'a GPU that is not named'}" if run.device else ""
     date = one_line(run.created[:10])
