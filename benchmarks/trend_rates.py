@@ -41,6 +41,7 @@ BESIDE = ("(copy)", "(empty)")  # timed beside a long kernel; where that is shor
 PER_ALARM = 1000  # runs that may pass before a false alarm, on average
 SIGMAS = (1.0, 0.5, 0.4, 1 / 3, 0.25, 0.2)  # of a run, in percent, for a step of 1 %
 TIMES_THE_GUESS = (0.5, 1, 2, 4, 8, 16)  # of the deviation of normal noise
+FAR = 0.05  # of the runs of noise with a long tail
 NORMAL_NS, NORMAL_ERROR = 100e3, 0.0015  # a run of it
 COPIES = 0.0034, 8  # the copy's deviation over days, processes and GPUs: 8 sizes of two benches in the recorded archive
 Array = np.ndarray[Any, Any]
@@ -143,11 +144,16 @@ def interval(counts: Array, rng: np.random.Generator) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def normal(times: float, rng: np.random.Generator, benches: int = 5000) -> Benches:
-    """Return benches of normal noise: what its samples explain, and so many times the first guess beside it."""
+def normal(times: float, rng: np.random.Generator, benches: int = 5000, far: float = 0.0) -> Benches:
+    """Return benches of normal noise: what its samples explain, and so many times the first guess beside it.
+
+    Of them a part ``far`` strays three times as much: noise with a long tail.
+    """
     deviation = sqrt(NORMAL_ERROR**2 + (times * RUN_TO_RUN) ** 2 + (times * RUN_TO_RUN_NS / NORMAL_NS) ** 2)
-    medians = NORMAL_NS * np.exp(rng.normal(0, deviation, benches))
-    return Benches(f"normal, {times:g} times the guess", medians, np.full(benches, NORMAL_ERROR), np.ones(benches))
+    tail = np.where(rng.random(benches) < far, 3.0, 1.0)
+    medians = NORMAL_NS * np.exp(rng.normal(0, 1, benches) * deviation * tail)
+    name = f"normal, {times:g} times the guess" + (f", {100 * far:.0f} % far out" if far else "")
+    return Benches(name, medians, np.full(benches, NORMAL_ERROR), np.ones(benches))
 
 
 def guess(every: Sequence[Benches]) -> tuple[float, float]:
@@ -284,8 +290,8 @@ def main() -> int:
     arguments = parser.parse_args()
     rng, every, histories = np.random.default_rng(arguments.seed), recorded(), arguments.histories
     if arguments.normal:
-        for times in TIMES_THE_GUESS:
-            noise = normal(times, rng)
+        for times, far in [(times, 0.0) for times in TIMES_THE_GUESS] + [(1, FAR), (4, FAR)]:
+            noise = normal(times, rng, far=far)
             say_alarms(noise.name, [noise], histories, rng)
         return 0
     if not arguments.alarms:

@@ -106,7 +106,7 @@ class RunSummary:
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.run_verdict import run_box
 
-        return run_box(self.view.detail)
+        return run_box(self.view, self.launches)
 
     @property
     def diagnosis(self) -> str:

@@ -59,10 +59,10 @@ def test_at_most_one_false_alarm_in_1000_runs(
     assert high < 1
 
 
-@pytest.mark.parametrize("times", [1, 8])
-def test_nor_in_normal_noise_that_is_larger_than_guessed(rates: Any, times: float) -> None:
+@pytest.mark.parametrize(("times", "far"), [(1, 0.0), (8, 0.0), (4, 0.05)])
+def test_nor_in_noise_that_is_larger_than_guessed_or_has_a_long_tail(rates: Any, times: float, far: float) -> None:
     rng = np.random.default_rng(7)
-    counts = rates.false_alarms([rates.normal(times, rng)], 200, rng)
+    counts = rates.false_alarms([rates.normal(times, rng, far=far)], 200, rng)
     assert rates.interval(counts, rng)[0] < 1
 
 

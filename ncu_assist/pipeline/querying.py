@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import html
 import re
 import secrets
 import tempfile
@@ -337,6 +338,14 @@ class ArchiveFrames:
     def __repr__(self) -> str:
         kernels = len({one.run.kernel for one in self.stored})
         return f"<archive of {len(self)} runs of {kernels} kernels, {len(self.damaged)} damaged>"
+
+    def _repr_html_(self) -> str:
+        """Return what there is of each kernel, for a notebook."""
+        by_kernel = self.runs.groupby("kernel")
+        table = by_kernel.agg(versions=("version", "nunique"), runs=("reference", "size"), newest=("created", "max"))
+        table["newest"] = table["newest"].dt.date
+        table["on"] = by_kernel["gpu"].agg(lambda names: ", ".join(sorted({name or "?" for name in names})))
+        return f"<p>{html.escape(repr(self))}</p>{table.reset_index().to_html(index=False, border=0, justify='left')}"
 
     @cached_property
     def runs(self) -> pd.DataFrame:

@@ -23,16 +23,21 @@ if TYPE_CHECKING:
 # The rest is the same time for all kernels, as it is a process's: where the events around a call come to lie. The
 # median of an empty kernel, 2.7 µs, has a standard deviation of 108 ns over eight processes on one GPU.
 RUN_TO_RUN, RUN_TO_RUN_FREEDOM, RUN_TO_RUN_NS = 0.0012, 3, 108.0
+# So many times the variance of the first guess, which is worth three runs, is what chance exceeds once in twenty times
+# (F of 5 to 20 and 3 degrees of freedom: 8.7 to 9.0). A guess that the history refutes counts for nothing.
+REFUTED = 9.0
 OF_A_MEDIAN = sqrt(pi / 2)  # standard error of a median over that of a mean
 QUARTILES = 1.349  # between the quartiles of a normal distribution, in standard deviations
 FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
 # Standard errors that a change has to be away from none, if the noise were known. Between two levels, looked at after
 # each run, 3.72 have one false alarm in 1,000 runs (Siegmund and Venkatraman 1995). With slopes, and noise that is
-# learned, normal noise has 0.2 to 1.0 at 3.7 up to 8 times the first guess, 1.3 at 16 times (benchmarks/trend_rates.py
-# --normal). Rates on recorded noise were looked at too before it was settled.
+# learned, normal noise has 0.1 to 0.7 at 3.7, of half to 16 times the first guess (benchmarks/trend_rates.py --normal).
+# Rates on recorded noise were looked at too before it was settled.
 ALARM_SIGMAS = 3.7
-CLIPPED_SIGMAS = 3.0  # as far as a run may be from its neighbours before it is drawn in
+# As far as a run may be from its neighbours before it is drawn in: Huber's estimate of a mean at 2 costs normal noise
+# 1 %. Noise has long tails, as where a clock stays high for one bench: at 3, two such runs of three are a step.
+CLIPPED_SIGMAS = 2.0
 FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be
 OFTEN = 0.9  # what a tenth of the differences reach is no step but noise, which may have a few levels far apart
 NEIGHBOURS = 2  # on either side
@@ -184,6 +189,8 @@ def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tupl
     reach = max(FAR_SIGMAS * max(GAUSS * float(np.median(sizes)), sqrt(prior)), often)
     found = float((np.clip(centred, -reach, reach) ** 2).mean() / 2 - np.median(errors) ** 2)
     freedom = DIFFERENCES_FREEDOM * (len(steps) - 1)
+    if found > REFUTED * prior:
+        weight = 0
     variance = (weight * prior + freedom * max(found, 0.0)) / (weight + freedom)
     return sqrt(variance), weight + freedom
 

@@ -183,6 +183,7 @@ def test_a_name_within_a_selection_stays_in_it(tmp_path: Path) -> None:
     assert some["regex:."][0].metrics["kernel"].tolist() == ["stream_copy"]
     assert "5 of 27 launches, stream_copy" in repr(some)
     assert "launch 2 of 27, small_scale" in repr(found[2])
+    assert "5 of 27 launches, stream_copy; this is of launch 13" in some._repr_html_()
     with pytest.raises(UsageProblem, match="did you mean 'random_gather'") as caught:
         found["gather"]
     assert caught.value.hint == "['regex:gather']"
@@ -282,6 +283,7 @@ def test_the_archive_in_pandas() -> None:
     """Held against the records: every run, timing and finding once, joined by references that name the run."""
     found = ncu_assist.archive(project=Path(__file__).parents[2])
     assert len(found) == len(found.runs) == found.runs["reference"].nunique()
+    assert found._repr_html_().count("<tr") == 1 + found.runs["kernel"].nunique()
     some = found.stored[:: len(found) // 5]
     by_name = {one.reference: one for one in found.stored}
     for stored in some:
@@ -370,5 +372,6 @@ def test_a_moved_module_says_where_it_is(old: str, new: str) -> None:
 
 def test_an_archive_without_runs(tmp_path: Path) -> None:
     found = ncu_assist.archive(project=tmp_path)
+    assert "0 runs" in found._repr_html_()
     tables = (found, found.runs, found.timings, found.samples, found.findings)
     assert [len(table) for table in tables] == [0, 0, 0, 0, 0]

@@ -7,7 +7,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from ncu_assist.verdict.levels import FEWEST, Levels, levels_of, run_to_run, student
+from ncu_assist.verdict.levels import FEWEST, RUN_TO_RUN_FREEDOM, Levels, levels_of, run_to_run, student
 
 ERROR = 0.001
 
@@ -50,6 +50,22 @@ def test_one_or_two_runs_on_a_hot_gpu_are_no_change(alone: int) -> None:
     steady = [1.0] * 15
     assert len(found(*steady, *[1.05] * alone, *steady).levels) == 1
     assert len(found(*steady, *[1.05] * alone).levels) == 1
+
+
+def test_two_far_runs_of_three_are_no_change() -> None:
+    """Noise has long tails: what stands four deviations off twice in three runs is no level yet, three times it is."""
+    shape = np.random.default_rng(6).normal(0, 0.0028, 43)
+    for last, levels in (((4.0, 4.0, 0.8), 1), ((4.0, 4.0, 4.0), 2)):
+        shape[40:] = 0.0028 * np.array(last)
+        assert len(levels_of(1e5 * np.exp(shape), [ERROR] * 43).levels) == levels
+
+
+def test_a_guess_that_a_history_refutes_counts_for_nothing() -> None:
+    strays = np.random.default_rng(2).normal(0, 1, 12)
+    spreads = [run_to_run(np.log(1e5) + size * strays, np.zeros(12)) for size in (0.001, 0.01)]
+    (_, with_guess), (far, without) = spreads
+    assert with_guess - without == pytest.approx(RUN_TO_RUN_FREEDOM)
+    assert far == pytest.approx(0.01, rel=0.4)
 
 
 def test_a_noisy_kernel_is_learned_to_be_one() -> None:

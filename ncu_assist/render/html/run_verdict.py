@@ -5,7 +5,7 @@ And as a box, which a notebook shows of a run, of a diff, of versions and of a h
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from markupsafe import escape
@@ -16,6 +16,7 @@ from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
 from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
+from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow, Href, answer_markdown, answer_rows, what_words
 from ncu_assist.render.html.charts import Fact
@@ -34,7 +35,13 @@ from ncu_assist.render.words.floors import (
     operations_words,
 )
 from ncu_assist.render.words.history import bound_by, history_title, time_of
-from ncu_assist.render.words.launches import payoff_sentence, share_words, unjudged_words, worth_telling
+from ncu_assist.render.words.launches import (
+    payoff_sentence,
+    selection_words,
+    share_words,
+    unjudged_words,
+    worth_telling,
+)
 from ncu_assist.render.words.terms import against, share_term, term_of, verdict_badge
 from ncu_assist.render.words.verdicts import (
     UNCUT,
@@ -324,10 +331,17 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
 WIDTH, FLAGS, REASON = 120, 3, 300
 
 
-def run_box(shown: RunView) -> str:
-    """Return the answer of a run, or of the launch that details are of, as HTML for a notebook."""
-    title, sentence = one_line(shown.reference), answer_sentence(shown)
-    return _box(title, sentence, answer_rows(shown, lambda file, line: ""))
+def run_box(whole: RunView, launches: Sequence[Launch]) -> str:
+    """Return the answer of a run, or of the launch that details are of, as HTML for a notebook; what it is of first.
+
+    ``launches`` are those that were chosen.
+    """
+    shown = whole.detail
+    words = [selection_words(launches, whole.profiled)] if launches and whole.profiled > 1 else []
+    if len(shown.launches_shown) == 1 < len(launches):
+        words.append(f"this is of launch {shown.launches_shown[0].launch.index}")
+    title = f"{one_line(shown.reference)}{', ' if words else ''}{'; '.join(words)}"
+    return _box(title, answer_sentence(shown), answer_rows(shown, lambda file, line: ""))
 
 
 def diff_box(diff: Diff) -> str:
