@@ -29,6 +29,7 @@ IN_SEARCH = (  # beginning of a path -> how much its pages count in a search, th
 )  # fmt: skip
 NOT_SEARCHED = ("prompt_v6.md",)  # a sample of what a model is sent: it holds words of everything
 KEYS = "<!-- the keys of all answers -->"
+FOR_AUTHORS = "**How it is told.**"
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)]+)(\))")
 
 
@@ -128,6 +129,7 @@ def rule_pages() -> Iterator[tuple[str, str]]:
         text = _rule_text(rule)
         first, _, rest = text.partition("\n")
         case = recorded.get(name, "")
+        rest = re.sub(r"`([a-z0-9-]+)`", lambda of: f"[{of[0]}]({of[1]}.md)" if of[1] in RULES else of[0], rest)
         yield f"reference/rules/{name}.md", f"# {name}\n\n{first}\n{rest}\n{case}"
         rows.append(f"| [{name}](rules/{name}.md) | {first} |")
     head = (
@@ -139,9 +141,12 @@ def rule_pages() -> Iterator[tuple[str, str]]:
 def _rule_text(rule: Any) -> str:
     module = rule if hasattr(rule, "__file__") else importlib.import_module(type(rule).__module__)
     text = (module.__doc__ or "").strip()
-    return re.sub(
+    text = re.sub(
         r"^([A-Z][a-z ]+): (.)", lambda found: f"**{found[1]}.** {found[2].upper()}", text, flags=re.MULTILINE
     )
+    opened, begins, rest = text.partition(f"\n\n{FOR_AUTHORS}")
+    folded = rest.strip().replace("\n", "\n    ")
+    return f'{opened}\n\n??? note "How it is told: the rule itself"\n\n    {folded}' if begins else text
 
 
 def recorded_cases() -> Mapping[str, str]:
@@ -149,16 +154,25 @@ def recorded_cases() -> Mapping[str, str]:
     sys.path.insert(0, str(ROOT / "benchmarks"))
     from gallery_scores import judged  # type: ignore[import-not-found]
 
+    from ncu_assist.ncu.catalogue.rows import ROWS
+    from ncu_assist.quantity import quantity
+
     found: dict[str, str] = {}
     for one in judged():
         if one.case.expect in found or not one.ids or one.ids[0] != one.case.expect:
             continue
         finding = one.diagnosis.findings[0].finding
         values = [(key, one.facts.get(key)) for key in finding.evidence]
-        rows = "\n".join(f"| {key} | {value:.5g} |" for key, value in values if value is not None)
+        rows = "\n".join(
+            f"| [{ROWS[key].label}](../metrics/{key}.md) | {quantity(value, ROWS[key].unit)} |"
+            if key in ROWS
+            else f"| {key} | {value:.5g} |"
+            for key, value in values
+            if value is not None
+        )
         found[one.case.expect] = (
             f"\n## A recorded case\n\n`{one.case.name}` in `tests/gallery/{one.case.source}`, recorded on an H200:\n\n"
-            f"> {finding.message}\n\n| counter | value, in base units |\n|---|--:|\n{rows}\n"
+            f"> {finding.message}\n\n| counter | value |\n|---|--:|\n{rows}\n"
         )
     return found
 

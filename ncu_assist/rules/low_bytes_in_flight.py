@@ -25,12 +25,12 @@ than that, it misses most loads (several a warp, `cp.async`, TMA).
 
 Then the most that can be under way decides: an SM's warps times what a warp reads from L2 in its whole life, by
 whatever means. Where even that is too little (threads that load once and end), it is said; in a loop a life is long,
-and the bound tells nothing. It takes warps for alike. Where many end at once it is too low, so it only counts where it
-allows the rate that DRAM has.
+and the bound tells nothing. It takes all warps to be alike. Where many end at once it is too low, so it only counts
+where it allows the rate that DRAM has.
 
 Bulk copies and TMA, which one thread asks for, are in neither count. Where they bring most of what SMs read, nothing
 queues anywhere and warps wait all the same, Little's law itself is left: what is under way brings this part of DRAM's
-rate and no more, however many warps there are. What lacks are stages, or larger ones.
+rate and no more, however many warps there are. More stages are missing, or larger ones.
 """
 
 from __future__ import annotations
