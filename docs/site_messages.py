@@ -31,7 +31,7 @@ AREAS = (  # title, and where its messages are raised; the first that fits has t
     ("Reports and exports that are read", ("ncu/",)),
     ("Launches, workloads and comparisons", ("analysis/", "frame/", "pipeline/reading", "pipeline/opened_reports")),
     ("Traces of whole programs", ("trace/", "pipeline/triaging")),
-    ("Ceilings", ("ceilings/", "pipeline/ceilings", "pipeline/known_ceilings")),
+    ("Ceilings", ("ceilings/", "pipeline/ceilings")),
     ("Gates, history and commits", (
         "pipeline/gat", "pipeline/history", "pipeline/trend", "pipeline/changed", "pipeline/bisecting", "commits",
         "pipeline/baselines",

@@ -116,8 +116,8 @@ MOVED = {
     "suggest.rounds": "suggest.session",
     "analysis.predictions": "analysis.faults_gone",
     "rules.model.bounds": "rules.model.savings",
-    "pipeline.ceilings_exchange": "pipeline.known_ceilings",
-    "pipeline.ceilings_known": "pipeline.known_ceilings",
+    "pipeline.ceilings_exchange": "pipeline.ceilings",
+    "pipeline.ceilings_known": "pipeline.ceilings",
     "pipeline.foreign": "pipeline.importing",
     "pipeline.pages.asked": "pipeline.pages.writing",
     "rules.model.own_lines": "rules.model.places",
@@ -197,7 +197,7 @@ MOVED = {
     "render.words.own_against_library": "render.words.floors",
     "render.words.diff_tables": "render.words.changes",
     "render.words.bisection": "render.words.trend",
-    "analysis.gate.window": "analysis.gate.judging",
+    "analysis.gate.window": "analysis.gate.checking",
     "analysis.bisection": "analysis.trend",
     "analysis.tuning": "analysis.ladder",
     "analysis.upkeep": "analysis.archive",
@@ -229,6 +229,9 @@ MOVED = {
     "trace.nsys": "trace",
     "trace.chrome": "trace",
     "render.html.notebook": "render.html.run_verdict",
+    "pipeline.known_ceilings": "pipeline.ceilings",
+    "analysis.gate.judging": "analysis.gate.checking",
+    "render.words.commands": "render.words.values",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -63,7 +63,7 @@ def _check(given: Mapping[str, object], show: bool, quick: bool) -> None:
 
 
 def _known(reference: str, as_json: bool) -> int:
-    from ncu_assist.pipeline.known_ceilings import known_of
+    from ncu_assist.pipeline.ceilings import known_of
     from ncu_assist.render.json.machine import known_json
     from ncu_assist.render.terminal.machine import known_text
 
@@ -74,7 +74,7 @@ def _known(reference: str, as_json: bool) -> int:
 
 def _export(path: Path, gpu: str | None, force: bool) -> int:
     from ncu_assist.ceilings import encode
-    from ncu_assist.pipeline.known_ceilings import to_send
+    from ncu_assist.pipeline.ceilings import to_send
 
     target = None if path == Path("-") else path
     check_output(target, force, binary=False)
@@ -83,7 +83,7 @@ def _export(path: Path, gpu: str | None, force: bool) -> int:
 
 
 def _import(path: Path, force: bool, as_json: bool) -> int:
-    from ncu_assist.pipeline.known_ceilings import take_in
+    from ncu_assist.pipeline.ceilings import take_in
     from ncu_assist.render.json import ceilings_json
     from ncu_assist.render.terminal.machine import imported_text
 
@@ -98,8 +98,7 @@ def _import(path: Path, force: bool, as_json: bool) -> int:
 def _measure(show: bool, quick: bool, as_json: bool) -> int:
     """Measure, or show what is known: where that was asked for, and where there is no GPU."""
     from ncu_assist.executors import EXECUTORS
-    from ncu_assist.pipeline.ceilings import measure_ceilings
-    from ncu_assist.pipeline.known_ceilings import known, why_no_gpu
+    from ncu_assist.pipeline.ceilings import known, measure_ceilings, why_no_gpu
     from ncu_assist.render.json import ceilings_json
     from ncu_assist.render.terminal import ceilings_text
 

@@ -12,8 +12,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff.comparability import common_workloads, compared_workloads
 from ncu_assist.analysis.diff.timing import Pair, SampleReader
 from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured, Unmeasured
-from ncu_assist.analysis.gate.checking import GateSides, WorkloadGate, Workloads
-from ncu_assist.analysis.gate.judging import GatedRuns, too_few, window_of
+from ncu_assist.analysis.gate.checking import GatedRuns, GateSides, WorkloadGate, Workloads, too_few, window_of
 from ncu_assist.analysis.gate.limits import Limit, parse_limit
 from ncu_assist.analysis.trend import TrendPoint, trend_point
 from ncu_assist.errors import UsageProblem

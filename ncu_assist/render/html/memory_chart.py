@@ -23,8 +23,8 @@ from ncu_assist.ncu.catalogue.rows import ROWS, most
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import Box, ChartText, Shape, line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term, number
-from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.terms import term_of
+from ncu_assist.render.words.values import to_profile
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
 from ncu_assist.rules.model.savings import filled

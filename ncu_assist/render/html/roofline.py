@@ -38,8 +38,8 @@ from ncu_assist.render.html.charts import (
     with_room,
 )
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.terms import term_of
+from ncu_assist.render.words.values import to_profile
 from ncu_assist.rules.model.resources import LATENCY
 
 WIDTH, HEIGHT = 1160, 480

@@ -36,10 +36,10 @@ from ncu_assist.render.html.source_view import SourceBudget, source_view
 from ncu_assist.render.html.timeline import timeline_charts
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
-from ncu_assist.render.words.commands import to_export, to_open, to_page, to_profile, to_time
 from ncu_assist.render.words.floors import power_words
 from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.render.words.terms import source_badge, term_of
+from ncu_assist.render.words.values import to_export, to_open, to_page, to_profile, to_time
 from ncu_assist.render.words.verdicts import of_longest, origin
 
 UNKNOWN = "not known"

@@ -21,9 +21,9 @@ from ncu_assist.render.html.curves import occupancy_basis, occupancy_charts
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.commands import to_profile
 from ncu_assist.render.words.launches import LIMIT_WORDS, room_words
 from ncu_assist.render.words.terms import stall_name, term_of
+from ncu_assist.render.words.values import to_profile
 from ncu_assist.render.words.verdicts import impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
 from ncu_assist.rules.model.dram import OF_CEILING, reach

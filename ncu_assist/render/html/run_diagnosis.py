@@ -20,10 +20,9 @@ from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
-from ncu_assist.render.words.commands import to_page, to_profile
 from ncu_assist.render.words.launches import TO_FLOOR, floor_times_words, shape_words, spread_sentences
 from ncu_assist.render.words.terms import term_of
-from ncu_assist.render.words.values import evidence_value
+from ncu_assist.render.words.values import evidence_value, to_page, to_profile
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.rules import RULES, Finding
 from ncu_assist.rules.model.diagnosis import Ranked, Unanswered

@@ -24,7 +24,6 @@ from ncu_assist.render.html.page import PageSection, fragment
 from ncu_assist.render.html.run_counters import RunRecord
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.changes import flags_by_role
-from ncu_assist.render.words.commands import to_compare, to_time
 from ncu_assist.render.words.floors import (
     IN_L2,
     copy_words,
@@ -43,6 +42,7 @@ from ncu_assist.render.words.launches import (
     worth_telling,
 )
 from ncu_assist.render.words.terms import against, share_term, term_of, verdict_badge
+from ncu_assist.render.words.values import to_compare, to_time
 from ncu_assist.render.words.verdicts import (
     UNCUT,
     counted,

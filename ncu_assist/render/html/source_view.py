@@ -23,7 +23,7 @@ from ncu_assist.render.html.source_file import (
 )
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, HeatColumn, heat_columns, percent, stall_term
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
-from ncu_assist.render.words.commands import collect_again, to_sass
+from ncu_assist.render.words.values import collect_again, to_sass
 
 HOTTEST = 5
 LEAST_SAMPLES = 0.01  # of all samples

@@ -10,7 +10,7 @@ from factories import make_run
 from ncu_assist.analysis.diff.changes import ComparedMetric
 from ncu_assist.analysis.diff.noise import BEYOND, WITHIN, NoiseModel
 from ncu_assist.analysis.gate import GATE_REASONS, GateCheck
-from ncu_assist.analysis.gate.judging import GatedRuns, judge_metric, judge_time
+from ncu_assist.analysis.gate.checking import GatedRuns, judge_metric, judge_time
 from ncu_assist.analysis.gate.limits import parse_limit
 from ncu_assist.render.words.gate import reason_words
 from ncu_assist.verdict import REASONS, Verdict, not_comparable
