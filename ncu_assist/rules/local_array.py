@@ -14,7 +14,8 @@ said where a thread had registers to spare, `register-spill` where it had none, 
 The time is the larger of two: that in which schedulers issue nothing since warps wait on memory, by local memory's part
 of all sectors, with the issue slots of the accesses and their addresses; and that of local memory's part of the work of
 L1 or L2, where one of them is 72 % busy. Where there is half an operation on floats an access, all that is neither is
-loops and addresses, which go with an index that is a constant; else an access has one instruction for its address.
+loops and addresses, which go with an index that is a constant; else, and where nobody knows that it is an array, an
+access has one instruction for its address: in a build without optimisation each variable lies in local memory.
 Below 1 % of the time nothing is said, since a repeated launch varies by that much.
 """
 
@@ -39,7 +40,8 @@ def find(facts: Facts) -> Finding | None:
     if not is_known and local_traffic.may_be_spills(facts):
         return None
     unspilled = max(0.0, requests - facts.value("local_spilling_requests"))
-    saved = local_traffic.cost_ns(facts, unspilled, _an_access(facts, requests))
+    an_access = _an_access(facts, requests) if is_known else INSTRUCTIONS_AN_ACCESS
+    saved = local_traffic.cost_ns(facts, unspilled, an_access)
     if saved <= 0.0:
         return None
     share = 100.0 * local_traffic.local_share(facts)

@@ -45,3 +45,16 @@ def test_loops_and_addresses_go_with_an_index_that_is_constant() -> None:
     assert known.saved_ns > unknown.saved_ns
     assert "ALU pipe" in known.relieves
     assert "ALU pipe" not in unknown.relieves  # it may be what does the work
+
+
+def test_of_local_memory_that_may_be_no_array_its_loops_are_not_promised() -> None:
+    """A build with -G has each variable in local memory: all its moves and calls are not there for an index."""
+    idle = {f"fp{bits}_{op}_per_cycle": 0.0 for bits in (16, 32, 64) for op in ("add", "mul", "fma")}
+    cycles, accesses = (gallery("local_stack").value(key) for key in ("sm_cycles_elapsed", "local_load_requests"))
+    used = idle | {"fp32_fma_per_cycle": 2 * 32 * accesses / cycles}
+    known = local_array.find(gallery("local_stack", **used))
+    untold = local_array.find(gallery("local_stack", ("local_spilling_requests",), **used))
+    assert known is not None
+    assert untold is not None
+    assert untold.assumed
+    assert untold.saved_ns < known.saved_ns
