@@ -242,6 +242,7 @@ def test_a_worker_that_is_told_to_end_leaves_nothing(tmp_path: Path) -> None:
     assert codes == [0]
 
 
+@pytest.mark.slow
 def test_a_scheduler_that_others_can_reach_is_refused(run: Run) -> None:
     for argv in (["bench", "softmax", "--cluster"], ["worker"]):
         refused = run(*argv, "tcp://192.0.2.1:8786")
