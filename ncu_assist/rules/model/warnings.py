@@ -145,7 +145,7 @@ def unoptimised_build(code: Code) -> tuple[Warned, ...]:
     if share < UNOPTIMISED:
         return ()
     said = f"{100 * share:.0f} % of its instructions move a register into itself, as only a build without optimisation"
-    return (Warned(DEBUG_BUILD, f"{said} (nvcc -G) does: {OPTIMISE}"),)
+    return (Warned("debug-build", f"{said} (nvcc -G) does: {OPTIMISE}"),)
 
 
 def _short(facts: Facts) -> Warned | None:
