@@ -41,7 +41,7 @@ PARENT_LINE = re.compile(r"^[ \t]*parent:[ \t]*(.+)$", re.MULTILINE)  # within a
 class Descent:
     """What a version says of itself: ``parents`` are names as written, none for ``none``, None where it says nothing.
 
-    ``is_peer``: it is a library's or a framework's, which nothing builds on unless it says so.
+    ``is_peer``: it is a library's or a framework's, which builds on nothing, and nothing on it, unless one says so.
     """
 
     parents: tuple[str, ...] | None = None
@@ -68,14 +68,14 @@ class Lineage:
     def parents(self, version: str) -> tuple[str, ...]:
         """Return what a version builds on; names that are no version are left out.
 
-        Where it says nothing that is the last version before it that is no library's. A library's, and the first that
-        is not, are held against the first version of all, the number to beat, which itself builds on none.
+        Where it says nothing that is the last version before it that is no library's; of the first such version it is
+        the first of all, the number to beat. A library's builds on none: it is what others are held against, no step.
         """
         said, earlier = self.said(version), self.names[: self.names.index(version)]
         if said.parents is not None:
             return tuple(name for written in said.parents if (name := self.meant(written)) is not None)
         if said.is_peer or not earlier:
-            return tuple(earlier[:1])
+            return ()
         return (next((name for name in reversed(earlier) if not self.said(name).is_peer), earlier[0]),)
 
     def ancestors(self, version: str) -> Iterator[str]:

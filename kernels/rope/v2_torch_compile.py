@@ -1,5 +1,4 @@
 # Baseline: the chain of v1 through torch.compile: one Triton kernel, tables still cached.
-# parent: v1
 #
 # expected: near `at-dram-roofline` in float32: q is read twice (as itself and as the other half), the second time from
 #   L1 or L2, and the tables from L2, twice as many bytes as q itself. 0.85 to 0.95 of the copy; in bfloat16, where the

@@ -141,7 +141,7 @@ def test_neighbours_are_compared_on_a_workload_that_both_serve(archive: Archive)
     served(archive, v1_fused="float32", v2_wide="float16")
     for version, names in {"v0_torch": ("small", "odd"), "v1_fused": ("small",), "v2_wide": ("odd",)}.items():
         archive.save(version, dict.fromkeys(names, 1e5), "bench")
-    pairs = [(*(one.run.version for one in found.pair), found.workload) for found in neighbours(archive.history())]
+    pairs = [(*(one.run.version for one in pair), workload) for pair, workload in neighbours(archive.history())]
     assert pairs == [("v0_torch", "v1_fused", "small"), ("v0_torch", "v2_wide", "odd")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.faults_gone import faults_gone
@@ -60,7 +61,9 @@ def history_text(history: History, style: Style | None = None) -> str:
     parts += [Text(""), printed(times.without_empty())]
     if len(history.places) > 1:
         heading = f"all {len(history.places)} workloads, each version against its parent"
-        parts += [Text(""), Text(heading, style="bold"), printed(versions.only(*OVER_ALL))]
+        own = (shown for shown, row in zip(versions.rows, history.rows, strict=True) if row.parents or not row.is_peer)
+        steps = replace(versions, rows=tuple(own)).only(*OVER_ALL)
+        parts += [Text(""), Text(heading, style="bold"), printed(steps)]
     if history.against_library:
         heading = "the fastest own version against the fastest library"
         parts += [Text(""), Text(heading, style="bold"), printed(library_table(history.against_library))]
@@ -74,10 +77,10 @@ def history_text(history: History, style: Style | None = None) -> str:
     for sweep in history.sweeps:
         parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), printed(sweep_table(sweep))]
     parts += [Text(one_line(line, MOST_SAID), style="dim") for line in ("", *legend(history))]
-    steps = with_faults_gone(faults_gone(history).values())
-    if steps:
-        parts += [Text(""), Text(FAULTS_GONE, style="bold"), printed(faults_gone_table(steps)), Text("")]
-        parts += [Text(one_line(line, MOST_SAID), style="dim") for line in prediction_legend(steps)]
+    gone = with_faults_gone(faults_gone(history).values())
+    if gone:
+        parts += [Text(""), Text(FAULTS_GONE, style="bold"), printed(faults_gone_table(gone)), Text("")]
+        parts += [Text(one_line(line, MOST_SAID), style="dim") for line in prediction_legend(gone)]
     for lines in (list(history_notes(history)), to_settle(history).splitlines()):
         parts += [Text(one_line(line, MOST_SAID)) for line in ("", *lines)] if lines else []
     return to_text(parts, style)

@@ -271,7 +271,7 @@ def _range_of(values: list[float]) -> str:
 def _why_not_previous(row: VersionRow, history: History) -> str:
     """Return why a version is compared with one that is not just before it."""
     first = history.rows[0]
-    if row.before == first.version and (row.is_peer or first.is_peer):
+    if row.before == first.version and first.is_peer:
         return "the first version"
     if row.before in row.parents[:1]:
         return "which it builds on"

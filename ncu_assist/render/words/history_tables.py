@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
     from ncu_assist.analysis.records import StoredFinding
 
+LIBRARY = "library"  # in place of a step
 FILTER_FROM = 12  # rows, from which a filter is of use
 GEOMEAN = Term("geomean", "", "geometric mean of the speed-ups over its parent, on all workloads of both")
 OVER_ALL = ("version", "geomean", "worst", "slower on")  # of the table of versions, where several are compared on
@@ -63,7 +64,7 @@ def _version_row(row: VersionRow, history: History, links: RunLinks, names_paren
     return (
         Cell(version, link=Link(version, href) if href else None),
         time_cell(row, cell),
-        _with_parent(_against_cell(cell), other_parent(row, history) if names_parents else ""),
+        _with_parent(_against_cell(row, cell), other_parent(row, history) if names_parents else ""),
         _diff_cell(row, links),
         percent(cell.share_of(history.yardstick)),
         Cell(bound_by(cell)),
@@ -83,11 +84,14 @@ def _with_parent(cell: Cell, parent: str) -> Cell:
     return replace(cell, note=" ".join(filter(None, [parent, cell.note])))
 
 
-def _against_cell(cell: HistoryCell) -> Cell:
-    """Return the step from the parent; that a clock alone made it stands below, as its column has no room for it."""
+def _against_cell(row: VersionRow, cell: HistoryCell) -> Cell:
+    """Return the step from the parent; that a clock alone made it stands below, as its column has no room for it.
+
+    A library's version without a parent says what it is.
+    """
     verdict, badge = cell.verdict, verdict_badge(cell.verdict)
     if verdict is None or badge is None:
-        return Cell()
+        return Cell(LIBRARY, tone="dim") if row.is_peer and not row.parents else Cell()
     text, _, clock = badge.text.partition(" at a ")
     note = f"at a {clock}" if clock else ""
     return Cell(text, repr(verdict.speedup) if verdict.speedup else "", badge=replace(badge, text=text), note=note)
@@ -169,7 +173,7 @@ def _cells_there(row: VersionRow, place: int, other: OtherGpu) -> tuple[Cell, Ce
     time = number(duration(cell.timing.median_ns), cell.timing.median_ns) if cell.timing else Cell()
     if row.version in other.changed:
         time = Cell(ANOTHER_SOURCE, tone="dim")
-    return time, _against_cell(cell), floor_cell(cell.share_of_floor)
+    return time, _against_cell(row, cell), floor_cell(cell.share_of_floor)
 
 
 def other_libraries(history: History) -> tuple[Table, ...]:
