@@ -15,7 +15,8 @@ NUMBERS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
 REGEX, NVTX = "regex:", "nvtx:"
 MOST_LISTED = 8  # kernels or ranges in a message, those of most launches
 NAME = 60  # letters of one of them
-HOW = "--launch 3, --launch 0-4, or --filter NAME|regex:…|nvtx:…"
+FILTERS = "--filter NAME|regex:…|nvtx:…"
+HOW = f"--launch 3, --launch 0-4, or {FILTERS}"
 IN_PYTHON = "[3], [0:5], ['NAME'], ['regex:…'] or ['nvtx:…'], or a list of them"
 
 Fits = Callable[[Launch], bool]
@@ -73,7 +74,7 @@ def selection_of(numbers: str | None, filters: Iterable[str] = ()) -> LaunchSele
     kernels = tuple(one for one in every if not one.startswith(NVTX))
     for text in (*kernels, *ranges):
         if not text.removeprefix(REGEX).strip("/ "):
-            raise UsageProblem("a filter names nothing to look for", HOW)
+            raise UsageProblem("a filter names nothing to look for", FILTERS)
         if text.startswith(REGEX):
             _compiled(text)
     return LaunchSelection(_numbers(numbers), kernels, ranges)
@@ -114,7 +115,7 @@ def _named(text: str, launches: Sequence[Launch]) -> list[Launch]:
     try:
         return list(selection_of(None, [text]).of(launches))
     except UsageProblem as error:
-        hint = re.sub(r"^--filter (.*)$", r"['\1']", error.hint.replace(HOW, IN_PYTHON))
+        hint = re.sub(r"^--filter (.*)$", r"['\1']", error.hint.replace(HOW, IN_PYTHON).replace(FILTERS, IN_PYTHON))
         raise UsageProblem(error.message, hint) from error
 
 

@@ -134,6 +134,7 @@ def command(
     command behind --. Its options come behind it, ours before it. Its run is archived under its name, as the version
     after the last; `diff` without arguments then compares the last two.
     """
+    from ncu_assist.launch_selection import selection_of
     from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
     from ncu_assist.pipeline.planning import MeasureRequest
 
@@ -184,11 +185,11 @@ def command(
     for name, value in of_kernel.items():
         if value:
             raise UsageProblem(f"{name} is for a kernel, and this is a program", f"drop {name}")
-    nvtx = (kernel_filter or "").removeprefix("nvtx:") if (kernel_filter or "").startswith("nvtx:") else None
+    meant = selection_of(None, () if kernel_filter is None else (kernel_filter,))
     ncu = ProfileOptions(
         chosen_set,
-        nvtx_include=f"{nvtx.rstrip('/')}/" if nvtx else None,
-        kernel_filter=None if nvtx else kernel_filter,
+        nvtx_include=next((f"{one.rstrip('/')}/" for one in meant.ranges), None),
+        kernel_filter=next(iter(meant.kernels), None),
         max_launches=max_launches,
         skip_launches=skip_launches,
     )

@@ -401,6 +401,25 @@ def test_a_program_is_profiled_as_it_is_named(
     assert f"{name}/v1: " in answer.err
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ("nvtx:", "a filter names nothing to look for"),
+        ("nvtx:/", "a filter names nothing to look for"),
+        ("regex:", "a filter names nothing to look for"),
+        ("", "a filter names nothing to look for"),
+        ("regex:[", "'[' is no regular expression"),
+    ],
+)
+def test_a_filter_that_names_nothing_is_refused_before_ncu_is_asked(
+    run: Run, programs: Path, asked: str, said: str
+) -> None:
+    answer = run("profile", "--dry-run", "--filter", asked, "vector_add.cu")
+    assert answer.code == 2
+    assert said in answer.err
+    assert "--launch" not in answer.err  # it is no option of profile
+
+
 @pytest.mark.slow
 def test_each_profile_of_a_program_is_the_next_version_and_a_diff_alone_compares_the_last_two(
     run: Run, programs: Path
