@@ -15,13 +15,14 @@ from ncu_assist.analysis.roofline import RooflineNumbers, RooflinePoint, rooflin
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import Trend
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean, known_names
-from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
+from ncu_assist.ncu.catalogue.stalls import ISSUED
 from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.run_counters import LEAST_STALL, part_label
 from ncu_assist.render.html.timeline import PERCENT, drawn
 from ncu_assist.render.words.launches import selection_words
+from ncu_assist.render.words.terms import stall_name
 from ncu_assist.render.words.trend import name_of
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
@@ -133,10 +134,7 @@ def _stalls(whole: RunView, ax: Axes | None) -> Axes:
     if not known:
         raise _nothing(shown, "warp states", "profile with --set full")
     ax = axes(ax, 1 + INCH * len(known))
-    names = [
-        STALL_REASONS[reason].label.removeprefix("Stall ") if reason in STALL_REASONS else reason.replace("_", " ")
-        for reason, _ in known
-    ]
+    names = [one_line(stall_name(reason, shown)) for reason, _ in known]
     colors = ["tab:green" if reason == ISSUED else "tab:blue" for reason, _ in known]
     drawn_bars = ax.barh(names[::-1], [share for _, share in known][::-1], color=colors[::-1])
     ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small")

@@ -11,7 +11,7 @@ missing.
 
 from __future__ import annotations
 
-from ncu_assist.ncu.catalogue.stalls import STALL_REASONS, TOLD_APART, WGMMA
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS, TOLD_APART, WGMMA, spoken
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import OF_CEILING, fill, link_load, reach
@@ -65,4 +65,4 @@ def _waits(top: tuple[str, float] | None, has_wgmma: bool) -> str:
     what = f"waits for {known.waits_for}" if known else "a reason that this version does not know"
     if reason == "barrier" and has_wgmma:
         what = f"waits for {TOLD_APART[WGMMA].waits_for}, or for {STALL_REASONS[reason].waits_for}"
-    return f"the first stall reason, {share:.0f} % of all warp states, is {reason} ({what})"
+    return f"the first stall reason, {share:.0f} % of all warp states, is {spoken(reason)} ({what})"

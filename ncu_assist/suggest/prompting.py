@@ -21,6 +21,7 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment as Environment
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import digits, percent, quantity
 from ncu_assist.render.escape import plain
 from ncu_assist.render.words.verdicts import factor
@@ -423,14 +424,14 @@ def numbered(source: SourceText) -> str:
 
 
 def note_words(note: LineNote, line: str) -> str:
-    """Return what the profiler says of a line, e.g. ``58 % of samples (long_scoreboard 77 %); 33.0 M excess …``."""
+    """Return what the profiler says of a line, e.g. ``58 % of samples (long scoreboard 77 %); 33.0 M excess …``."""
     return "; ".join(one for one in (_samples(note, line), *_wastes(note), _lanes(note)) if one)
 
 
 def _samples(note: LineNote, line: str) -> str:
     executed = f", {percent(note.instructions)} of instructions" if note.instructions >= LEAST_SHARE else ""
     share = f"{percent(note.share)} of samples{executed}" if note.share >= LEAST_SHARE else ""
-    waits = ", ".join(f"{reason} {percent(part)}{_at(reason, line)}" for reason, part in note.stalls)
+    waits = ", ".join(f"{spoken(reason)} {percent(part)}{_at(reason, line)}" for reason, part in note.stalls)
     return f"{share} ({waits})" if share and waits else share
 
 

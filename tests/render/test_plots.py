@@ -14,6 +14,7 @@ from trended import steps
 import ncu_assist
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.render import plots
+from ncu_assist.render.terminal import show_text
 
 ROOT = Path(__file__).parents[2]
 REPORT = str(ROOT / "tests/data/repeats_full_h200_2025.3.1.ncu-rep.zst")
@@ -59,6 +60,10 @@ def test_stalls_are_those_of_the_terminal_and_go_into_given_axes() -> None:
     assert ax is given
     shares = [share for share in run.view.combined.stalls.values() if share >= 0.1]
     assert sorted(bar.get_width() for bar in ax.patches) == pytest.approx(sorted(shares))
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert {"long scoreboard", "mio throttle"} <= set(names)
+    assert all(name in run.to_html() for name in names)
+    assert all(name in show_text(run.view) for name in names[-3:])  # the largest; the terminal has a few
 
 
 def test_a_timeline_ends_with_its_launch_and_is_in_percent() -> None:

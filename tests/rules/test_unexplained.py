@@ -120,5 +120,5 @@ def test_throughputs_alone_are_an_answer() -> None:
 def test_a_stall_reason_of_a_later_chip_does_not_break_it() -> None:
     finding = found(unexplained, made({}, made_up_reason=90.0))
     assert finding
-    assert "made_up_reason" in finding.message
+    assert "made up reason" in finding.message
     assert finding.evidence == ()

@@ -153,7 +153,10 @@ def stall_reasons(values: Mapping[str, float]) -> dict[str, float]:
 
 
 def spoken(reason: str) -> str:
-    """Return a stall reason, also as samples spell it, as it is said: ``cluster barrier``, ``gmma``."""
+    """Return the name of a stall reason for people, also of one as samples spell it: ``lg throttle``, ``gmma``.
+
+    The one place that words it, for terminal, pages, plots and prompts; JSON and tables of numbers keep ncu's name.
+    """
     return SAMPLED_AS.get(reason, reason).replace("_", " ")
 
 

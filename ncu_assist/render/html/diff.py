@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.comparing import CounterValues, busy_units, stalls_of_both
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
@@ -23,6 +22,7 @@ from ncu_assist.render.html.diff_verdict import sides_section, verdict_section, 
 from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
+from ncu_assist.render.html.source_heat import stall_term
 from ncu_assist.render.html.source_pair import source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
@@ -206,7 +206,7 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     words = {change.metric: change.verdict for change in (*facts.every, *facts.diff.changes)}
     bars = [
         Bar(
-            _stall_term(reason),
+            stall_term(reason),
             after / FULL,
             _text(before, after),
             before / FULL,
@@ -219,11 +219,6 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     colours = f" Wide bars, {', '.join(coloured)}, blue: neither." if coloured else ""
     scale = f"{_legend(facts)}{colours} Full width: {FULL:.0f} % of the states of all warps."
     return Bars("What warps waited for, in percent of their states", tuple(bars), scale)
-
-
-def _stall_term(reason: str) -> Term:
-    known = term_of(reason)
-    return Term(spoken(reason), known.name, known.meaning)
 
 
 def _occupancy(facts: DiffFacts) -> Table | None:

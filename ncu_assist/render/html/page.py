@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.analysis.records import TracedRun
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY
-from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS
+from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS, spoken
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Link, Table, Term, safe_href
 
@@ -224,7 +224,7 @@ def help_words() -> tuple[tuple[str, list[tuple[str, str]]], ...]:
     """Return the lists of the help: a title, then words with what they mean."""
     entries = sorted({GLOSSARY[word] for word in HELP_WORDS}, key=lambda one: one.name.lower())
     reasons = (STALL_REASONS[name] for name in sorted(STALL_REASONS) if name != ISSUED)
-    waits = [(one.label.removeprefix("Stall "), one.waits_for) for one in reasons]
+    waits = [(spoken(one.name), one.waits_for) for one in reasons]
     return ("Words", [(one.name, one.text) for one in entries]), ("What a warp waits for, by stall reason", waits)
 
 

@@ -12,7 +12,7 @@ from ncu_assist.analysis.records import ArchivedRun, Combined
 from ncu_assist.analysis.run_view import BARS, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, STALL_REASONS, TOLD_APART, in_ncu, spoken
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, STALL_REASONS, TOLD_APART, in_ncu
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
@@ -168,22 +168,13 @@ def stalls_model(shown: RunView) -> dict[str, object]:
 
 
 def _stall_bar(reason: str, share: float, is_marked: bool, shown: RunView) -> Bar:
-    known = STALL_REASONS.get(reason)
-    said = stall_name(reason, shown)
-    label = known.label.removeprefix("Stall ") if known and said == spoken(reason) else said
-    label += f" (ncu: {spoken(BOOKED_AS[reason])})" if reason in BOOKED_AS else ""
     tone: BarTone = "good" if reason == ISSUED else "limit" if is_marked else ""
-    return Bar(term_of(reason, one_line(label)), share / 100, f"{share:.1f} %", tone=tone)
+    return Bar(term_of(reason, one_line(stall_name(reason, shown))), share / 100, f"{share:.1f} %", tone=tone)
 
 
 def _stall_advice(reason: str) -> str:
-    known = STALL_REASONS.get(reason)
-    if reason in TOLD_APART:
-        own = TOLD_APART[reason]
-        return f"{in_ncu(reason)}: the warp waits for {own.waits_for}. {own.try_this}"
-    if known is None:
-        return ""
-    return f"{known.label.removeprefix('Stall ')}: the warp waits for {known.waits_for}. {known.try_this}"
+    known = TOLD_APART.get(reason) or STALL_REASONS.get(reason)
+    return f"{in_ncu(reason)}: the warp waits for {known.waits_for}. {known.try_this}" if known else ""
 
 
 def mix_model(record: RunRecord) -> dict[str, object]:

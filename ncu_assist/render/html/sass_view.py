@@ -22,7 +22,7 @@ from ncu_assist.render.html.source_heat import (
     percent,
     shown_regions,
     size_of,
-    stall_name,
+    stall_term,
 )
 from ncu_assist.render.table import Link, Term
 
@@ -292,4 +292,4 @@ def _code(one: SassInstruction) -> str:
 def _stalls(cost: Cost) -> Iterator[str]:
     """Yield the stall reasons of an instruction with their shares of its samples."""
     if cost.samples >= LEAST_TOLD:
-        yield from (f"{stall_name(reason)} {100 * share:.0f} %" for reason, share in cost.waits)
+        yield from (f"{stall_term(reason).label} {100 * share:.0f} %" for reason, share in cost.waits)

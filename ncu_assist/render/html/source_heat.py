@@ -78,16 +78,10 @@ def heat_columns(totals: Totals, costs: Iterable[Cost], of_launches: str) -> tup
     return tuple(columns), absent
 
 
-def stall_name(reason: str) -> str:
-    """Return a stall reason, which comes from a report, as words."""
-    return one_line(spoken(reason), STALL_LETTERS)
-
-
 def stall_term(reason: str) -> Term:
-    """Return what a stall reason means, in the spelling of the samples."""
-    known = SAMPLED_AS.get(reason, reason)
-    is_known = known in STALL_REASONS or known in TOLD_APART
-    return term_of(known, stall_name(reason)) if is_known else Term(stall_name(reason))
+    """Return the name of a stall reason, which comes from a report, and what it means."""
+    name, known = one_line(spoken(reason), STALL_LETTERS), SAMPLED_AS.get(reason, reason)
+    return term_of(known, name) if known in STALL_REASONS or known in TOLD_APART else Term(name)
 
 
 # fmt: off

@@ -9,7 +9,7 @@ from ncu_assist.ncu.catalogue.metric import Combining, How, Metric, Way
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, Derived
-from ncu_assist.ncu.catalogue.stalls import STALL_REASONS, TOLD_APART, in_ncu
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS, TOLD_APART, in_ncu, spoken
 from ncu_assist.render.table import Badge, Term, Tone
 from ncu_assist.render.words.verdicts import cycle_words, factor, faster_or_slower
 
@@ -41,7 +41,7 @@ def term_of(key: str, label: str = "") -> Term:
         return Term(label or derived.label, f"{key} = {derived.words}", derived.meaning)
     if key in STALL_REASONS:
         reason = STALL_REASONS[key]
-        return Term(label or reason.label, f"stall {key}", f"the warp waits for {reason.waits_for}")
+        return Term(label or spoken(key), f"stall {key}", f"the warp waits for {reason.waits_for}")
     if key in TOLD_APART:
         told = "told apart by the instruction that waits"
         return Term(label or in_ncu(key), f"{in_ncu(key)}; {told}", f"the warp waits for {TOLD_APART[key].waits_for}")
@@ -49,7 +49,7 @@ def term_of(key: str, label: str = "") -> Term:
 
 
 def stall_name(reason: str, shown: RunView) -> str:
-    """Return a stall reason as it is said; of what may be one of two, as no code was read that tells, both."""
+    """Return a stall reason of a run as it is said; of what may be one of two, as no code was read that tells, both."""
     has_wgmma = reason == "barrier" and shown.combined.values["pipe_tensor_gmma"]
     read = any(one.index in shown.close.waits for one in shown.combined.launches)
     return f"{reason} or wgmma" if has_wgmma and not read else in_ncu(reason)

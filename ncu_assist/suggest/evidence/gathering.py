@@ -22,6 +22,7 @@ from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.harness.exam.plan import refuse_host_inputs
 from ncu_assist.ncu.catalogue.metric import Metric
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.pipeline.history import history_of, lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport, named
 from ncu_assist.pipeline.pages.readable import own_comment
@@ -285,7 +286,7 @@ def _bound(shown: RunView) -> str:
     of = f" ({alone})" if alone else ""
     if bound.name == LATENCY:
         stall = next(iter(shown.combined.stalls), "")
-        waits = f"; warps wait most for {stall}" if stall else ""
+        waits = f"; warps wait most for {spoken(stall)}" if stall else ""
         nearest = shown.results.facts.busiest() if shown.results else None
         which = f", {refined(nearest[0], shown.combined.values).name}," if nearest else ""
         busy = f"no unit is busy for {BUSY_PERCENT:.0f} % of the time, the busiest{which} for {bound.percent:.0f} %"

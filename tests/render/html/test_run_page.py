@@ -223,8 +223,8 @@ def test_opcodes_of_what_works_on_by_itself_are_explained() -> None:
 
 def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
     marked = [bar.label.label for bar in models(run_sections(v6)).stalls.bars.bars if bar.tone == "limit"]
-    assert marked == ["Long Scoreboard"]
-    assert models(run_sections(v6)).stalls.advice.startswith("Long Scoreboard: ")
+    assert marked == ["long scoreboard"]
+    assert models(run_sections(v6)).stalls.advice.startswith("long scoreboard: ")
 
 
 def test_a_bar_above_what_binds_is_explained(v6: RunRecord) -> None:
