@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.record import Launch, Run
-from ncu_assist.rules.model.diagnosis import OF_A_CALL, Ranked
+from ncu_assist.rules.base import LIMITS
+from ncu_assist.rules.model.diagnosis import OF_A_CALL, UNEXPLAINED, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
 from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, is_matrix_work, operations, tensor_ns
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
@@ -52,6 +53,7 @@ def _of_workloads(run: Run, kept: set[str | None]) -> Run:
     )
 
 
+FAR = LIMITS[1][0]  # of its time above the floor: a finding that won less would explain nothing either
 MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one row, whatever their grids
 # TF32 is multiplied at half the rate of halves (NVIDIA A100 and H100 Tensor Core GPU architecture, table of peaks).
 OF_HALVES = 2.0
@@ -131,6 +133,15 @@ class LaunchRow:
         """How little time it could take; None where it was not judged, or no unit was counted."""
         return launch_floor(self.results, self.other_format_ns)
 
+    @property
+    def unexplained_ns(self) -> float | None:
+        """How far it is above its floor for no known cause; None where a finding explains it, or it is near."""
+        floor, took = self.floor, self.launch.duration_ns
+        if floor is None or not floor.times or not took or self.first is None or self.other_format_ns:
+            return None
+        above = took * (1.0 - 1.0 / floor.times)
+        return above if self.first.finding.rule == UNEXPLAINED and above >= FAR * took else None
+
     @cached_property
     def library(self) -> LibraryKernel | None:
         """The library that its kernel comes with; None for one of somebody's own."""
@@ -208,6 +219,11 @@ class LaunchGroup:
     @property
     def winnable_ns(self) -> float | None:
         return _sum(row.winnable_ns for row in self.rows)
+
+    @property
+    def unexplained_ns(self) -> float | None:
+        """How far those are above their floors, together, that are so for no known cause; None without any."""
+        return sum(row.unexplained_ns or 0.0 for row in self.rows) or None
 
     @property
     def times_floor(self) -> float | None:

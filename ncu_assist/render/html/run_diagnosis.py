@@ -20,7 +20,13 @@ from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_file import FindingLines
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
-from ncu_assist.render.words.launches import TO_FLOOR, floor_times_words, shape_words, spread_sentences
+from ncu_assist.render.words.launches import (
+    TO_FLOOR,
+    floor_times_words,
+    shape_words,
+    spread_sentences,
+    unexplained_words,
+)
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import evidence_value, to_page, to_profile
 from ncu_assist.render.words.verdicts import estimated
@@ -80,7 +86,7 @@ def _launch_row(row: LaunchRow, whole: float, longest: LaunchRow, is_alone: bool
         Cell(f"#{launch.index}", repr(float(launch.index)), link=link),
         replace(number(duration(took), took), bar=bar) if took is not None else Cell(),
         number(f"{100 * took / whole:.1f} %", took / whole) if took is not None and whole else Cell(),
-        _diagnosis_cell(row),
+        _diagnosis_cell(row, row),
         _kernel_cell(launch),
         Cell(row.bottleneck.name, note=f"{row.bottleneck.percent:.0f} % busy") if row.bottleneck else Cell(),
         Cell(shape_words(launch.grid)),
@@ -128,7 +134,7 @@ def _kernel_row(group: LaunchGroup, whole: float, longest: float | None, alone: 
     return (
         replace(name, link=link, term=None if link else name.term),
         number(f"{100 * took / whole:.1f} %", took / whole) if took and whole else Cell(),
-        _diagnosis_cell(told),
+        _diagnosis_cell(told, group),
         number(duration(won), won) if won else Cell(),
         replace(number(duration(took), took), bar=100 * took / longest) if took and longest else Cell(),
         number(str(count), count),
@@ -140,7 +146,8 @@ def _kernel_row(group: LaunchGroup, whole: float, longest: float | None, alone: 
 WHOLE = 0.995  # of its time: what would print as 100 %
 
 
-def _diagnosis_cell(row: LaunchRow) -> Cell:
+def _diagnosis_cell(row: LaunchRow, of: LaunchRow | LaunchGroup) -> Cell:
+    """Return the diagnosis of a launch, with what it could win, or else what it leaves unexplained of all those."""
     if row.launch.interrupted:
         return Cell("interrupted", note="the program ended while it was profiled")
     diagnosis = row.results.diagnosis if row.results else None
@@ -149,7 +156,7 @@ def _diagnosis_cell(row: LaunchRow) -> Cell:
     return (
         Cell("too few counters")
         if diagnosis.lacks_counters
-        else Cell(diagnosis.first.finding.rule, note=_gain(diagnosis.first))
+        else Cell(diagnosis.first.finding.rule, note=_gain(diagnosis.first) or unexplained_words(of))
     )
 
 

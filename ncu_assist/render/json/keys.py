@@ -237,6 +237,8 @@ MEANINGS = {
     "LaunchKeys.time_share": "Its part of the time of all launches of the run, or of its call; null where that is not "
     "known [ratio]",
     "winnable_ns": "What the diagnosis, or another number format, could save; null where it was not judged",
+    "unexplained_ns": "How far it is above its floor for no known cause; null where a finding explains its time, or it "
+    "is near",
     "LaunchKeys.floor": "How little time it could take; null where neither bytes nor operations were counted",
     "LaunchFloor.ns": "The least time",
     "LaunchFloor.by": "What needs it: a unit, or what sets the floor of the workload",

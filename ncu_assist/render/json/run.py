@@ -183,6 +183,7 @@ def _launch(row: LaunchRow) -> dict[str, Any]:
         "duration_ns": launch.duration_ns,
         "time_share": row.share,
         "winnable_ns": row.winnable_ns,
+        "unexplained_ns": row.unexplained_ns,
         "floor": asdict(row.floor) if row.floor else None,
         "library": asdict(row.library) if row.library else None,
         "bound_by": row.bottleneck.name if row.bottleneck else None,

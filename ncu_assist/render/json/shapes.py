@@ -245,6 +245,7 @@ class LaunchKeys(JudgedKeys):
     duration_ns: float | None
     time_share: float | None
     winnable_ns: float | None
+    unexplained_ns: float | None
     floor: LaunchFloor | None
     library: LibraryKernel | None
     bound_by: str | None

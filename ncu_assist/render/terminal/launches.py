@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from ncu_assist.render.table import Table
 
 MOST_ROWS, MOST_SENTENCES = 20, 3
-NUMBERS, KERNEL = 0, 1
+NUMBERS, KERNEL, DIAGNOSIS = 0, 1, 6
 MOST_NUMBERS, NARROW_NUMBERS = 24, 9  # letters, and those of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
 
@@ -91,7 +91,8 @@ def _below(shown: RunView, most: int) -> list[str]:
 def _lines(made: Table, width: int) -> tuple[list[str], list[str]]:
     """Return the titles and the rows of a table as lines: what is too long for its column goes on in the next line.
 
-    NVTX ranges stand below their kernels. A name that fills a page is cut, and of many numbers the first are told.
+    NVTX ranges stand below their kernels, and so does what a diagnosis leaves unexplained. A name that
+    fills a page is cut, and of many numbers the first are told.
     """
     rows = [
         [_first(cell.text) if not place else one_line(cell.text, KERNEL_LETTERS) for place, cell in enumerate(row)]
@@ -119,8 +120,9 @@ def _lines(made: Table, width: int) -> tuple[list[str], list[str]]:
     indent = " " * (widths[NUMBERS] + gap)
     for row, cells in zip(rows, made.rows, strict=True):
         found += lines(row)
-        note = cells[KERNEL].note
+        note, unknown = cells[KERNEL].note, cells[DIAGNOSIS].note
         found += [f"{indent}in {one_line(note, width - len(indent) - 3)}"] if note else []
+        found += [f"{indent}{unknown}"] if unknown else []
     return list(lines(titles)), found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from statistics import median
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.launches import LaunchGroup
 from ncu_assist.quantity import duration, percent, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
@@ -16,7 +17,7 @@ from ncu_assist.rules.model.occupancy import cluster_room, tile_room
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff
+    from ncu_assist.analysis.launches import LaunchRow, Payoff
     from ncu_assist.analysis.run_view import RunView
     from ncu_assist.record import Launch
 
@@ -26,7 +27,7 @@ COLUMNS = (
     Column("grid", "right", ""),
     Column("time", "right", "number"),
     Column("share", "right", "number"),
-    Column("bound by"),
+    Column("bound by", wraps=True),
     Column("diagnosis", wraps=True),
     Column("to floor", "right", "number"),
 )
@@ -56,7 +57,8 @@ def selection_words(launches: Sequence[Launch], profiled: int) -> str:
 def launch_table(shown: RunView, most: int | None = None) -> Table:
     """Return the launches shown, those of one kernel in a row, what takes longest first; ``most`` rows of them.
 
-    A note in the cell of the kernel is the NVTX range, with how many launches are in a row before it.
+    A note in the cell of the kernel is the NVTX range, with how many launches are in a row before it; one in that of
+    the diagnosis is what it leaves unexplained.
     """
     groups = shown.groups
     rows = tuple(launch_cells(one) for one in groups[:most])
@@ -73,8 +75,8 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
         Cell(grid_words(group)),
         number(duration(took), took) if took is not None else Cell(),
         Cell() if group.share is None else number(share_words(group.share), group.share),
-        Cell(told.bottleneck.group) if told.bottleneck else Cell(),
-        Cell(diagnosis_words(group)),
+        Cell(told.bottleneck.name) if told.bottleneck else Cell(),
+        Cell(diagnosis_words(group), note=unexplained_words(group)),
         Cell() if times is None else number(floor_times_words(told, times), times),
     )
 
@@ -137,6 +139,14 @@ def diagnosis_words(group: LaunchGroup) -> str:
     word = diagnosis_word(group.told)
     same = sum(diagnosis_word(row) == word for row in group.rows)
     return word if same == len(group.rows) or word == "-" else f"{word} ({same} of {len(group.rows)})"
+
+
+def unexplained_words(of: LaunchRow | LaunchGroup) -> str:
+    """Return how far launches are above their floor for no known cause; empty where a finding explains it."""
+    rows = of.rows if isinstance(of, LaunchGroup) else (of,)
+    assumed = any(row.floor.assumed for row in rows if row.floor and row.unexplained_ns)
+    floor = "an assumed floor" if assumed else "the floor"
+    return f"{duration(of.unexplained_ns)} above {floor}, cause unknown" if of.unexplained_ns else ""
 
 
 def unjudged_words(shown: RunView) -> str:

@@ -12,7 +12,7 @@ from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor
-from ncu_assist.rules.model.resources import LATENCY, SHARED
+from ncu_assist.rules.model.resources import LATENCY
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
@@ -153,7 +153,6 @@ def _notes(lines: LineChanges, names: tuple[str, str], width: int) -> list[str]:
 MOST_LINES = 5
 WIDTH = 80
 NEUTRAL = "1.00x"  # a factor that rounds to it: no word says which way it went
-PHRASES = {SHARED: "shared-memory wavefronts"}  # what it is to be bound by a resource, where its name does not say it
 # The word for more and for less of each kind of factor; a rate or a clock without a word is higher.
 MORE_AND_LESS: dict[Kind, tuple[str, str]] = {
     "launches": ("more ", "fewer "),
@@ -198,7 +197,7 @@ def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:
     stall += OR_WGMMA if limit.has_wgmma and limit.stall == BARRIER else ""
     busiest = "busiest unit " if name == LATENCY and words > 1 else ""
     waits = f", {stall}" if stall and words else ""
-    return f"{PHRASES.get(name, name)}{waits} ({busiest}{percents or f'{limit.bottleneck.percent:.0f} %'})"
+    return f"{name}{waits} ({busiest}{percents or f'{limit.bottleneck.percent:.0f} %'})"
 
 
 def _product(why: Why, width: int) -> list[str]:
