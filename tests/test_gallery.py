@@ -13,6 +13,7 @@ from patience import CEILING_S
 from requirements import needs
 
 from ncu_assist import process
+from ncu_assist.rules import RULES
 
 pytestmark = pytest.mark.slow
 
@@ -20,34 +21,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 CASES = cases()
 BY_NAME = {case.name: case for case in CASES}
 SOURCES = {path.name: path.read_text() for path in sorted(FOLDER.glob("*.cu"))}
-IDS = [
-    "uncoalesced-global-load",
-    "uncoalesced-global-store",
-    "shared-bank-conflict",
-    "low-bytes-in-flight",
-    "low-occupancy",
-    "grid-underfill",
-    "tail-effect",
-    "workload-imbalance",
-    "warp-divergence",
-    "barrier-stall",
-    "register-spill",
-    "local-array",
-    "atomic-contention",
-    "constant-divergence",
-    "pipe-bound",
-    "l1-bound",
-    "l2-bound",
-    "no-tensor-core",
-    "tensor-underfed",
-    "host-link-bound",
-    "redundant-traffic",
-    "launch-bound",
-    "at-dram-roofline",
-    "at-compute-roofline",
-    "near-ceiling",
-    "unexplained",
-]
+IDS = list(RULES)
 ROOFLINES = ("at-dram-roofline", "at-compute-roofline")
 NO_FAULT = (*ROOFLINES, "near-ceiling")
 MOST_LAUNCHES = 120  # under ncu: about 1.8 s each

@@ -34,6 +34,7 @@ from ncu_assist.rules.base import Finding, Rule, Severity, severity
 from ncu_assist.rules.model.diagnosis import Diagnosis, Ranked, Unanswered, diagnose
 from ncu_assist.rules.model.facts import Facts
 
+# By name, but for the last two, which speak of what no other explains.
 RULES: dict[str, Rule] = {
     at_compute_roofline.ID: at_compute_roofline,
     at_dram_roofline.ID: at_dram_roofline,
@@ -59,8 +60,8 @@ RULES: dict[str, Rule] = {
     uncoalesced_global_store.ID: uncoalesced_global_store,
     warp_divergence.ID: warp_divergence,
     workload_imbalance.ID: workload_imbalance,
-    near_ceiling.ID: near_ceiling,  # behind all that know a cause
-    unexplained.ID: unexplained,  # behind all others that save nothing
+    near_ceiling.ID: near_ceiling,
+    unexplained.ID: unexplained,
 }
 
 # Rules that name one loss by the cause that shows most: when one is gone and another of its row has come, the time is

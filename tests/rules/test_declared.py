@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +22,16 @@ from made_facts import BENCHMARKS, gallery, made, told
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE, STALL
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.rules import RULES, Facts, Rule, at_compute_roofline, atomic_contention
+from ncu_assist.pipeline.tuning import LARGER, MORE_STAGES, SMALLER
+from ncu_assist.render.html.run_diagnosis import LOOKS_AT
+from ncu_assist.rules import ON_ONE_RESOURCE, RULES, Facts, Rule, at_compute_roofline, atomic_contention
+from ncu_assist.rules.model.diagnosis import NEAR_CEILING, OF_A_CALL, OF_THE_SPREAD, UNEXPLAINED
+from ncu_assist.rules.model.libraries import ADVICE
+from ncu_assist.rules.model.places import ABOUT
 
 sys.path.insert(0, str(BENCHMARKS))
 import gallery_scores as scores
+import nvidia_rules
 
 RULES_FOLDER = Path(__file__).parents[2] / "ncu_assist" / "rules"
 CASES_EACH = 3
@@ -135,6 +141,25 @@ def test_every_metric_that_rules_ask_for_by_name_is_in_the_catalogue() -> None:
                     asked.add(key)
     assert len(asked) > 50
     assert asked <= set(ROWS)
+
+
+def test_rules_stand_by_name_and_those_that_know_no_cause_at_the_end() -> None:
+    *causes, nearly, none = RULES
+    assert (nearly, none) == (NEAR_CEILING, UNEXPLAINED)
+    assert causes == sorted(causes)
+
+
+def test_every_table_of_ids_names_rules_that_there_are() -> None:
+    rows = (rule for rows in ADVICE.values() for rule in rows if rule)
+    named = {*chain.from_iterable(ON_ONE_RESOURCE), *OF_THE_SPREAD, *OF_A_CALL, *ABOUT, *rows}
+    assert named | {*MORE_STAGES, *SMALLER, *LARGER} | {*chain.from_iterable(LOOKS_AT.values())} <= set(RULES)
+
+
+def test_pages_and_the_scores_read_the_rules_of_nvidia_in_one_way() -> None:
+    read: dict[str, list[str]] = {}
+    for rule, _, _, ids in nvidia_rules.TRANSLATION:
+        read.setdefault(rule, []).extend(ids)
+    assert {rule: set(ids) for rule, ids in LOOKS_AT.items()} == {rule: set(read[rule]) for rule in LOOKS_AT}
 
 
 def test_a_counter_of_instructions_that_a_chip_does_not_have_is_not_missing_there() -> None:

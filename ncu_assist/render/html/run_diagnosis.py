@@ -200,17 +200,22 @@ class NvidiaView:
     beside: str = ""
 
 
-# Which of our rules look at what a rule of NVIDIA's estimates a speed-up of.
+# Which of our rules look at what a rule of NVIDIA's estimates a speed-up of, the plainest reading first.
 LOOKS_AT = {
     "TheoreticalOccupancy": ("low-occupancy",),
-    "AchievedOccupancy": ("low-occupancy", "workload-imbalance", "tail-effect"),
+    "AchievedOccupancy": ("low-occupancy", "workload-imbalance", "tail-effect", "grid-underfill"),
     "SharedMemoryConflicts": ("shared-bank-conflict",),
     "UncoalescedSharedAccess": ("shared-bank-conflict",),
     "UncoalescedGlobalAccess": ("uncoalesced-global-load", "uncoalesced-global-store"),
-    "MemoryCacheAccessPattern": ("uncoalesced-global-load", "uncoalesced-global-store"),
+    "MemoryCacheAccessPattern": (
+        "uncoalesced-global-load",
+        "uncoalesced-global-store",
+        "register-spill",
+        "local-array",
+    ),
     "ThreadDivergence": ("warp-divergence",),
-    "WorkloadImbalance": ("workload-imbalance", "tail-effect"),
-    "LaunchConfiguration": ("grid-underfill", "tail-effect"),
+    "WorkloadImbalance": ("workload-imbalance", "atomic-contention", "tail-effect", "grid-underfill"),
+    "LaunchConfiguration": ("tail-effect", "grid-underfill", "launch-bound"),
 }
 
 
@@ -249,7 +254,8 @@ def _beside(one: NvidiaFinding, results: RuleResults, bound: Bottleneck | None) 
     found = {ranked.finding.rule for ranked in results.diagnosis.findings if ranked.severity != "info"}
     if not one.speedup_pct or not ours or {*ours} & (silent | found):
         return ""
-    names = " and ".join(f"`{name}`" for name in ours)
+    *others, last = (f"`{name}`" for name in ours)
+    names = f"{', '.join(others)} and {last}" if others else last
     first = results.diagnosis.first
     instead = f" The diagnosis here is `{first.finding.rule}`." if first and first.severity != "info" else ""
     looks = "looks at the same and finds" if len(ours) == 1 else "look at the same and find"
