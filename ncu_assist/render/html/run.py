@@ -53,6 +53,123 @@ CLOCKS = {"none": "not locked", "base": "locked to base", "boost": "locked to bo
 CACHES = {"all": "flushed before every pass", "none": "as they were"}  # --cache-control
 
 
+# The sections that a version which launches no kernel does not have.
+OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "timeline", "mix", "source", "nvidia", "metrics"}
+
+
+def run_html(record: RunRecord) -> str:
+    """Return the page of a run, which lies in the run's folder; the same record gives the same bytes."""
+    return page(_head(record), run_sections(record))
+
+
+def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
+    """Return the sections in the order in which they are asked for: how fast, measured how, how near to the peak, what
+    is wrong, then where. Of a version that launches no kernel those on launches are left out."""
+    shown = record.shown
+    first = _first_shown(record)
+    sections = (
+        *(_of_one(record) if first is None else _of_many(record, first)),
+        nvidia_section(shown),
+        PageSection("metrics", "All metrics", metrics_model(shown, record.metrics, first), "run_metrics.html.j2"),
+        PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
+        PageSection("raw", "Command and logs", raw_model(shown.run, record.logs, to_open(shown)), "run_raw.html.j2"),
+    )
+    return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))
+
+
+def _of_one(record: RunRecord, budget: SourceBudget | None = None) -> Iterator[PageSection]:
+    """Yield the sections on what a launch, or all of them together, did; ``budget`` is that of its source.
+
+    Where launches are picked, each has those with a model.
+    """
+    shown = record.shown
+    lines, longest = finding_lines(shown), of_longest(shown)
+    source, of = source_view(shown, lines, budget), f"Of {longest}." if longest else ""
+    yield verdict_section(record, source.href, source.hottest_line)
+    yield speed_section(shown, record.breakdowns, longest)
+    yield diagnosis_section(shown, lines, source)
+    yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2")
+    yield PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2")
+    yield PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of)
+    yield PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of)
+    yield PageSection("timeline", "Timeline", _timeline(shown), "run_timeline.html.j2", TIMELINE + of)
+    yield PageSection("mix", "Instructions and pipes", mix_model(record), "run_mix.html.j2", of)
+    if shown.rows:
+        timing = timing_chart(record.samples, collect=to_time(shown))
+        yield PageSection("timing", "Timing", timing, "timing_chart.html.j2")
+    yield PageSection("source", "Source", source, "source_view.html.j2")
+
+
+MANY_SOURCE, MANY_SASS = 450_000, 260_000  # bytes of source and SASS of all launches together
+BY_KERNEL = "All launches of a kernel together."
+PICK = "Pick a launch, also by the keys j and k: below is what was counted of it alone."
+
+
+@dataclass(frozen=True)
+class LaunchPart:
+    """What a page says of one launch; ``is_first``: it is the one shown before any is picked."""
+
+    index: int
+    title: str
+    sections: tuple[PageSection, ...]
+    is_first: bool
+
+
+def _first_shown(record: RunRecord) -> int | None:
+    """Return the launch that is shown before any is picked; None of a page that has none to pick from."""
+    indices = [one.shown.combined.launches[0].index for one in record.alone]
+    focus = record.shown.focus
+    return focus.launch.index if focus and focus.launch.index in indices else next(iter(indices), None)
+
+
+def _of_many(record: RunRecord, first: int) -> Iterator[PageSection]:
+    """Yield the answer for all launches, the launches to pick from, and a part for each of the longest."""
+    shown, count = record.shown, len(record.alone)
+    yield across_section(record)
+    indices = [one.shown.combined.launches[0].index for one in record.alone]
+    by_kernel = kernels_table(shown, indices)
+    if by_kernel:
+        yield PageSection("kernels", "Kernels", {"table": by_kernel, "legend": ()}, "table_section.html.j2", BY_KERNEL)
+    made = launches_table(shown, indices)
+    yield PageSection("launches", "Launches", made, "run_launches.html.j2", PICK)
+    budget = SourceBudget(*(max(10_000, min(own, every // count)) for own, every in _SHARES))
+    parts = tuple(
+        LaunchPart(index, _launch_title(one.shown) + _most_to_win(shown, index), _parts_of(one, budget), index == first)
+        for index, one in zip(indices, record.alone, strict=True)
+    )
+    yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
+
+
+_SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS), (SourceBudget.hidden, MANY_SASS))
+
+
+def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...]:
+    verdict, *others = _of_one(record, budget)
+    return tuple(one for one in (replace(verdict, title="This launch"), *others) if one.model)
+
+
+def _launch_title(shown: RunView) -> str:
+    launch = shown.combined.launches[0]
+    return f"#{launch.index} {one_line(launch.kernel, LAUNCH_NAME)}"
+
+
+def _most_to_win(shown: RunView, index: int) -> str:
+    """Return why a launch is the one shown first, behind its name; empty where it is only the longest."""
+    if shown.focus is None or shown.focus.launch.index != index or not shown.focus.winnable_ns:
+        return ""
+    return f", {why_in_focus(shown).rstrip(',')}: {duration(shown.focus.winnable_ns)}"
+
+
+LAUNCH_NAME = 90  # letters
+TIMELINE = "What ncu sampled while the kernel ran, from when it came onto the GPU. "
+
+
+def _timeline(shown: RunView) -> tuple[CurveChart, ...]:
+    """Return the charts of the launch that ratios are shown of; none of several."""
+    launches = shown.counted.combined.launches
+    return timeline_charts(shown.close.timeline, launches[0]) if len(launches) == 1 else ()
+
+
 def fact_groups(shown: RunView) -> list[tuple[str, tuple[Fact, ...]]]:
     """Return titles with the facts below them, the run itself first; what a run lacks altogether has no title."""
     run = shown.run
@@ -333,119 +450,6 @@ def raw_model(run: Run, logs: tuple[Log, ...], window: str = "") -> dict[str, ob
         "logs": tuple(Log(one_line(one.name), plain(one.text), one.cut) for one in logs),
         "files": Table("files-table", "Files of the run", FILE_COLUMNS, rows) if rows else None,
     }
-
-
-OF_LAUNCHES = {"speed", "roofline", "memory", "stalls", "occupancy", "timeline", "mix", "source", "nvidia", "metrics"}
-
-
-def run_html(record: RunRecord) -> str:
-    """Return the page of a run, which lies in the run's folder; the same record gives the same bytes."""
-    return page(_head(record), run_sections(record))
-
-
-def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
-    """Return the sections in the order in which they are asked for: how fast, measured how, how near to the peak, what
-    is wrong, then where. Of a version that launches no kernel those on launches are left out."""
-    shown = record.shown
-    first = _first_shown(record)
-    sections = (
-        *(_of_one(record) if first is None else _of_many(record, first)),
-        nvidia_section(shown),
-        PageSection("metrics", "All metrics", metrics_model(shown, record.metrics, first), "run_metrics.html.j2"),
-        PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
-        PageSection("raw", "Command and logs", raw_model(shown.run, record.logs, to_open(shown)), "run_raw.html.j2"),
-    )
-    return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))
-
-
-def _of_one(record: RunRecord, budget: SourceBudget | None = None) -> Iterator[PageSection]:
-    """Yield the sections on what a launch, or all of them together, did; ``budget`` is that of its source."""
-    shown = record.shown
-    lines, longest = finding_lines(shown), of_longest(shown)
-    source, of = source_view(shown, lines, budget), f"Of {longest}." if longest else ""
-    yield verdict_section(record, source.href, source.hottest_line)
-    yield speed_section(shown, record.breakdowns, longest)
-    yield diagnosis_section(shown, lines, source)
-    yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2")
-    yield PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2")
-    yield PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of)
-    yield PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of)
-    yield PageSection("timeline", "Timeline", _timeline(shown), "run_timeline.html.j2", TIMELINE + of)
-    yield PageSection("mix", "Instructions and pipes", mix_model(record), "run_mix.html.j2", of)
-    if shown.rows:
-        timing = timing_chart(record.samples, collect=to_time(shown))
-        yield PageSection("timing", "Timing", timing, "timing_chart.html.j2")
-    yield PageSection("source", "Source", source, "source_view.html.j2")
-
-
-MANY_SOURCE, MANY_SASS = 450_000, 260_000  # bytes of source and SASS of all launches together
-BY_KERNEL = "All launches of a kernel together."
-PICK = "Pick a launch, also by the keys j and k: below is what was counted of it alone."
-
-
-@dataclass(frozen=True)
-class LaunchPart:
-    """What a page says of one launch; ``is_first``: it is the one shown before any is picked."""
-
-    index: int
-    title: str
-    sections: tuple[PageSection, ...]
-    is_first: bool
-
-
-def _first_shown(record: RunRecord) -> int | None:
-    """Return the launch that is shown before any is picked; None of a page that has none to pick from."""
-    indices = [one.shown.combined.launches[0].index for one in record.alone]
-    focus = record.shown.focus
-    return focus.launch.index if focus and focus.launch.index in indices else next(iter(indices), None)
-
-
-def _of_many(record: RunRecord, first: int) -> Iterator[PageSection]:
-    """Yield the answer for all launches, the launches to pick from, and a part for each of the longest."""
-    shown, count = record.shown, len(record.alone)
-    yield across_section(record)
-    indices = [one.shown.combined.launches[0].index for one in record.alone]
-    by_kernel = kernels_table(shown, indices)
-    if by_kernel:
-        yield PageSection("kernels", "Kernels", {"table": by_kernel, "legend": ()}, "table_section.html.j2", BY_KERNEL)
-    made = launches_table(shown, indices)
-    yield PageSection("launches", "Launches", made, "run_launches.html.j2", PICK)
-    budget = SourceBudget(*(max(10_000, min(own, every // count)) for own, every in _SHARES))
-    parts = tuple(
-        LaunchPart(index, _launch_title(one.shown) + _most_to_win(shown, index), _parts_of(one, budget), index == first)
-        for index, one in zip(indices, record.alone, strict=True)
-    )
-    yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
-
-
-_SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS), (SourceBudget.hidden, MANY_SASS))
-
-
-def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...]:
-    verdict, *others = _of_one(record, budget)
-    return tuple(one for one in (replace(verdict, title="This launch"), *others) if one.model)
-
-
-def _launch_title(shown: RunView) -> str:
-    launch = shown.combined.launches[0]
-    return f"#{launch.index} {one_line(launch.kernel, LAUNCH_NAME)}"
-
-
-def _most_to_win(shown: RunView, index: int) -> str:
-    """Return why a launch is the one shown first, behind its name; empty where it is only the longest."""
-    if shown.focus is None or shown.focus.launch.index != index or not shown.focus.winnable_ns:
-        return ""
-    return f", {why_in_focus(shown).rstrip(',')}: {duration(shown.focus.winnable_ns)}"
-
-
-LAUNCH_NAME = 90  # letters
-TIMELINE = "What ncu sampled while the kernel ran, from when it came onto the GPU. "
-
-
-def _timeline(shown: RunView) -> tuple[CurveChart, ...]:
-    """Return the charts of the launch that ratios are shown of; none of several."""
-    launches = shown.counted.combined.launches
-    return timeline_charts(shown.close.timeline, launches[0]) if len(launches) == 1 else ()
 
 
 def _head(record: RunRecord) -> Head:
