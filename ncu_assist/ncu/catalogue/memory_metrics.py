@@ -14,11 +14,11 @@ from ncu_assist.ncu.catalogue.metric import (
     BY_TIME,
     CAPABILITY,
     CHART,
-    COMPARED,
     DOCUMENTED,
     EXACT,
     HARDWARE,
     HIGHER,
+    IN_BOTH,
     LOWER,
     MEMORY,
     NOISY,
@@ -75,7 +75,7 @@ HOST = "lts__t_sectors_srcunit_tex_aperture_sysmem"
 
 SLICE_CYCLES = "lts__cycles_elapsed.sum"
 WITH_HBM = ((6.0, 0.0), (7.0, 0.0), (8.0, 0.0), (9.0, 0.0), (10.0, 0.0))  # whose checks are stored beside the data
-FILLED = f"{COMPARED}: a slice of L2 takes a sector a cycle from memory; GDDR with ECC reads more than it hands on"
+FILLED = f"{IN_BOTH}: a slice of L2 takes a sector a cycle from memory; GDDR with ECC reads more than it hands on"
 
 
 def _share_of(percent: float, whole: float) -> float:
@@ -96,7 +96,7 @@ def _rest(bandwidth: float, duration_ns: float, read: float) -> float:
 def _l2_hit_rate(op: str) -> tuple[Way, ...]:
     hit, miss = (f"{L2}_{op}_lookup_{what}.sum" for what in ("hit", "miss"))
     words = f"100 * {hit} / ({hit} + {miss})"
-    return (Way((hit, miss), share, words, f"{COMPARED}: a sector is found in L2 or it is not", approximate=True),)
+    return (Way((hit, miss), share, words, f"{IN_BOTH}: a sector is found in L2 or it is not", approximate=True),)
 
 
 # fmt: off
@@ -148,32 +148,32 @@ MEMORY_METRICS: tuple[Metric, ...] = (
            ways=_l2_hit_rate("op_write")),
     Metric("l2_sectors", ("lts__t_sectors.sum",), CHART, "L2 Cache Sectors", "sector", LOWER, NOISY, SUM,
            "sectors that L2 looked up, for SMs, for its other half and for fills from DRAM",
-           ways=(added(("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"), COMPARED, approximate=True),
+           ways=(added(("lts__t_sectors_lookup_hit.sum", "lts__t_sectors_lookup_miss.sum"), IN_BOTH, approximate=True),
                  rate_times_time("lts__t_sectors.sum.per_second"))),
     _l2("l2_sectors_sm", "_srcunit_tex", "L2 sectors looked up for L1",
         "sectors that L2 looked up for loads, stores and atomics; one lookup may answer several SMs",
-        ways=(added((f"{L2}_lookup_hit.sum", f"{L2}_lookup_miss.sum"), COMPARED, approximate=True),
+        ways=(added((f"{L2}_lookup_hit.sum", f"{L2}_lookup_miss.sum"), IN_BOTH, approximate=True),
               rate_times_time(f"{L2}.sum.per_second"))),
     _l2("l2_sectors_read", "_srcunit_tex_op_read", "L2 sectors looked up, reads",
         "sectors that L2 looked up for reads of L1, not what L1 received: one lookup may answer several SMs",
-        ways=(added((f"{L2}_op_read_lookup_hit.sum", f"{L2}_op_read_lookup_miss.sum"), COMPARED, approximate=True),
+        ways=(added((f"{L2}_op_read_lookup_hit.sum", f"{L2}_op_read_lookup_miss.sum"), IN_BOTH, approximate=True),
               rate_times_time(f"{L2}_op_read.sum.per_second"),
-              over(("l1_bytes_from_l2",), (), f"{COMPARED}: what L1 receives is what it reads", factor=1 / SECTOR_BYTES,
+              over(("l1_bytes_from_l2",), (), f"{IN_BOTH}: what L1 receives is what it reads", factor=1 / SECTOR_BYTES,
                    approximate=True))),
     _l2("l2_sectors_write", "_srcunit_tex_op_write", "L2 sectors written", "sectors that L1 wrote to L2",
-        ways=(added((f"{L2}_op_write_lookup_hit.sum", f"{L2}_op_write_lookup_miss.sum"), COMPARED, approximate=True),
+        ways=(added((f"{L2}_op_write_lookup_hit.sum", f"{L2}_op_write_lookup_miss.sum"), IN_BOTH, approximate=True),
               rate_times_time(f"{L2}_op_write.sum.per_second"))),
     _l2("l2_sectors_reduction", "_srcunit_tex_op_red", "L2 sectors, reductions",
         "sectors of atomics whose result nobody reads",
         ways=(rate_times_time(f"{L2}_op_red.sum.per_second"),)),
     _l2("l2_sectors_atomic", "_srcunit_tex_op_atom", "L2 sectors, atomics",
         "sectors of atomics that return a value, carried out in L2",
-        ways=(added((f"{L2}_op_atom_dot_alu.sum", f"{L2}_op_atom_dot_cas.sum"), COMPARED),)),
+        ways=(added((f"{L2}_op_atom_dot_alu.sum", f"{L2}_op_atom_dot_cas.sum"), IN_BOTH),)),
     Metric("l2_sectors_missed", ("lts__t_sectors_srcunit_tex_lookup_miss.sum",), CHART, "L2 misses", "sector", LOWER,
            NOISY, SUM, "sectors that L1 asked for and L2 did not have",
            shown_as="Missed L2 Cache Sectors For TEX",
            ways=(added(tuple(f"{L2}_aperture_{where}_lookup_miss.sum" for where in ("device", "sysmem", "peer")),
-                       COMPARED, approximate=True),)),
+                       IN_BOTH, approximate=True),)),
     _l2_busy("l2_lookups_busy", "t_sectors", "L2 lookups", "sectors looked up"),
     _l2_busy("l2_tags_busy", "t_tag_requests", "L2 tags", "tags looked up: scattered accesses need one a sector"),
     _l2_busy("l2_data_busy", "d_sectors", "L2 data", "sectors read from or written to its data banks"),
@@ -185,14 +185,14 @@ MEMORY_METRICS: tuple[Metric, ...] = (
         "sectors that one half of L2 asked the other for, on chips with two", ("tu102", "ga102", "ad102", "gb202")),
     _host("host_sectors_missed", "lookup_miss", "Host memory sectors", "sectors of host memory over PCIe or C2C",
           shown_as="Missed L2 Cache Sectors For TEX Accessing System Memory",
-          ways=(added(tuple(f"{HOST}_op_{op}_lookup_miss.sum" for op in ("read", "write")), COMPARED,
+          ways=(added(tuple(f"{HOST}_op_{op}_lookup_miss.sum" for op in ("read", "write")), IN_BOTH,
                       approximate=True),)),
     _host("host_sectors_read", "op_read_lookup_miss", "Host memory sectors read", "sectors of host memory read",
           ways=(rate_times_time(f"{HOST}_op_read_lookup_miss.sum.per_second", approximate=True),
                 Way(("lts__d_sectors_fill_sysmem" + OF_ELAPSED, SLICE_CYCLES), _share_of,
                     f"lts__d_sectors_fill_sysmem{OF_ELAPSED} / 100 * {SLICE_CYCLES}", FILLED, approximate=True))),
     _host("host_sectors_write", "op_write", "Host memory sectors written", "sectors of host memory written",
-          ways=(same(f"{HOST}_op_write_lookup_miss.sum", COMPARED, approximate=True),
+          ways=(same(f"{HOST}_op_write_lookup_miss.sum", IN_BOTH, approximate=True),
                 rate_times_time(f"{HOST}_op_write_lookup_miss.sum.per_second", approximate=True))),
     Metric("pcie_read_bandwidth", ("pcie__read_bytes.sum.per_second",), CHART, "PCIe read bandwidth", "byte/s", None,
            NOISY, BY_TIME, "bytes over PCIe in the direction that the GPU reads, a second; other traffic counts too"),
@@ -255,9 +255,9 @@ def _bytes(
 
 
 L1 = "l1tex__t_sectors_pipe_lsu_mem"
-LOOKED_UP = f"{COMPARED}: a sector is found in L1 or it is not"
-NO_ASYNC = f"{COMPARED}: the same but for copies to shared memory that pass by registers"
-ARBITRATION = f"{COMPARED}: up to 2 % of it is arbitration"
+LOOKED_UP = f"{IN_BOTH}: a sector is found in L1 or it is not"
+NO_ASYNC = f"{IN_BOTH}: the same but for copies to shared memory that pass by registers"
+ARBITRATION = f"{IN_BOTH}: up to 2 % of it is arbitration"
 ONE_REQUEST = f"{HARDWARE}: an instruction of a warp is one request"
 
 
@@ -366,7 +366,7 @@ GLOBAL: tuple[Metric, ...] = (
            "bytes that SMs got over the crossbar, those of TMA and of clusters too; one lookup may answer several",
            ways=(Way((FILL, "sm_cycles_elapsed", "sm_count", *CAPABILITY), _received,
                      f"{SECTOR_BYTES} * sectors a cycle by {' and '.join(CAPABILITY)} * {FILL} / 100 * "
-                     "sm_cycles_elapsed * sm_count", f"{COMPARED}: one, two or four sectors a cycle, by chip"),)),
+                     "sm_cycles_elapsed * sm_count", f"{IN_BOTH}: one, two or four sectors a cycle, by chip"),)),
     _bytes("l1_bytes_to_l2", "l1tex2xbar_write_bytes", "Bytes from L1 to L2",
            "bytes that SMs sent over the crossbar, those of TMA and of clusters too"),
     _bytes("tma_load_bytes", "xbar2l1tex_read_bytes_mem_global_op_tma_ld", "TMA load bytes",

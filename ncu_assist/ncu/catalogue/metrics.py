@@ -27,13 +27,13 @@ from ncu_assist.ncu.catalogue.metric import (
     BY_TIME,
     CAPABILITY,
     CLOCK,
-    COMPARED,
     COMPUTE,
     DISTRIBUTION,
     DOCUMENTED,
     EXACT,
     HARDWARE,
     HIGHER,
+    IN_BOTH,
     INSTRUCTIONS,
     LAUNCH,
     LOWER,
@@ -68,7 +68,7 @@ from ncu_assist.ncu.catalogue.stalls import STALL, STALL_METRICS, stall_reasons
 
 SCHEDULERS = 0.25  # every chip since Pascal but GP100 has four a multiprocessor: NVIDIA's tuning guides
 SUM_OVER_UNITS = f"{DOCUMENTED}: .avg is .sum over the units"
-ONE_CLOCK = f"{COMPARED}: the parts of a GPC have one clock, and start and end within a few cycles"
+ONE_CLOCK = f"{IN_BOTH}: the parts of a GPC have one clock, and start and end within a few cycles"
 # Four reports of a GTX 1080 have bytes a second and percent of the peak beside it: 256 bits of its bus in each of them.
 TRANSFERS = "transfers of each pin a second, two a cycle"
 
@@ -87,8 +87,8 @@ SPEED_METRICS: tuple[Metric, ...] = (
     # What ncu shows as DRAM Throughput is gpu__dram_throughput: the same number in every recording.
     Metric("dram_throughput", ("dram__cycles_active.avg.pct_of_peak_sustained_elapsed",), NOWHERE, "DRAM Throughput",
            "%", HIGHER, NOISY, BY_DRAM_ELAPSED, "cycles in which DRAM moved data, in percent",
-           ways=(same("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", f"{COMPARED}; {SECTION}"),
-                 same("dram__throughput.avg.pct_of_peak_sustained_elapsed", f"{COMPARED}; {SECTION}", approximate=True),
+           ways=(same("gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed", f"{IN_BOTH}; {SECTION}"),
+                 same("dram__throughput.avg.pct_of_peak_sustained_elapsed", f"{IN_BOTH}; {SECTION}", approximate=True),
                  over(("dram__bytes.sum.per_second",), ("dram_peak_bytes_per_cycle", "dram_clock"), DOCUMENTED,
                       factor=100.0),
                  same("fbpa__sol_pct", RELEASE_2019, approximate=True))),
@@ -175,7 +175,7 @@ SPEED_METRICS: tuple[Metric, ...] = (
 
 SUM_PER_CYCLE = ".sum.per_cycle_elapsed"
 ACTIVE_SHARE = f"{DOCUMENTED}: a share of active cycles is that of all cycles over the active part of them"
-CYCLES = f"{COMPARED}: the cycles in which the pipe worked, which of an instruction may be two"
+CYCLES = f"{IN_BOTH}: the cycles in which the pipe worked, which of an instruction may be two"
 NO_DMMA = ("tu102", "ga102", "ad102")
 
 
@@ -297,7 +297,7 @@ def _op(
 
 ONE_ISSUE = f"{HARDWARE}: since Volta a scheduler issues at most one instruction in a cycle"
 SHARE_OF_TIME = f"{DOCUMENTED}: a share of all cycles is that of active cycles times the active part of them"
-BY_PATCHING = f"{COMPARED}: counted by patching the kernel"
+BY_PATCHING = f"{IN_BOTH}: counted by patching the kernel"
 
 
 FOUR = f"{HARDWARE}: a multiprocessor has four schedulers"
@@ -438,7 +438,7 @@ INSTRUCTION_MIX: tuple[Metric, ...] = (
     Metric("constant_requests", ("idc__requests.sum",), NOWHERE, "Indexed constant requests", "request", None, EXACT,
            SUM, "requests of warps to the cache of constants that are read by address",
            ways=(times(("idc__request_cycles_active" + OF_ELAPSED, "sm_cycles_elapsed", "sm_count"),
-                       f"{COMPARED}: a request takes two cycles or more", factor=0.5 / 100, approximate=True),)),
+                       f"{IN_BOTH}: a request takes two cycles or more", factor=0.5 / 100, approximate=True),)),
     Metric("constant_hit_rate", ("idc__request_hit_rate.pct",), NOWHERE, "Indexed constant hit rate", "%", None,
            NOISY, mean_by("constant_requests"), "requests that the cache of constants read by address could serve"),
     Metric("immediate_constant_requests", ("smsp__imc_requests.sum",), NOWHERE, "Immediate constant requests",

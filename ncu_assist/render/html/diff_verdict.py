@@ -266,7 +266,7 @@ def sides_section(facts: DiffFacts) -> PageSection:
     answers = [(name, answer(*both[0]), answer(*both[1])) for name, answer in SIDE_FACTS]
     hard = {one.what for one in diff.differences if one.hard}
     rows = [
-        (Cell(name), Cell(one), Cell(other), _differs_cell(one, other, COMPARED.get(name, ""), hard))
+        (Cell(name), Cell(one), Cell(other), _differs_cell(one, other, COMPARED_FACTS.get(name, ""), hard))
         for name, one, other in answers
         if one != other or (name in APART and one != ABSENT)
     ]
@@ -349,7 +349,7 @@ def _sample_words(timing: Timing) -> str:
 
 
 # What the diff calls the facts that it compares.
-COMPARED = {
+COMPARED_FACTS = {
     **{name: name for name in ("workload", "driver", "CUDA", "ncu", "nvcc", "torch", "section set", "replay mode")},
     **{name: name for name in ("clock control", "cache control")},
     "GPU": "GPU model",

@@ -258,7 +258,7 @@ COLUMNS = (
     Column("from"), Column("to"), Column("figure"), Column("value", "right", "number"),
     Column("of peak", "right", "number", OF_PEAK),
 )  # fmt: skip
-COMPARED = (Column("baseline", "right", "number"), Column("change", "right", "number"))
+CHANGE_COLUMNS = (Column("baseline", "right", "number"), Column("change", "right", "number"))
 BothValues = tuple[float | None, float | None, str]  # of the run, of the baseline, and their unit
 
 
@@ -373,7 +373,7 @@ def _figures(shown: RunView, baseline: RunView | None) -> Table:
     rows = [row for flow in FLOWS for row in _flow_rows(flow, shown, baseline)]
     for part, keys in IN_BOXES.items():
         rows += [_box_row(part, key, shown, baseline) for key, _ in keys if _value(key, shown) is not None]
-    columns = (*COLUMNS, *COMPARED) if baseline else COLUMNS
+    columns = (*COLUMNS, *CHANGE_COLUMNS) if baseline else COLUMNS
     return Table("memory-figures", "Figures of the memory chart", columns, tuple(rows), filterable=True)
 
 
