@@ -19,19 +19,22 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.spec import Version
 from ncu_assist.versions import descent
 
-VERSION_FILE = re.compile(r"v(\d+)_(\w+)\.(cu|py)", re.ASCII)  # which names a folder of the archive too
+# The languages that versions are written in: by the end of a file's name, the sign of a comment.
+COMMENT_SIGNS = {".cu": "//", ".py": "#"}
+SOURCES, HEADERS = tuple(COMMENT_SIGNS), (".cuh", ".h", ".hpp", ".inl")
+_ENDS = "|".join(suffix.removeprefix(".") for suffix in SOURCES)
+VERSION_FILE = re.compile(rf"v(\d+)_(\w+)\.({_ENDS})", re.ASCII)  # which names a folder of the archive too
 # Within a line: \s would take the square of a file of blank lines, and a draft may be one.
 DTYPES_LINE = re.compile(r"^[ \t]*(?://|#|\*)?[ \t]*dtypes:[ \t]*(.+)$", re.MULTILINE)
 # In the first comment only, where prose may stand before and after.
 PACKAGES_LINE = re.compile(r"^[ \t]*packages:[ \t]*(.+)$", re.MULTILINE)
 DRAWS_LINE = re.compile(r"^[ \t]*draws: its own[ \t]*$", re.MULTILINE)
 HEADER_COMMENT = {
-    ".cu": re.compile(rb"\A(?:[ \t]*(?://[^\n]*)?\r?\n)*"),
-    ".py": re.compile(rb"\A(?:[ \t]*(?:#[^\n]*)?\r?\n)*"),
+    suffix: re.compile(rb"\A(?:[ \t]*(?:%s[^\n]*)?\r?\n)*" % re.escape(sign).encode())
+    for suffix, sign in COMMENT_SIGNS.items()
 }
 LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]+"([^"\n]+)"', re.MULTILINE)
 REFERENCE = "reference.py"
-SOURCES, HEADERS = (".cu", ".py"), (".cuh", ".h", ".hpp", ".inl")
 NUMBERED = re.compile(r"v(?:er(?:sion)?)?[-_. ]?(\d{1,9})(?![a-z])|(\d{1,9})(?=[-_. ]|$)", re.IGNORECASE)
 LABEL = re.compile(r"\A[\w ]{1,20}[.:][ \t]+")  # 'Changes: …', 'Baseline. …' at the start of a first comment
 IDEA, IDEA_WORDS, IDEA_LENGTH = "idea", 4, 60
@@ -56,7 +59,7 @@ def header_comment(code: bytes, suffix: str) -> str:
     """
     found = HEADER_COMMENT[suffix].match(code) if suffix in HEADER_COMMENT else None
     lines = found[0].decode("utf-8", "replace").splitlines() if found else []
-    sign = "//" if suffix == ".cu" else "#"
+    sign = COMMENT_SIGNS.get(suffix, "")
     said = [line.strip().removeprefix(sign).rstrip() for line in lines if not line.startswith("#!")]
     return "\n".join(line.removeprefix(" ") for line in said).strip("\n")
 

@@ -21,7 +21,7 @@ from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.watching import copy_folder
 from ncu_assist.project import Project
-from ncu_assist.sources import header_comment, source_sha256
+from ncu_assist.sources import COMMENT_SIGNS, header_comment, source_sha256
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store
@@ -140,7 +140,7 @@ def _from_comment(version: Version, proposed: Mapping[str, tuple[int, ...]], why
     match = TUNE_LINE.search(header_comment(version.path.read_bytes(), version.path.suffix))
     if match:
         return parsed(match[1])
-    sign = "//" if version.path.suffix == ".cu" else "#"
+    sign = COMMENT_SIGNS[version.path.suffix]
     said = f"; {why}" if proposed else ""
     line = f"{sign} tune: {in_words(proposed) or EXAMPLE}"
     raise UsageProblem(f"the first comment of {version.path.name} says no values to try{said}", f"write there: {line}")

@@ -32,7 +32,7 @@ from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.process import Completed, RunOptions
 from ncu_assist.project import Project
-from ncu_assist.sources import HEADER_COMMENT, source_files, source_sha256
+from ncu_assist.sources import COMMENT_SIGNS, HEADER_COMMENT, source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, why_skipped
 from ncu_assist.spec_file import FILE, read_kernel
 from ncu_assist.store import Store, StoredRun
@@ -233,7 +233,7 @@ class FolderWatch:
         edited = kernel.version(attempt.version)
         number = 1 + max(one.number for one in kernel.versions)
         path = self.folder / f"v{number}_{edited.name.partition('_')[2]}{edited.path.suffix}"
-        sign = b"//" if path.suffix == ".cu" else b"#"
+        sign = COMMENT_SIGNS[path.suffix].encode()
         said = HEADER_COMMENT[path.suffix].match(source)
         lines = [line for line in (said[0] if said else b"").splitlines() if b"parent:" not in line]
         code = source[said.end() if said else 0 :]

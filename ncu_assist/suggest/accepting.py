@@ -11,7 +11,7 @@ from pathlib import Path
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
-from ncu_assist.sources import HEADER_COMMENT, VERSION_FILE
+from ncu_assist.sources import COMMENT_SIGNS, HEADER_COMMENT, SOURCES, VERSION_FILE
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.draft_records import Claim, Draft, MetricPrediction, Proof
 from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, source_name
@@ -19,8 +19,6 @@ from ncu_assist.store.writing import HINTS, write_file
 from ncu_assist.versions import short_name
 
 SLUG = re.compile(r"[a-z0-9_]{1,40}")
-SUFFIXES = (".cu", ".py")
-SIGNS = {".cu": "//", ".py": "#"}
 WIDTH = 105  # letters of a line beside its sign
 NUMBERED = re.compile(r"v\d+", re.ASCII)
 LONGEST = 500  # letters of one text of a model
@@ -63,7 +61,7 @@ def accept(archive: DraftArchive, stored: StoredDraft, folder: Path) -> tuple[Pa
     draft = stored.draft
     if draft.version:
         raise UsageProblem(f"{stored.reference} is {draft.version} already", f"ncu-assist list {draft.kernel}")
-    if draft.claim is None or draft.suffix not in SUFFIXES or source_name(draft.suffix) not in stored.files:
+    if draft.claim is None or draft.suffix not in SOURCES or source_name(draft.suffix) not in stored.files:
         raise UsageProblem(f"{stored.reference} has no source: {draft.reason}", f"ncu-assist ledger {draft.kernel}")
     slug = draft.claim.slug if SLUG.fullmatch(draft.claim.slug) else "draft"
     path = folder / f"v{_highest(folder) + 1}_{slug}{draft.suffix}"
@@ -107,7 +105,7 @@ def with_header(source: bytes, draft: Draft) -> bytes:
 
 
 def _lines(draft: Draft) -> Iterator[str]:
-    sign = SIGNS[draft.suffix]
+    sign = COMMENT_SIGNS[draft.suffix]
     for text in _paragraphs(draft):
         wrapped = textwrap.wrap(text, WIDTH, subsequent_indent="  ")
         yield from (f"{sign} {_harmless_end(line)}" for line in wrapped or [""])
