@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.frame.combined import Combined, Coverage
 from ncu_assist.ncu.catalogue.memory_tables import OF_PEAK, TABLE_NAMES
-from ncu_assist.ncu.catalogue.metrics import CATALOGUE, SM_LIMITS, STALL
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE, SM_LIMIT_NAMES, STALL
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.record import Launch, Run
 
@@ -41,7 +41,7 @@ _NAMES = (
     frozenset(name for row in CATALOGUE.values() for name in row.names)
     | frozenset(part for row in ROWS.values() for way in row.ways for part in way.parts if isinstance(part, str))
     | TABLE_NAMES
-    | frozenset(SM_LIMITS)
+    | frozenset(SM_LIMIT_NAMES)
 )
 
 

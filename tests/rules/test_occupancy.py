@@ -9,7 +9,7 @@ import pytest
 from made_facts import gallery, made
 
 from ncu_assist.frame import combine_tables
-from ncu_assist.ncu.catalogue.metrics import SM_LIMITS as NAMES_OF_LIMITS
+from ncu_assist.ncu.catalogue.metrics import SM_LIMIT_NAMES
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.json.run import show_json
 from ncu_assist.render.words.launches import room_words
@@ -87,13 +87,13 @@ def without(facts: Facts, chip: str, *names: str) -> Facts:
 
 def test_what_the_report_does_not_say_is_known_of_the_compute_capability_or_of_the_launch() -> None:
     facts = gallery("occupancy_registers")
-    said, known = sm_limits(facts), sm_limits(without(facts, "9.0", *NAMES_OF_LIMITS))
+    said, known = sm_limits(facts), sm_limits(without(facts, "9.0", *SM_LIMIT_NAMES))
     assert said is not None
     assert known == replace(said, assumed="9.0")
-    assert {one.assumed for one in occupancy_curves(without(facts, "9.0", *NAMES_OF_LIMITS))} == {"9.0"}
-    blocks = next(name for name in NAMES_OF_LIMITS if "max_blocks" in name)
+    assert {one.assumed for one in occupancy_curves(without(facts, "9.0", *SM_LIMIT_NAMES))} == {"9.0"}
+    blocks = next(name for name in SM_LIMIT_NAMES if "max_blocks" in name)
     assert sm_limits(without(facts, "9.0", blocks)) == said  # ncu 2019 has it as the limit of the launch
-    assert sm_limits(without(facts, "3.5", *NAMES_OF_LIMITS)) is None
+    assert sm_limits(without(facts, "3.5", *SM_LIMIT_NAMES)) is None
 
 
 def test_without_what_a_multiprocessor_holds_there_is_none() -> None:

@@ -1,4 +1,7 @@
-"""What a program in the sandbox sees of the file system, which user it is and how much it may take, as data."""
+"""How a program is shut in, without starting it: what it sees of the file system, which user it is, how much it may
+take, which system calls are refused, what is left of the environment; the command lines for bubblewrap and for unshare
+with our own jail in it, and which of the two works here.
+"""
 
 from __future__ import annotations
 

@@ -455,7 +455,7 @@ DRIVERS_OWN = f"{HARDWARE}: from 8.0 on the system keeps 1 KB of shared memory f
 AMPERE = 8.0
 MAX_WARPS = "device__attribute_max_warps_per_multiprocessor"
 # What a multiprocessor holds: warps, blocks, registers, shared memory; and of that a block, and the driver in each.
-SM_LIMITS = (
+SM_LIMIT_NAMES = (
     MAX_WARPS,
     *(f"device__attribute_max_{what}_per_multiprocessor" for what in ("blocks", "registers", "shared_memory")),
     "device__attribute_max_shared_memory_per_block_optin",

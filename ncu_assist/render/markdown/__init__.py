@@ -86,14 +86,14 @@ def _unlinked(line: str) -> str:
     return LINK.sub(lambda found: found.group() + APART, MENTION.sub(lambda found: found.group() + APART, line))
 
 
-RULES = {"left": "---", "right": "--:"}
+BELOW_HEADING = {"left": "---", "right": "--:"}
 
 
 def table(columns: Sequence[tuple[str, str]], rows: Iterable[Sequence[str]]) -> list[str]:
     """Return the lines of a table; ``columns`` are headings with ``left`` or ``right``, cells are escaped here."""
     head = [escaped(heading) for heading, _ in columns]
     body = ([escaped(cell) for cell in row] for row in rows)
-    return [_line(head), _line([RULES[align] for _, align in columns]), *map(_line, body)]
+    return [_line(head), _line([BELOW_HEADING[align] for _, align in columns]), *map(_line, body)]
 
 
 def printed(made: Table) -> list[str]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SM_LIMITS, SmLimits
-from ncu_assist.ncu.catalogue.metrics import SM_LIMITS as NAMES_OF_LIMITS
+from ncu_assist.ncu.catalogue.metrics import SM_LIMIT_NAMES
 from ncu_assist.rules.model.facts import Facts
 
 Over = Literal["block_size", "registers", "shared_memory"]
@@ -82,7 +82,7 @@ def sm_limits(facts: Facts) -> SmLimits | None:
     def known(name: str) -> float | None:
         return next((value for table in facts.combined.tables if (value := table.get(name)) is not None), None)
 
-    warps, blocks, registers, shared, a_block, reserved = map(known, NAMES_OF_LIMITS)
+    warps, blocks, registers, shared, a_block, reserved = map(known, SM_LIMIT_NAMES)
     blocks = blocks or facts.get("block_limit_blocks")
     if warps and blocks and registers and shared and a_block:
         return SmLimits(int(warps), int(blocks), int(registers), int(shared), int(a_block), int(reserved or 0.0))

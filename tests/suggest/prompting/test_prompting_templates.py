@@ -9,7 +9,14 @@ import pytest
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.suggest.evidence.records import Evidence, SourceText
-from ncu_assist.suggest.prompting import build_prompt
+from ncu_assist.suggest.prompting import DEFAULTS, build_prompt
+
+ROOT = Path(__file__).parents[3]
+
+
+def test_the_templates_to_edit_are_those_that_are_installed() -> None:
+    copies = {path.name: path.read_bytes() for path in (ROOT / "prompts").iterdir()}
+    assert copies == {path.name: path.read_bytes() for path in DEFAULTS.glob("*.j2")}
 
 
 def _problem(folder: Path, name: str, text: str, v6: Evidence) -> str:
