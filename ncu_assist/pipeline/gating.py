@@ -232,18 +232,30 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
         if name == names[0]:
             baseline = held
         sides = GateSides((held, named), ((held,), (named,)), request.force, every, learned, waits=read_waits)
-        by_counter = [limit for limit in limits if not limit.is_on_time]
-        wrong = bool(sides.failed_check(1, name))
-        for limit in limits:
-            if limit.is_on_time and not wrong:
-                place = GatedRuns(held.run, named.run, name)
-                checks.append(found.judged(limit, place) if found else too_few(limit, name))
-        judged = limits if wrong else by_counter
-        if judged and (found or wrong):
-            checks += WorkloadGate(sides, (name, name), judged).checks()
+        place, wrong = GatedRuns(held.run, named.run, name), bool(sides.failed_check(1, name))
+        if not found and not wrong:
+            against = _against_baseline(project, named.run, name, limits)
+            own = replace(sides, named=(named, named), runs=((named,), (named,)))
+            by_itself = [limit for limit in limits if limit.kind == "value"]
+            checks += [too_few(limit, name, against) for limit in limits if limit not in by_itself]
+            checks += WorkloadGate(own, (name, name), by_itself).checks()
+            continue
+        checks += [found.judged(limit, place) for limit in limits if found and limit.is_on_time and not wrong]
+        judged = [limit for limit in limits if wrong or not limit.is_on_time]
+        checks += WorkloadGate(sides, (name, name), judged).checks()
     return Gate(
         baseline, named, tuple(checks), notes=tuple(_window_notes(window, count)), window=tuple(window), by_window=True
     )
+
+
+def _against_baseline(project: Project, run: Run, workload: str, limits: Sequence[Limit]) -> str:
+    """Return the command that judges a run by its kernel's baseline; empty where it is that itself."""
+    baseline = get_baseline(Store(project.reports), run.kernel)
+    if short_name(run.version) == (short_name(baseline.version) if baseline else "v0"):
+        return ""
+    asked = " ".join(f"--fail-on {shlex.quote(f'{limit.metric.key}:{limit.text}')}" for limit in limits)
+    kernel = f"{shlex.quote(run.kernel)}/{short_name(run.version)}"
+    return f"ncu-assist gate {kernel} --against {BASELINE} {asked} --workload {shlex.quote(workload)}"
 
 
 def _now_and_before(

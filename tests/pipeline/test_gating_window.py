@@ -16,6 +16,7 @@ from ncu_assist.render.json.diff import gate_json
 from ncu_assist.render.terminal.diff import gate_text
 
 WINDOW = {"against": "@last:10"}
+CONFLICTS_KEPT = "shared_wavefronts_excessive:+0"
 
 
 def words(root: Path, shape: list[float], *fail_on: str) -> str:
@@ -61,6 +62,25 @@ def test_fewer_runs_than_a_level_needs_are_unclear(tmp_path: Path) -> None:
     assert "add_one/v1 against no earlier run" in alone
     with pytest.raises(UsageProblem, match="3 runs or more"):
         judged(Archive(tmp_path / "other"), "v1", against="@last:2")
+
+
+@pytest.mark.parametrize(
+    "limits", [(CONFLICTS_KEPT,), ("time:2%", CONFLICTS_KEPT), (CONFLICTS_KEPT, "local_spilling_requests:=0")]
+)
+def test_with_too_few_runs_each_limit_is_unclear_and_says_why(tmp_path: Path, limits: tuple[str, ...]) -> None:
+    archive = Archive(tmp_path)
+    archive.save("v1_torch", {"small": 1e5}, {"derived__local_spilling_requests": 0.0})
+    result = judged(archive, "v1", *limits, **WINDOW)
+    keys = {limit.partition(":")[0] for limit in limits}
+    assert {check.limit.metric.key for check in result.checks} == keys
+    assert outcomes(result) == {
+        ("small", key): "pass" if key == "local_spilling_requests" else "unclear" for key in keys
+    }
+    assert result.exit_code == 4
+    text = " ".join(gate_text(result).split())
+    assert "shared_wavefronts_excessive, limit +0): 3 earlier runs that measured the same" in text
+    asked = " ".join(f"--fail-on {limit}" for limit in limits)
+    assert f"try: ncu-assist gate add_one/v1 --against @baseline {asked} --workload small" in text
 
 
 def test_counters_are_held_against_the_newest_run_at_the_lowest_level(tmp_path: Path) -> None:

@@ -225,9 +225,9 @@ def _word(low: float, high: float) -> tuple[Word, str]:
     return ("same", inside) if low > -MARGIN and high < MARGIN else ("unclear", across)
 
 
-def too_few(limit: Limit, workload: str) -> GateCheck:
-    """Return the check of a time that fewer runs are known of than make a level."""
-    return GateCheck(workload, limit, "unclear", "unclear", reason=TOO_FEW_RUNS)
+def too_few(limit: Limit, workload: str, command: str) -> GateCheck:
+    """Return the check of what fewer runs are known of than make a level; ``command`` judges it by another baseline."""
+    return GateCheck(workload, limit, "unclear", "unclear", reason=TOO_FEW_RUNS, next=command)
 
 
 def window_of(points: Sequence[TrendPoint], now: Sequence[TrendPoint]) -> Window | None:
