@@ -1,12 +1,13 @@
 """Hold estimated speed-ups against achieved ones, over the pairs of the gallery: a fault, and the same work without it.
 
-    python benchmarks/gallery_speedups.py [--part PART] [--reports FOLDER] [--out FILE] [--before FILE]
+    python benchmarks/gallery_speedups.py [--part PART] [--reports FOLDER] [--out FILE] [--before FILE] [--every FILE]
 
 Achieved: the fault's time over the fix's, both with CUDA events in one process (times*.json in tests/gallery/reports).
 Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
 beside it the largest of the advice that can be read as the right id (nvidia_rules.py), where there is such. The error
 is the absolute natural logarithm of estimated over achieved. No pair is left out for its fit. ``--before`` names a file
-that ``--out`` wrote earlier: all pairs are printed in Markdown, with the estimates of then and of now.
+that ``--out`` wrote earlier: all pairs are printed in Markdown, with the estimates of then and of now. ``--every``
+writes the pairs of all parts into a file, and prints how near each rule's estimates came, in Markdown.
 """
 
 from __future__ import annotations
@@ -21,13 +22,33 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from gallery_scores import CHIP_HALVES, HALVES, PARTS, REPORTS, Judged, folder_of, judged, say, score_rows, theirs
-from table import pairs
+from gallery_scores import (
+    CHIP_HALVES,
+    GALLERY,
+    HALVES,
+    PARTS,
+    REPORTS,
+    Judged,
+    folder_of,
+    judged,
+    say,
+    score_rows,
+    theirs,
+)
+from table import Part, pairs
+
+from ncu_assist.rules import RULES
 
 TIMES = tuple(f"times{part}.json" for part in ("", "_blind", "_chip", "_blind2", "_blind3", "_blind4"))
 HALVES_OF = {"chip": CHIP_HALVES, "blind2": ("blind2",), "blind3": ("blind3",), "blind4": ("blind4",)}
 TARGET = 0.25  # of the median absolute error
 COLUMNS = ("estimated", "nvidia_largest", "nvidia_fitting")
+EVERY: tuple[tuple[tuple[Part, ...], Path], ...] = (
+    (PARTS, REPORTS),
+    *(((part,), folder_of(part)) for part in ("chip", "blind2", "blind3", "blind4")),
+    (("blind2",), GALLERY / "reports_blind2_h100"),
+)
+RECORDED = Path(__file__).resolve().parent / "results" / "gallery_by_rule.json"
 
 
 @dataclass(frozen=True)
@@ -76,6 +97,37 @@ def _times(path: Path) -> list[dict[str, object]]:
     return rows
 
 
+def every() -> list[dict[str, Any]]:
+    """Return the pairs of all parts as the rules judge them now, with the fault's time."""
+    found = []
+    for parts, folder in EVERY:
+        took = {row["name"]: row["median_us"] for name in TIMES for row in _times(folder / name)}
+        for one in speedups(tuple(judged(folder=folder, parts=parts)), folder)[0]:
+            own = {name: getattr(one, name) for name in ("rule", "fault", "fix", "achieved", "estimated")}
+            found.append({**own, "took_us": took[one.fault], "error": round(one.error("estimated"), 4)})
+    return sorted(found, key=lambda one: (one["rule"], -one["error"]))
+
+
+def of_rule(name: str, recorded: Path = RECORDED) -> list[dict[str, Any]]:
+    """Return the recorded pairs of a rule, the worst first."""
+    rows: list[dict[str, Any]] = json.loads(recorded.read_text())["pairs"]
+    return [one for one in rows if one["rule"] == name]
+
+
+def by_rule(recorded: Path = RECORDED) -> str:
+    """Return in Markdown how near the estimates of each rule came; then which rules have no pair."""
+    rows, without = [], []
+    for name in RULES:
+        if not (own := of_rule(name, recorded)):
+            without.append(f"`{name}`")
+            continue
+        middle, worst = median(one["error"] for one in own), own[0]
+        said = f"`{worst['fault']}`: {worst['estimated']:.2f}x said, {worst['achieved']:.2f}x got"
+        rows.append(f"| `{name}` | {len(own)} | {middle:.2f} | {worst['error']:.2f} | {said} |")
+    head = "| rule | pairs | median error | worst | which |\n|---|--:|--:|--:|---|"
+    return "\n".join((head, *rows)) + f"\n\nNo pair: {', '.join(without)}.\n"
+
+
 def median_error(some: Sequence[Pair], column: str) -> float:
     """Return the median absolute error of the natural logarithm over some pairs."""
     return median(one.error(column) for one in some)
@@ -121,7 +173,13 @@ def main() -> int:
     parser.add_argument("--part", choices=("main", "blind", "blind2", "blind3", "blind4", "chip"))
     parser.add_argument("--reports", type=Path)
     parser.add_argument("--before", type=Path)
+    parser.add_argument("--every", type=Path)
     asked = parser.parse_args()
+    if asked.every:
+        lines = ",\n".join(json.dumps(one) for one in every())
+        asked.every.write_text(f'{{"pairs": [\n{lines}\n]}}\n')
+        say(by_rule(asked.every))
+        return 0
     folder = asked.reports or folder_of(asked.part)
     found = tuple(judged(folder=folder, parts=(asked.part,) if asked.part else PARTS))
     used, out = speedups(found, folder)

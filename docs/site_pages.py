@@ -11,7 +11,9 @@ import functools
 import importlib
 import io
 import json
+import math
 import re
+import statistics
 import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -130,12 +132,38 @@ def rule_pages() -> Iterator[tuple[str, str]]:
         first, _, rest = text.partition("\n")
         case = recorded.get(name, "")
         rest = re.sub(r"`([a-z0-9-]+)`", lambda of: f"[{of[0]}]({of[1]}.md)" if of[1] in RULES else of[0], rest)
-        yield f"reference/rules/{name}.md", f"# {name}\n\n{first}\n{rest}\n{case}"
+        yield f"reference/rules/{name}.md", f"# {name}\n\n{first}\n{rest}\n{case}\n{how_near(name)}"
         rows.append(f"| [{name}](rules/{name}.md) | {first} |")
     head = (
         "# Rules\n\nA finding bears one of these ids. Ids are stable.\n\n| id | a kernel that bears it |\n|---|---|\n"
     )
     yield "reference/rules.md", head + "\n".join(rows) + "\n"
+
+
+def how_near(name: str) -> str:
+    """Return how near a rule's estimates came over the recorded pairs of a fault and its fix, and those pairs."""
+    sys.path.insert(0, str(ROOT / "benchmarks"))
+    from gallery_speedups import of_rule  # type: ignore[import-not-found]
+
+    pairs = of_rule(name)
+    if not pairs:
+        return (
+            "\n## How near its estimates came\n\nNo pair of a fault and its fix is of this rule, so nothing was "
+            "measured ([accuracy](../../accuracy.md#by-rule)).\n"
+        )
+    middle = statistics.median(one["error"] for one in pairs)
+    rows = "\n".join(
+        f"| `{one['fault']}` | {one['took_us']:.3g} µs | {one['estimated']:.2f}x | {one['achieved']:.2f}x "
+        f"| {one['error']:.2f} |"
+        for one in pairs
+    )
+    many = "1 pair" if len(pairs) == 1 else f"{len(pairs)} pairs"
+    return (
+        f"\n## How near its estimates came\n\nOver {many} of a fault and its fix, |ln(estimated / achieved)| is "
+        f"{middle:.2f} in the median and {pairs[0]['error']:.2f} at worst: off by factors of {math.exp(middle):.2f} "
+        f"and {math.exp(pairs[0]['error']):.2f} ([accuracy](../../accuracy.md#by-rule)).\n\n"
+        f"| fault | it took | estimated | achieved | error |\n|---|--:|--:|--:|--:|\n{rows}\n"
+    )
 
 
 def _rule_text(rule: Any) -> str:

@@ -114,3 +114,22 @@ def test_recorded_slow_downs_of_two_percent_are_found(judge_samples: Any) -> Non
         wanted = 0.75 if name.endswith("plus_1") else 1.0
         assert found.count("slower") >= wanted * len(found), name
         assert found.count("faster") == 0
+
+
+def test_the_table_of_rounds_is_what_the_recorded_samples_give(judge_samples: Any) -> None:
+    import rounds
+
+    table = rounds.table(sorted(rounds.DATA.glob("same_code_*.parquet")))
+    assert table in (BENCHMARKS.parent / "docs" / "accuracy.md").read_text(encoding="utf-8")
+
+
+def test_more_rounds_find_less(judge_samples: Any) -> None:
+    """Noise of 0.5 % a side: four times the rounds halve the interval, and what is found stays above 0.5 %."""
+    import rounds
+
+    samples = pd.concat(pair_of(0.0, pair) for pair in range(16))
+    (count, wide, more), (fewer, narrow, less) = (rounds.row(samples, of) or (0, 0.0, 0.0) for of in (100, 400))
+    assert (count, fewer) == (16, 4)
+    assert 1.6 < wide / narrow < 2.6
+    assert more > less > 0.005
+    assert rounds.row(samples, 1601) is None

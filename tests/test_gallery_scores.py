@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections import Counter
@@ -93,6 +94,19 @@ def test_the_speedups_are_those_that_are_published_and_meet_the_target(judged: A
         assert errors[0] < min(errors[1:])
     worst = math.exp(max(one.error("estimated") for one in used))
     assert f"off by a factor of {worst:.1f}." in ACCURACY.read_text()
+
+
+def test_the_table_by_rule_is_that_of_the_recorded_pairs_which_are_all(judged: Any) -> None:
+    import gallery_speedups
+
+    assert gallery_speedups.by_rule() in ACCURACY.read_text()
+    recorded = json.loads(gallery_speedups.RECORDED.read_text())["pairs"]
+    assert {one.fault for one in gallery_speedups.speedups(judged)[0]} < {one["fault"] for one in recorded}
+    assert f"all {len(recorded)} pairs above" in ACCURACY.read_text()
+    assert all(
+        one["error"] == pytest.approx(abs(math.log(one["estimated"] / one["achieved"])), abs=1e-4) for one in recorded
+    )
+    assert min(one["took_us"] for one in recorded) > 12
 
 
 def test_an_error_is_the_same_both_ways(judged: Any) -> None:

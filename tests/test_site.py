@@ -65,6 +65,14 @@ def test_every_rule_shows_a_recorded_case_and_says_what_to_try(made: dict[str, s
     assert [name for name, text in pages.items() if "What to try" not in text and not name.startswith(done)] == []
 
 
+def test_every_rule_says_how_near_its_estimates_came(made: dict[str, str]) -> None:
+    pages = {name: made[f"reference/rules/{name}.md"].partition("## How near its estimates came")[2] for name in RULES}
+    assert "No pair" in pages["at-dram-roofline"]
+    assert "| `attention_query_a_block` | " in pages["grid-underfill"]
+    assert "| 1.78x | 3.02x | 0.53 |" in pages["grid-underfill"]
+    assert [name for name, text in pages.items() if text.count("accuracy.md#by-rule") != 1] == []
+
+
 def test_every_message_of_ncu_is_explained(made: dict[str, str]) -> None:
     assert [row.id for row in FAILURES if row.fragments[0] not in made["messages"]] == []
 
