@@ -19,6 +19,7 @@ NOT_KERNELS = (RANGE, COMMAND_LIST, GRAPH)
 Source = Literal["live", "recorded", "imported"]
 # The note of a run whose values are not as ncu counted them.
 ROUNDED = "read from a CSV export: values are rounded, and rules, instances and source are not in it"
+LAUNCHED_NONE = "launched no kernel"  # what a note begins with of a version that does not, on all workloads or on some
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,19 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.record import Bench, Check, Commit, Device, HostMemory, Profile, Run, Timing, Toolchain, WorkloadFacts
+from ncu_assist.record import (
+    LAUNCHED_NONE,
+    Bench,
+    Check,
+    Commit,
+    Device,
+    HostMemory,
+    Profile,
+    Run,
+    Timing,
+    Toolchain,
+    WorkloadFacts,
+)
 from ncu_assist.sources import source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet
@@ -238,7 +250,7 @@ def silence(capture: VersionCapture) -> tuple[str, ...]:
     if not capture.silent:
         return ()
     where = f" on {', '.join(capture.silent)}" if capture.launches else ""
-    return (f"launched no kernel{where}: nothing to count",)
+    return (f"{LAUNCHED_NONE}{where}: nothing to count",)
 
 
 def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:

@@ -26,7 +26,7 @@ from ncu_assist.render.html.source_heat import stall_term
 from ncu_assist.render.html.source_pair import source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
-from ncu_assist.render.words.changes import delta_text, is_largest
+from ncu_assist.render.words.changes import counters_command, delta_text, is_largest
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.verdicts import names
 from ncu_assist.rules.low_occupancy import allowed_blocks
@@ -103,18 +103,12 @@ def _missing(facts: DiffFacts) -> tuple[str, str]:
     if not lacking:
         return "", ""
     sides = " and ".join(_lacking(one) for one in lacking)
-    return f"Counters of {sides}", next(filter(None, map(_collect, lacking)), "")
+    return f"Counters of {sides}", counters_command(facts.diff)
 
 
 def _lacking(shown: RunView) -> str:
     why = ", which launched no kernel" if shown.run.launched_nothing else ""
     return one_line(shown.reference) + why
-
-
-def _collect(shown: RunView) -> str:
-    if shown.run.launched_nothing:
-        return ""
-    return one_line(f"ncu-assist profile {shown.run.kernel} {shown.run.version}") if shown.rows else ""
 
 
 def _commands(facts: DiffFacts) -> list[tuple[str, str]]:

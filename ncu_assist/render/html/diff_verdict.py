@@ -21,6 +21,7 @@ from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
+from ncu_assist.render.words.changes import counter_note
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone
 from ncu_assist.render.words.verdicts import UNCUT, between, counted, factor, names, next_command, origins, verdict_line
@@ -71,6 +72,9 @@ def _answer(facts: DiffFacts) -> Iterator[AnswerRow]:
     told = why_lines(diff.why, lines, names(diff), WHY_WIDTH)[1:] if facts.is_comparable and diff.why else []
     for place, line in enumerate(told[:MOST_WHY]):  # the first says again what binds
         yield AnswerRow("" if place else "Why", line)
+    note = counter_note(diff)
+    if note:
+        yield AnswerRow("Counters", note)
     waits = _waits(diff)
     if facts.is_comparable and waits:
         yield AnswerRow("Warps wait for", waits)

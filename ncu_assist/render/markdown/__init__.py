@@ -12,7 +12,7 @@ from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Table
-from ncu_assist.render.words.changes import flags_by_role, pair_table, rows_of, short_change_table
+from ncu_assist.render.words.changes import counter_note, flags_by_role, pair_table, rows_of, short_change_table
 from ncu_assist.render.words.gate import (
     FIRST,
     GATE_LETTERS,
@@ -158,8 +158,10 @@ def _reason_lines(diff: Diff) -> list[str]:
 
 
 def _why_lines(diff: Diff) -> list[str]:
-    told = why_lines(diff.why, diff.lines, names(diff), WIDTH)
-    return [*(f"- {_with_code(line)}" for line in told), ""] if told else []
+    told = [_with_code(line) for line in why_lines(diff.why, diff.lines, names(diff), WIDTH)]
+    note = counter_note(diff)
+    told += [escaped(note, 4 * WIDTH)] if note else []
+    return [*(f"- {line}" for line in told), ""] if told else []
 
 
 def _with_code(line: str) -> str:

@@ -15,6 +15,7 @@ from ncu_assist.render.words.changes import (
     chain,
     change_of,
     change_word,
+    counter_note,
     delta_text,
     flags_by_role,
     label_of,
@@ -22,10 +23,8 @@ from ncu_assist.render.words.changes import (
     only_in,
     rows_of,
     short_change_table,
-    time_and_counters,
     times_of,
     values_text,
-    without_counters,
     word_of,
 )
 from ncu_assist.render.words.gate import (
@@ -147,22 +146,13 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, wit
         Text(kernels_and_origins(diff), style="dim"),
     ]
     parts += [Text(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
-    parts += [Text(line) for line in (without_counters(diff),) if line]
+    parts += [Text(line) for line in (counter_note(diff),) if line]
     parts += paired_launches(diff, width)
     if diff.changes:
         parts += [Text(""), _changes(diff)]
         lacking = _lacking(diff)
         parts += [Text(f"in neither report: {'; '.join(lacking)}", style="dim")] if lacking else []
-    parts += [
-        Text(line)
-        for line in (
-            *_strays(diff),
-            *_beside_time(diff),
-            *_coverage_lines(diff),
-            *_flag_lines(diff),
-            *_differences(diff),
-        )
-    ]
+    parts += [Text(line) for line in (*_strays(diff), *_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))]
     if with_lines and diff.lines and diff.lines.changes:
         parts += [Text(""), *map(Text, every_line(diff.lines, sides(diff), width)), Text(LINE_TIMES, style="dim")]
     return to_text(parts, style) + _other_metrics(diff)
@@ -266,11 +256,6 @@ def _strays(diff: Diff) -> list[str]:
     amount = f"{most.beyond:.1f} pt" if most.in_points else f"{100 * (most.beyond or 0):.3g} %"
     strays = f"{one_line(most.label, LABEL_LESS)} by up to {amount}"
     return [f"unchanged: no further than the metric strays between repeats of one kernel, as {strays}"]
-
-
-def _beside_time(diff: Diff) -> list[str]:
-    said = time_and_counters(diff)
-    return [said] if said else []
 
 
 def _coverage_lines(diff: Diff) -> list[str]:

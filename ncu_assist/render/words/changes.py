@@ -11,12 +11,14 @@ from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
+from ncu_assist.record import LAUNCHED_NONE
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Table, Term
 from ncu_assist.render.words.terms import TONES, term_of
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
+    from ncu_assist.analysis.diff import DiffSide
     from ncu_assist.record import Launch
 
 MOST_DEVIATIONS = 100  # standard deviations; of counters that hardly stray it may be thousands
@@ -369,13 +371,21 @@ def _pair_row(row: PairRow) -> tuple[Cell, ...]:
 
 
 MOST_MOVED = 4
+MOST_LETTERS = 400  # of a command
 
 
-def time_and_counters(diff: Diff) -> str:
-    """Return what counters say of a time that changed while that under ncu did not beyond its noise; mostly nothing.
+def counter_note(diff: Diff) -> str:
+    """Return what counters cannot say of the time: why there are none, or that theirs did not change; mostly nothing.
 
     Under ncu it is one launch, alone, with noise of its own: the bench decides.
     """
+    lacking = _without_counters(diff)
+    if lacking:
+        names = " and ".join(dict.fromkeys(one_line(short_name(side.version)) for side in lacking))
+        notes = dict.fromkeys(note for side in lacking for note in side.notes if note.startswith("counters were taken"))
+        taken = f" ({'; '.join(map(one_line, notes))})" if notes else ""
+        said = f"no counters of {names} on {one_line(diff.workload or '')}, so nothing says why{taken}"
+        return f"{said}: {counters_command(diff)}"
     verdict = diff.verdict.likely or diff.verdict.verdict
     time = next((one for one in diff.changes if one.metric == "duration"), None)
     if verdict not in ("faster", "slower") or time is None or time.verdict not in ("unchanged", "undecided"):
@@ -386,16 +396,23 @@ def time_and_counters(diff: Diff) -> str:
     return f"time under ncu is of one launch a side, and within its noise: the bench decides; {said}"
 
 
-def without_counters(diff: Diff) -> str:
-    """Return that a workload was timed and not profiled, on which side and what was; nothing where both were."""
-    if diff.workload is None or diff.verdict.verdict == "not-comparable":
-        return ""
-    lacking = [side for side in (diff.baseline, diff.candidate) if not side.launches]
+def counters_command(diff: Diff) -> str:
+    """Return the command that takes the counters of a workload that sides lack; empty where both have theirs."""
+    lacking = _without_counters(diff)
     if not lacking:
         return ""
-    names = " and ".join(dict.fromkeys(one_line(short_name(side.version)) for side in lacking))
-    versions = " ".join(dict.fromkeys(short_name(one.version) for one in (diff.baseline, diff.candidate)))
-    notes = dict.fromkeys(note for side in lacking for note in side.notes if note.startswith("counters were taken"))
-    taken = f" ({'; '.join(map(one_line, notes))})" if notes else ""
-    command = f"ncu-assist profile {diff.candidate.kernel} {versions} --workload {diff.workload}"
-    return f"no counters of {names} on {one_line(diff.workload)}, so nothing says why{taken}: {command}"
+    kernel = lacking[0].kernel
+    versions = dict.fromkeys(short_name(one.version) for one in lacking if one.kernel == kernel)
+    return one_line(f"ncu-assist profile {kernel} {' '.join(versions)} --workload {diff.workload}", MOST_LETTERS)
+
+
+def _without_counters(diff: Diff) -> list[DiffSide]:
+    """Return the sides that were timed on a workload and not profiled; one that launches no kernel has none to take."""
+    if diff.workload is None or diff.verdict.verdict == "not-comparable":
+        return []
+    return [one for one in (diff.baseline, diff.candidate) if not one.launches and not _launched_none(one)]
+
+
+def _launched_none(side: DiffSide) -> bool:
+    said = (note.removeprefix(LAUNCHED_NONE) for note in side.notes if note.startswith(LAUNCHED_NONE))
+    return any(on.startswith(":") or side.workload in on[4:].partition(":")[0].split(", ") for on in said)

@@ -20,7 +20,9 @@ from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.pipeline.reading import compare, two_named
 from ncu_assist.project import Project
 from ncu_assist.render.json import diff_json
+from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.terminal import Style, diff_text
+from ncu_assist.render.words.changes import counter_note, counters_command
 from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
 
@@ -208,14 +210,29 @@ def test_the_throughput_of_memory_that_is_drams_is_judged_as_that_is() -> None:
 
 def test_a_workload_without_counters_says_so_in_a_line() -> None:
     diff = compare(Project(ROOT), ("rope/v9", "rope/v10"), None, DiffOptions("far_f32"))
-    text = " ".join(diff_text(diff, Style()).split())
-    assert "no counters of v9 and v10 on far_f32, so nothing says why" in text
-    assert "ncu-assist profile rope v9 v10 --workload far_f32" in text
+    for form in (diff_text(diff, Style()), diff_markdown(diff).replace("\\", "")):
+        text = " ".join(form.split())
+        assert "no counters of v9 and v10 on far_f32, so nothing says why" in text
+        assert "ncu-assist profile rope v9 v10 --workload far_f32" in text
+
+
+def test_a_version_that_launches_no_kernel_is_not_told_to_be_profiled() -> None:
+    diff = compare(Project(ROOT), ("fast_h2d/v6", "fast_h2d/v7"), None, DiffOptions("t256k"))
+    assert "v7: launched no kernel: nothing to count" in diff_text(diff, Style())
+    assert counter_note(diff) == counters_command(diff) == ""
+    elsewhere = tuple(note.replace("kernel:", "kernel on t1k, t16k:") for note in diff.candidate.notes)
+    other = replace(diff, candidate=replace(diff.candidate, notes=elsewhere))
+    assert counters_command(other) == "ncu-assist profile fast_h2d v7 --workload t256k"
+    here = tuple(note.replace("t16k", "t256k") for note in elsewhere)
+    assert counter_note(replace(diff, candidate=replace(diff.candidate, notes=here))) == ""
 
 
 def test_a_time_that_the_bench_decides_and_ncu_does_not_is_explained_in_a_sentence() -> None:
     project = Project(ROOT)
-    text = " ".join(diff_text(compare(project, ("rope/v9", "rope/v10"), None, DiffOptions()), Style()).split())
+    diff = compare(project, ("rope/v9", "rope/v10"), None, DiffOptions())
+    text = " ".join(diff_text(diff, Style()).split())
+    assert counter_note(diff) in text
+    assert counter_note(diff) in diff_markdown(diff)
     assert "time under ncu is of one launch a side, and within its noise: the bench decides; beyond it moved" in text
     clear = compare(project, ("flash_attention/v11", "flash_attention/v12"), None, DiffOptions())
     assert "the bench decides" not in diff_text(clear, Style())

@@ -303,7 +303,10 @@ def test_a_side_without_counters_is_missing_and_not_empty(made_up: Facts, browse
     made = models(html.diff_sections(facts))
     assert (made.speed, made.warps) == (None, None)
     assert "v2_b" in made.missing.missing
-    assert made.missing.collect == "ncu-assist profile add_one v2_b"
+    assert made.missing.collect == "ncu-assist profile add_one v2 --workload small"
+    assert [row.text for row in made.verdict.answer if row.label == "Counters"] == [
+        "no counters of v2 on small, so nothing says why: ncu-assist profile add_one v2 --workload small"
+    ]
     assert (made.roofline, made.memory, made.source) == (None, None, None)
     assert made.timing
     check_page(browser, written(tmp_path, facts))
