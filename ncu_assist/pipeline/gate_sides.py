@@ -28,6 +28,7 @@ from ncu_assist.store.choosing import Context, known_kernels, misnamed_of, refus
 from ncu_assist.store.index import RunHead
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
+from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name, version_order, with_short_names
 
 REFERENCE = "source/reference.py"
@@ -35,6 +36,8 @@ ALL = "all"
 BASELINE = "@baseline"
 VERSION_LIKE = re.compile(r"v\d")  # no kernel is meant
 MOST_OFFERED, MOST_LISTED = 3, 12  # names that are near, names where none is
+NEARLY_WINDOW = re.compile(r"(?P<word>[a-z]+)(?:[:=. -]+|(?=\d))(?P<count>\w*)", re.ASCII)
+USUAL_WINDOW = 10  # runs
 NEAR = 0.5  # of difflib's ratio, as for other names that are typed
 Timed = tuple[Sequence[StoredRun], Sequence[StoredRun]]
 
@@ -156,9 +159,12 @@ def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
         raise UsageProblem("a report belongs to no kernel, so it has no baseline", command)
     try:
         baseline = _side(request.against, request, store, Context(project, Path.cwd(), kernel))
-    except UsageProblem:
+    except UsageProblem as error:
         if request.against == BASELINE:
             in_force(project, kernel)  # which says what is wrong with the baseline, and what to do
+        if window := _window_meant(request.against):
+            said = f"'{request.against}' is no reference; did you mean '{window}'?"
+            raise UsageProblem(said, f"--against {window}") from error
         raise
     kernels = [None if isinstance(one, Path) else kernel_of(one) for one in (candidate, baseline)]
     refuse_kernel_of_none(request.kernel, (reference, request.against), kernels)
@@ -174,6 +180,16 @@ def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
         if not any(isinstance(one, Unmeasured) for one in sides):
             return before, after
     return NotMeasured(sides[0], sides[1], _to_measure(project, request, sides))
+
+
+def _window_meant(against: str) -> str:
+    """Return the window that a reference which means nothing is spelled like, as ``last:10``; empty for any other."""
+    version, _, typed = against.rpartition("@")
+    found = NEARLY_WINDOW.fullmatch(typed)
+    if found is None or not difflib.get_close_matches(found["word"], ["last"], n=1, cutoff=NEAR):
+        return ""
+    count = int(found["count"]) if found["count"].isdecimal() else 0
+    return f"{version}@last:{count if count >= FEWEST else USUAL_WINDOW}"
 
 
 def own_side(project: Project, request: GateRequest) -> StoredRun | NotMeasured:

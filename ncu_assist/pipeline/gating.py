@@ -19,6 +19,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.gate_sides import (
     ALL,
     BASELINE,
+    USUAL_WINDOW,
     GateRequest,
     both_sides,
     is_about_runs,
@@ -118,8 +119,6 @@ def _workloads(sides: GateSides, wanted: str | None) -> list[Workloads]:
 def _notes(project: Project, sides: GateSides, request: GateRequest) -> Iterator[str]:
     """Yield what the checks do not say of the versions."""
     baseline, candidate = sides.named
-    if baseline.reference == candidate.reference:
-        yield "the candidate is the baseline itself"
     yield from _no_baseline_set(project, baseline.run.kernel, request)
     if _is_without_baseline(project, baseline.run.kernel, request):
         yield from _faster_since(project, candidate)
@@ -208,7 +207,7 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
     assert match is not None
     count = int(match["count"])
     if count < FEWEST:
-        better = f"{match['version']}@last:{max(FEWEST, 10)}"
+        better = f"{match['version']}@last:{USUAL_WINDOW}"
         raise UsageProblem(f"a window has {FEWEST} runs or more, not {count}", f"--against {better}")
     named = own_side(project, request)
     if isinstance(named, NotMeasured):

@@ -22,9 +22,43 @@ def test_the_baseline_is_of_the_candidates_kernel(archive: Archive) -> None:
     assert result.baseline.run.kernel == "add_one"
     set_baseline(archive.store, archive.store.runs("add_one", "v1_own")[0])
     itself = judged(archive, "add_one/v1", "time:5%")
-    assert (itself.exit_code, itself.notes[0]) == (0, "the candidate is the baseline itself")
     with pytest.raises(UsageProblem, match="are different kernels"):
         judged(archive, "add_one/v1", against="other/v0")
+
+
+def test_the_baseline_itself_passes_no_gate(archive: Archive) -> None:
+    archive.save("v0_torch", BOTH)
+    archive.save("v1_own", BOTH, {"derived__local_spilling_requests": 0.0})
+    set_baseline(archive.store, archive.store.runs("add_one", "v1_own")[0])
+    for asked in ({}, {"against": "@last"}, {"against": "v1"}):
+        itself = judged(archive, "add_one/v1", "time:5%", NO_CONFLICTS, "local_spilling_requests:=0", **asked)
+        assert itself.exit_code == 4
+        assert {(one.limit.metric.key, one.outcome, one.reason) for one in itself.checks} == {
+            ("time", "unclear", "baseline-itself"),
+            ("shared_wavefronts_excessive", "unclear", "baseline-itself"),
+            ("local_spilling_requests", "pass", ""),
+        }
+    again = archive.store.runs("add_one", "v1_own")[0]
+    archive.save("v1_own", BOTH, bench_id="b2", **LATER, source_sha256=again.run.source_sha256)
+    assert judged(archive, "add_one/v1", "time:5%").exit_code == 4, "two runs of one source, none named exactly"
+    assert judged(archive, f"add_one/v1@{LATER['run_id']}", "time:5%", against=again.reference).outcome == "pass"
+
+
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("@lst:10", "@last:10"),
+        ("@last10", "@last:10"),
+        ("@last:ten", "@last:10"),
+        ("last:10", "@last:10"),
+        ("v1@lst:5", "v1@last:5"),
+        ("@lats", "@last"),
+    ],
+)
+def test_a_misspelled_window_offers_one(archive: Archive, typed: str, meant: str) -> None:
+    archive.save("v1_own", BOTH)
+    with pytest.raises(UsageProblem, match=f"did you mean '{meant}'"):
+        judged(archive, "add_one/v1", against=typed)
 
 
 def test_without_a_baseline_the_way_to_one_is_shown(archive: Archive) -> None:

@@ -26,8 +26,8 @@ NOT_MEASURED_CODE = 4
 # Why a check is not kept, beside the codes of REASONS of the verdict. The words for each are in render.
 ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE = "across-limit", "across-margin", "may-be-noise"
 NOT_COUNTED, CHECK_FAILED = "not-counted", "check-failed"
-TOO_FEW_RUNS = "too-few-runs"
-GATE_REASONS = (ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE, NOT_COUNTED, CHECK_FAILED, TOO_FEW_RUNS)
+TOO_FEW_RUNS, BASELINE_ITSELF = "too-few-runs", "baseline-itself"
+GATE_REASONS = (ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE, NOT_COUNTED, CHECK_FAILED, TOO_FEW_RUNS, BASELINE_ITSELF)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from ncu_assist.analysis.diff.timing import Pair, SampleReader, best_verdict, co
 from ncu_assist.analysis.gate import (
     ACROSS_LIMIT,
     ACROSS_MARGIN,
+    BASELINE_ITSELF,
     CHECK_FAILED,
     MAY_BE_NOISE,
     NOT_COUNTED,
@@ -262,6 +263,14 @@ class GateSides:
     waits: WaitsOf | None = None
     _read: dict[str, Mapping[int, Values]] = field(default_factory=dict)
 
+    @property
+    def is_one(self) -> bool:
+        """Whether both sides are one run, or of one source where no exact run was named: nothing is compared then."""
+        before, after = (
+            {stored.reference for stored in (one, *runs)} for one, runs in zip(self.named, self.runs, strict=True)
+        )
+        return bool(before & after)
+
     def merged(self, side: int) -> Run:
         """Return the run that was named with the workloads of all: a later bench may have been of one alone."""
         found: dict[str, WorkloadFacts] = {}
@@ -425,7 +434,7 @@ class WorkloadGate:
     """Two runs on one workload, which each side may call by another name or not at all."""
 
     def __init__(self, sides: GateSides, workloads: Workloads, limits: Sequence[Limit]) -> None:
-        self._force, self._limits, self._learned = sides.force, limits, sides.learned
+        self._force, self._limits, self._learned, self._is_one = sides.force, limits, sides.learned, sides.is_one
         self._wrong = sides.failed_check(0, workloads[0]), sides.failed_check(1, workloads[1])
         self._counters = GateCounters(sides, workloads)
         self._runs = self._counters.stored[0].run, self._counters.stored[1].run
@@ -437,6 +446,8 @@ class WorkloadGate:
         for limit in self._limits:
             if any(self._wrong):
                 yield self._by_check(limit)
+            elif self._is_one and limit.kind != "value":
+                yield self._by_itself(limit)
             else:
                 yield self._by_time(limit) if self._is_timed(limit) else self._by_counter(limit)
 
@@ -468,6 +479,10 @@ class WorkloadGate:
         outcome: GateWord = "regression" if side else "unclear"
         detail = GateDetail(self._wrong[side], self._place.names[side])
         return GateCheck(self._place.workload, limit, outcome, "wrong", reason=CHECK_FAILED, detail=detail)
+
+    def _by_itself(self, limit: Limit) -> GateCheck:
+        command = self._place.command("ncu-assist gate {kernel}/{candidate} --against @last:10")
+        return GateCheck(self._place.workload, limit, "unclear", "unclear", reason=BASELINE_ITSELF, next=command)
 
     def _by_time(self, limit: Limit) -> GateCheck:
         timed = self._times.in_cycles if limit.is_on_cycles else self._times.timed

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.gate import (
     ACROSS_LIMIT,
     ACROSS_MARGIN,
+    BASELINE_ITSELF,
     CHECK_FAILED,
     MAY_BE_NOISE,
     NOT_COUNTED,
@@ -40,6 +41,7 @@ SENTENCES = {
     ACROSS_LIMIT: "the 99 % interval reaches across the limit",
     ACROSS_MARGIN: f"the 99 % interval reaches across {100 * MARGIN:g} %, the least that is told apart",
     TOO_FEW_RUNS: f"{FEWEST} earlier runs that measured the same are the least that make a level",
+    BASELINE_ITSELF: "the candidate is the baseline itself, so nothing can have got worse",
     MAY_BE_NOISE: "it may be noise: it is beyond the limit by less than twice what repeats of a kernel may be apart",
 }
 
