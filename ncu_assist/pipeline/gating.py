@@ -211,7 +211,7 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
         raise UsageProblem(f"a window has {FEWEST} runs or more, not {count}", f"--against {better}")
     named = own_side(project, request)
     if isinstance(named, NotMeasured):
-        return named
+        return replace(named, window=request.against)
     by_counters = not all(limit.is_on_time for limit in limits)
     every = not all(limit.metric.is_known for limit in limits)
     learned = learned_noise(Store(project.reports), named.run.device) if by_counters else None

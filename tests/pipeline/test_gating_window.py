@@ -13,6 +13,7 @@ from ncu_assist.analysis.gate import NotMeasured
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.render.json.diff import gate_json
+from ncu_assist.render.junit import junit
 from ncu_assist.render.terminal.diff import gate_text
 
 WINDOW = {"against": "@last:10"}
@@ -112,3 +113,9 @@ def test_a_version_that_is_not_measured_is_said_to_be(tmp_path: Path) -> None:
     found = gate(archive.project, GateRequest("add_one/v1", against="@last:10", fail_on=("time:2%",)))
     assert isinstance(found, NotMeasured)
     assert found.exit_code == 4
+    text = gate_text(found)
+    assert text.startswith("add_one/v1 against @last:10\n")
+    assert text.count("NOT MEASURED") == 1
+    assert "not measured: v1, so nothing was judged" in text
+    assert junit([found]).count("<testcase") == 1
+    assert len(gate_json(found)["not_measured"]) == 1

@@ -156,7 +156,11 @@ class Unmeasured:
 
 @dataclass(frozen=True)
 class NotMeasured:
-    """A gate that has nothing to judge, as at least one of its sides is not measured; ``next`` measures what is not."""
+    """A gate that has nothing to judge, as at least one of its sides is not measured; ``next`` measures what is not.
+
+    ``window`` is what a candidate was to be held against where that is several runs, as it was typed: the candidate
+    then stands for both sides.
+    """
 
     baseline: StoredRun | Unmeasured
     candidate: StoredRun | Unmeasured
@@ -164,11 +168,13 @@ class NotMeasured:
     notes: tuple[str, ...] = ()
     outcome: Literal["not measured"] = NOT_MEASURED
     exit_code: int = NOT_MEASURED_CODE
+    window: str = ""
 
     @property
     def missing(self) -> tuple[Unmeasured, ...]:
         """The sides that are not measured, the candidate first."""
-        return tuple(one for one in (self.candidate, self.baseline) if isinstance(one, Unmeasured))
+        both = (self.candidate,) if self.window else (self.candidate, self.baseline)
+        return tuple(one for one in both if isinstance(one, Unmeasured))
 
 
 @dataclass(frozen=True)

@@ -89,7 +89,7 @@ def gate_title(gate: Gate | NotMeasured) -> str:
     """Return what was compared with what, e.g. ``lightning_decode/v7 against v6``."""
     baseline, candidate = sides(gate)
     kernel = _kernel_and_version(gate.candidate)[0]
-    is_named = _is_short(gate) or (isinstance(gate, Gate) and gate.by_window)
+    is_named = _is_short(gate) or bool(gate.by_window if isinstance(gate, Gate) else gate.window)
     return f"{kernel}/{candidate} against {baseline}" if is_named else f"{candidate} against {baseline}"
 
 
@@ -103,6 +103,8 @@ def sides(gate: Gate | NotMeasured) -> tuple[str, str]:
     """Return what to call baseline and candidate: ``v6`` and ``v7``, or references where those do not tell."""
     if isinstance(gate, Gate) and gate.by_window:
         return _window(gate), short_name(gate.candidate.run.version)
+    if isinstance(gate, NotMeasured) and gate.window:
+        return gate.window, short_name(_kernel_and_version(gate.candidate)[1])
     if _is_short(gate):
         return short_name(_kernel_and_version(gate.baseline)[1]), short_name(_kernel_and_version(gate.candidate)[1])
     return _reference_of(gate.baseline), _reference_of(gate.candidate)
