@@ -21,7 +21,7 @@ def test_the_baseline_is_of_the_candidates_kernel(archive: Archive) -> None:
     result = judged(archive, "add_one/v1", "time:5%")
     assert result.baseline.run.kernel == "add_one"
     set_baseline(archive.store, archive.store.runs("add_one", "v1_own")[0])
-    itself = judged(archive, "add_one/v1", "time:5%")
+    judged(archive, "add_one/v1", "time:5%")
     with pytest.raises(UsageProblem, match="are different kernels"):
         judged(archive, "add_one/v1", against="other/v0")
 
