@@ -7,7 +7,6 @@ rounded to four digits, and a list that has no room loses its last entries, whic
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePosixPath
 from typing import (
@@ -20,6 +19,7 @@ from typing import (
 from typing_extensions import TypedDict, get_type_hints
 
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.ncu.code import JUMPS, TARGET
 from ncu_assist.pipeline.exporting import FACTS
 from ncu_assist.render.escape import plain
 
@@ -29,8 +29,6 @@ CHARACTERS_A_TOKEN = 4  # as `suggest` counts
 DIGITS = 4
 LONGEST_TEXT = 600  # characters of one text: a long kernel name or line of code must not take the whole budget
 BLOCK_SIZES = (32, 64, 128, 192, 256, 384, 512, 1024)
-TARGET = re.compile(r"0x[0-9a-f]+(?=[;,\s)]*$)")  # of a jump, the last operand
-JUMPS = ("BRA", "BSSY", "CALL", "JMP", "BSYNC", "BRX", "JMX")
 MOST_FINDINGS, MOST_CHANGES, MOST_LINES, MOST_POINTS = 5, 12, 6, 8
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
@@ -249,7 +250,9 @@ class _Work:
         self._samples = samples
         self._numbers = frame[[*COSTS, *stalls]].fillna(0.0).to_numpy(float)
         self._counts_threads = bool(frame[THREADS].notna().any())
-        self._facts = [tuple(row) for row in frame[["kernel", "offset", "sass", "file", "line", "access"]].to_numpy()]
+        ends = frame.groupby(["kernel", "base"])["offset"].transform("max")
+        columns = ["kernel", "offset", "sass", "file", "line", "access", "base"]
+        self._facts = [tuple(row) for row in frame[columns].assign(end=ends).to_numpy()]
         self._made: dict[int, SassInstruction] = {}
 
     def cost(self, rows: Sequence[int]) -> Cost:
@@ -261,10 +264,11 @@ class _Work:
 
     def _instruction(self, row: int) -> SassInstruction:
         if row not in self._made:
-            kernel, offset, sass, file, line, access = self._facts[row]
+            kernel, offset, sass, file, line, access, base, end = self._facts[row]
             numbers = self._numbers[row].tolist()
             cost, threads = self._cost(numbers), numbers[len(COSTS) - 1]
             known = threads / cost.instructions if self._counts_threads and cost.instructions else None
+            sass = _with_offset(sass, int(base), int(end))
             self._made[row] = SassInstruction(kernel, int(offset), sass, cost, file, int(line), access, known)
         return self._made[row]
 
@@ -280,6 +284,21 @@ class _Work:
     def _waits(self, own: float, waits: Sequence[float]) -> Iterator[tuple[str, float]]:
         ranked = sorted(zip(waits, self._stalls, strict=True), key=lambda one: (-one[0], one[1]))
         yield from ((name, count / own) for count, name in ranked[:WAITS] if count >= LEAST_WAIT * own)
+
+
+TARGET = re.compile(r"0x[0-9a-f]+(?=[;,\s)]*$)")  # of a jump, the last operand
+JUMPS = ("BRA", "BSSY", "CALL", "JMP", "BSYNC", "BRX", "JMX")
+
+
+def _with_offset(sass: str, base: int, end: int) -> str:
+    """Return an instruction whose jump within its function leads to an offset, as its column has them.
+
+    The report has the address at which the code was loaded in that process.
+    """
+    opcode = next((word for word in sass.split() if not word.startswith("@")), "")
+    found = TARGET.search(sass) if opcode.startswith(JUMPS) else None
+    at = int(found[0], 16) - base if found else -1
+    return f"{sass[: found.start()]}0x{at:04x}{sass[found.end() :]}" if found and 0 <= at <= end else sass
 
 
 def _file(

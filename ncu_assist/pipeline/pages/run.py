@@ -161,9 +161,9 @@ def _may_stand_alone(run: Run, workload: str | None) -> list[int]:
 
 
 def _alone(record: RunRecord, metrics: pd.DataFrame) -> Iterator[RunRecord]:
-    """Yield the records of single launches of a report that has several, the longest first; of none interrupted."""
+    """Yield the records of single launches of a run that has several, the longest first; of none interrupted."""
     shown = record.shown
-    if shown.combined.workload is not None or len(shown.launches) == 1:
+    if len(shown.launches_shown) == 1:
         return
     rows = [row for row in shown.launches_shown if not row.launch.interrupted][:MOST_ALONE]
     by_launch, _ = _by_launch(metrics, {row.launch.index for row in rows})

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.html.charts import Axis, ChartText, Shape, circle, line, linear_axis
+from ncu_assist.render.words.launches import LIMIT_WORDS
+from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.occupancy import OccupancyCurve, Over, occupancy_curves
 
 WIDTH, HEIGHT = 360, 210
@@ -40,7 +42,16 @@ class CurveChart:
 def occupancy_charts(shown: RunView) -> tuple[CurveChart, ...]:
     """Return how many warps an SM would hold with other blocks, registers or shared memory; none where not known."""
     results = shown.counted.results
-    return tuple(map(_occupancy_chart, occupancy_curves(results.facts))) if results else ()
+    if results is None:
+        return ()
+    limited_by = limits_of(allowed_blocks(results.facts))[0]
+    return tuple(_occupancy_chart(one, limited_by) for one in occupancy_curves(results.facts))
+
+
+def limits_of(allowed: Mapping[str, float]) -> tuple[str, float]:
+    """Return all that allow the fewest blocks, in words, and how many those are; empty where that is not known."""
+    fewest = min(allowed.values(), default=0.0)
+    return " and ".join(LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest), fewest
 
 
 def occupancy_basis(shown: RunView) -> str:
@@ -50,7 +61,7 @@ def occupancy_basis(shown: RunView) -> str:
     return f"The report does not say what an SM holds: limits of compute capability {assumed}." if assumed else ""
 
 
-def _occupancy_chart(curve: OccupancyCurve) -> CurveChart:
+def _occupancy_chart(curve: OccupancyCurve, limited_by: str) -> CurveChart:
     title, unit = NAMES[curve.over]
     text = (lambda value: quantity(value, "byte")) if unit == "byte" else digits
     x = linear_axis([point.value for point in curve.points], LEFT, RIGHT, text)
@@ -61,7 +72,7 @@ def _occupancy_chart(curve: OccupancyCurve) -> CurveChart:
     more = max(curve.points, key=lambda point: point.warps)  # of several the first
     best = [point.value for point in curve.points if point.warps == more.warps]
     own = " without the driver's" if curve.over == "shared_memory" else ""
-    here = f"now {text(curve.now)}{own}: {now.warps} warps, limited by {now.limiter}"
+    here = f"now {text(curve.now)}{own}: {now.warps} warps, limited by {limited_by or now.limiter}"
     ends = " to ".join(dict.fromkeys(map(text, (best[0], best[-1]))))
     most = f"; at most {more.warps}, at {ends}" if more.warps > now.warps else "; no other value gives more"
     fewer = [point for point in curve.points if point.value < curve.now and point.warps > now.warps]

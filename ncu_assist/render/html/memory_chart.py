@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from ncu_assist.analysis.memory_flows import (
@@ -46,7 +46,7 @@ TITLES = {
 }  # fmt: skip
 WIDTH = 1180
 TOP, BELOW = 10.0, 10.0
-LANE, LANE_WITH_DELTA = 60.0, 78.0  # of one arrow with its labels
+LANE, LANE_WITH_DELTA = 60.0, 92.0  # of one arrow with its labels
 QUIET = 42.0  # the row of a space without traffic
 GAP = 12.0
 BOX_COLUMNS: dict[str, tuple[float, float]] = {
@@ -115,7 +115,7 @@ def _lane_of(flow: str, source: str, target: str, boxes: Mapping[str, Box], lane
     narrow = min((one, other), key=lambda box: box.bottom - box.top)
     middle = (narrow.top + narrow.bottom) / 2
     y = middle + (lane / 2 if flow.endswith("-store") else -lane / 2 if flow.endswith("-load") else 0.0)
-    y -= (lane - LANE) / 2  # a third line below the arrow
+    y -= (lane - LANE) / 2  # further lines below the arrow
     return (one.right, other.left, y) if one.right <= other.left else (one.left, other.right, y)
 
 
@@ -213,20 +213,24 @@ def _labels(flow: Flow, shown: RunView, before: RunView | None, x: float, y: flo
         main, *others = flow.shown_figures(before)  # what is gone is of its kind
     if main is None:
         return [ChartText("not counted", x, y - 13, "middle")]
-    first, more = _figure_text(main, main.value(shown) or 0.0), _next_figure(shown, others)
+    second_one = next((one for one in others if one.key not in SAME_BYTES), None)
+    first = _figure_text(main, main.value(shown) or 0.0)
+    more = _figure_text(second_one, second_one.value(shown) or 0.0) if second_one else ""
     percent = flow.percent(shown) if flow.has_traffic(shown) else None
     if more and percent is not None:
         first = f"{first} · {percent:.1f} %"
     texts = [ChartText(f"{SIGN} {first}" if limit else first, x, y - 13, "middle", "strong" if limit else "label")]
     if second := more or (f"{percent:.1f} % of peak" if percent is not None else ""):
         texts.append(ChartText(second, x, y + 22, "middle"))
-    moved = delta(main.value(shown), main.value(before)) if before else ""
-    return [*texts, ChartText(moved, x, y + (38 if second else 22), "middle", "label")] if moved else texts
-
-
-def _next_figure(shown: RunView, others: Sequence[Figure]) -> str:
-    """Return the next figure of a link; empty without one that says more."""
-    return next((_figure_text(one, one.value(shown) or 0.0) for one in others if one.key not in SAME_BYTES), "")
+    told = [one for one in (main, second_one) if one is not None] if before else []
+    moved = [(one, delta(one.value(shown), one.value(before))) for one in told if before]
+    changes = [(one.short or "bytes", said) for one, said in moved if said]
+    if len({said for _, said in changes}) > 1:  # each by its own name, else it is of both
+        lines = [f"{name} {said}" for name, said in changes]
+    else:
+        lines = [said for _, said in changes[:1]]
+    below = 38 if second else 22
+    return [*texts, *(ChartText(said, x, y + below + 16 * i, "middle", "label") for i, said in enumerate(lines))]
 
 
 def _figure_words(flow: Flow, shown: RunView) -> Iterable[str]:
@@ -240,9 +244,11 @@ def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, 
     x = (box.left + box.right) / 2
     lines = [(TITLES[part], "strong" if not quiet else "")]
     if quiet:
-        lines.append(("no traffic", ""))
+        lines.append(("no traffic" if _is_counted(part, shown) else "not counted", ""))
     for key, label in IN_BOXES.get(part, ()) if not quiet else ():
         value = _value(key, shown)
+        if key == OF_LOADS and found_for_l1(shown.combined) is not None:
+            label = "L1's loads"
         if value is not None:
             number = quantity(min(value, most(ROWS[key]) or value), ROWS[key].unit)  # 100.1 % is what strays
             lines.append((f"{number} inst" if label == "inst" else f"{label} {number}".strip(), "label"))
@@ -250,6 +256,11 @@ def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, 
         lines += [(f"{SIGN} limit", "strong"), (limit.name, "strong")]
     top = (box.top + box.bottom) / 2 - TEXTS * (len(lines) - 1) / 2 + 4.5
     return [ChartText(text, x, round(top + TEXTS * i, 2), "middle", cls) for i, (text, cls) in enumerate(lines)]
+
+
+def _is_counted(part: str, shown: RunView) -> bool:
+    """Return whether any link of a part was counted: what was not need not be nothing."""
+    return any(flow.amount(shown) is not None for flow in FLOWS if part in (flow.source, flow.target))
 
 
 HOST_RULE = "host-link-bound"

@@ -54,15 +54,17 @@ _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[kMGT]?(?:B|Hz)\b)")
 _IDS = re.compile(r' (id|for|aria-labelledby|data-filter|popovertarget)="([^"]+)"| href="#([^"]+)"')
 
 
-def scoped(html: str, prefix: str, shared: str = "") -> Markup:
+def scoped(html: str, prefix: str, shared: str = "", leads_out: bool = False) -> Markup:
     """Return a part of a page, rendered, with a prefix before its ids and what leads to them: it may stand there twice.
 
-    An attribute that is ``shared`` keeps its ids.
+    An attribute that is ``shared`` keeps its ids. Of a part that ``leads_out`` links to what is not in it stay.
     """
     from markupsafe import Markup
 
+    own = {found[2] for found in _IDS.finditer(html) if found[1] == "id"} if leads_out else set[str]()
+
     def renamed(found: re.Match[str]) -> str:
-        if found[1] == shared:
+        if found[1] == shared or (leads_out and found[3] and found[3] not in own):
             return found[0]
         if found[3]:
             return f' href="#{prefix}{found[3]}"'

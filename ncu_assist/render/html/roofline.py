@@ -355,7 +355,8 @@ def roofline(shown: RunView, baseline: RunView | None = None, of: str = "") -> R
         return Roofline(missing=what, collect=to_profile(shown))
     scene = roofline_numbers(shown, baseline)
     if scene is None:
-        return Roofline(says=f"{NO_WORK} {CONSTANTS}" if points(shown) else NO_WORK)
+        says = f"{NO_WORK} {CONSTANTS}" if points(shown) else NO_WORK
+        return Roofline(says=f"Of {of}: {says}" if of else says)
     is_drawn = any(one.of_dram for one in scene.points)
     says = _outcome(scene)
     parts = [says, *(f"{label_of(one)}." for one in scene.points), *(f"Roof: {name_of(one)}." for one in scene.roofs)]

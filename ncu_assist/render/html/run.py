@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -31,8 +31,8 @@ from ncu_assist.render.html.run_counters import (
 )
 from ncu_assist.render.html.run_diagnosis import diagnosis_section, kernels_table, launches_table, nvidia_section
 from ncu_assist.render.html.run_verdict import across_section, verdict_section
-from ncu_assist.render.html.source_file import finding_lines
-from ncu_assist.render.html.source_view import SourceBudget, source_view
+from ncu_assist.render.html.source_file import FindingLines, finding_lines
+from ncu_assist.render.html.source_view import SourceBudget, SourceView, source_view
 from ncu_assist.render.html.timeline import timeline_charts
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
@@ -68,7 +68,7 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
     shown = record.shown
     first = _first_shown(record)
     sections = (
-        *(_of_one(record) if first is None else _of_many(record, first)),
+        *_what_was_done(record, first),
         nvidia_section(shown),
         PageSection("metrics", "All metrics", metrics_model(shown, record.metrics, first), "run_metrics.html.j2"),
         PageSection("facts", "Facts to reproduce it", fact_groups(shown), "run_facts.html.j2"),
@@ -77,27 +77,70 @@ def run_sections(record: RunRecord) -> tuple[PageSection, ...]:
     return tuple(one for one in sections if not (shown.run.launched_nothing and one.id in OF_LAUNCHES))
 
 
+def _what_was_done(record: RunRecord, first: int | None) -> Iterator[PageSection]:
+    if first is None:
+        return _of_one(record)
+    return _of_many(record, first) if record.shown.combined.workload is None else _of_call(record, first)
+
+
 def _of_one(record: RunRecord, budget: SourceBudget | None = None) -> Iterator[PageSection]:
-    """Yield the sections on what a launch, or all of them together, did; ``budget`` is that of its source.
+    """Yield the sections on what a launch, or all of them together, did; ``budget`` is that of its source."""
+    shown = record.shown
+    lines = finding_lines(shown)
+    source = source_view(shown, lines, budget)
+    yield verdict_section(record, source.href, source.hottest_line)
+    yield from _counted(record, lines, source)
+    if shown.rows:
+        yield _timing(record)
+    yield PageSection("source", "Source", source, "source_view.html.j2")
+
+
+def _counted(
+    record: RunRecord, lines: FindingLines, source: SourceView, explained: Collection[str] = ()
+) -> Iterator[PageSection]:
+    """Yield the sections on what was counted of a launch, or of all of one kernel together.
 
     Where launches are picked, each has those with a model.
     """
     shown = record.shown
-    lines, longest = finding_lines(shown), of_longest(shown)
-    source, of = source_view(shown, lines, budget), f"Of {longest}." if longest else ""
-    yield verdict_section(record, source.href, source.hottest_line)
+    longest = of_longest(shown)
+    of = f"Of {longest}." if longest else ""
     yield speed_section(shown, record.breakdowns, longest)
-    yield diagnosis_section(shown, lines, source)
+    yield diagnosis_section(shown, lines, source, explained=explained)
     yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2")
     yield PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2")
     yield PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of)
     yield PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of)
     yield PageSection("timeline", "Timeline", _timeline(shown), "run_timeline.html.j2", TIMELINE + of)
     yield PageSection("mix", "Instructions and pipes", mix_model(record), "run_mix.html.j2", of)
+
+
+def _timing(record: RunRecord) -> PageSection:
+    timing = timing_chart(record.samples, collect=to_time(record.shown))
+    return PageSection("timing", "Timing", timing, "timing_chart.html.j2")
+
+
+BUDGET_OF_CALL = SourceBudget(source=36_000, sass=14_000)  # less than of one launch: its parts take of the page too
+
+
+def _of_call(record: RunRecord, first: int) -> Iterator[PageSection]:
+    """Yield the sections on a call of several launches: what is of all of them, and a part for each.
+
+    The source is that of all together, which the lines of findings lead to.
+    """
+    shown = record.shown
+    lines = finding_lines(shown)
+    source = source_view(shown, lines, BUDGET_OF_CALL)
+    yield verdict_section(record, source.href, source.hottest_line)
+    yield diagnosis_section(shown, lines, source, with_launches=False)
+    yield from _to_pick_from(record)
+    explained = [one.finding.rule for one in shown.results.diagnosis.findings] if shown.results else []
+    counted = [tuple(_counted(one, finding_lines(one.shown), source, explained)) for one in record.alone]
+    parts = tuple(_launch_part(one, own, shown, first) for one, own in zip(record.alone, counted, strict=True))
+    yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
     if shown.rows:
-        timing = timing_chart(record.samples, collect=to_time(shown))
-        yield PageSection("timing", "Timing", timing, "timing_chart.html.j2")
-    yield PageSection("source", "Source", source, "source_view.html.j2")
+        yield _timing(record)
+    yield PageSection("source", "Source", source, "source_view.html.j2", "Of all launches together.")
 
 
 MANY_SOURCE, MANY_SASS = 450_000, 260_000  # bytes of source and SASS of all launches together
@@ -124,20 +167,27 @@ def _first_shown(record: RunRecord) -> int | None:
 
 def _of_many(record: RunRecord, first: int) -> Iterator[PageSection]:
     """Yield the answer for all launches, the launches to pick from, and a part for each of the longest."""
-    shown, count = record.shown, len(record.alone)
     yield across_section(record)
+    yield from _to_pick_from(record)
+    budget = SourceBudget(*(max(10_000, min(own, every // len(record.alone))) for own, every in _SHARES))
+    parts = tuple(_launch_part(one, _parts_of(one, budget), record.shown, first) for one in record.alone)
+    yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
+
+
+def _to_pick_from(record: RunRecord) -> Iterator[PageSection]:
+    """Yield the time by kernel, and the launches with links to those that have a part of the page."""
     indices = [one.shown.combined.launches[0].index for one in record.alone]
-    by_kernel = kernels_table(shown, indices)
+    by_kernel = kernels_table(record.shown, indices)
     if by_kernel:
         yield PageSection("kernels", "Kernels", {"table": by_kernel, "legend": ()}, "table_section.html.j2", BY_KERNEL)
-    made = launches_table(shown, indices)
+    made = launches_table(record.shown, indices)
     yield PageSection("launches", "Launches", made, "run_launches.html.j2", PICK)
-    budget = SourceBudget(*(max(10_000, min(own, every // count)) for own, every in _SHARES))
-    parts = tuple(
-        LaunchPart(index, _launch_title(one.shown) + _most_to_win(shown, index), _parts_of(one, budget), index == first)
-        for index, one in zip(indices, record.alone, strict=True)
-    )
-    yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
+
+
+def _launch_part(one: RunRecord, sections: tuple[PageSection, ...], whole: RunView, first: int) -> LaunchPart:
+    index = one.shown.combined.launches[0].index
+    title = _launch_title(one.shown) + _most_to_win(whole, index)
+    return LaunchPart(index, title, tuple(section for section in sections if section.model), index == first)
 
 
 _SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS), (SourceBudget.hidden, MANY_SASS))
@@ -145,7 +195,7 @@ _SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS), (
 
 def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...]:
     verdict, *others = _of_one(record, budget)
-    return tuple(one for one in (replace(verdict, title="This launch"), *others) if one.model)
+    return replace(verdict, title="This launch"), *others
 
 
 def _launch_title(shown: RunView) -> str:

@@ -17,11 +17,11 @@ from ncu_assist.quantity import digits, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
-from ncu_assist.render.html.curves import occupancy_basis, occupancy_charts
+from ncu_assist.render.html.curves import limits_of, occupancy_basis, occupancy_charts
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.launches import LIMIT_WORDS, room_words
+from ncu_assist.render.words.launches import room_words
 from ncu_assist.render.words.terms import stall_name, term_of
 from ncu_assist.render.words.values import to_profile
 from ncu_assist.render.words.verdicts import impossible_lines
@@ -284,14 +284,8 @@ def occupancy_model(shown: RunView) -> dict[str, object]:
     }
 
 
-def _fewest(allowed: dict[str, float]) -> tuple[str, float]:
-    """Return what allows the fewest blocks, in words, and how many those are."""
-    fewest = min(allowed.values())
-    return " and ".join(LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest), fewest
-
-
 def _limiter(allowed: dict[str, float]) -> str:
-    names, fewest = _fewest(allowed)
+    names, fewest = limits_of(allowed)
     return f"Limited by {names}: {digits(fewest)} block{'s' * (fewest != 1)} fit{'s' * (fewest == 1)} an SM."
 
 
@@ -324,7 +318,7 @@ def _occupancy_row(row: LaunchRow) -> tuple[Cell, ...]:
     allowed = allowed_blocks(facts) if facts else {}
     return (
         Cell(f"#{row.launch.index} {one_line(row.launch.kernel, 60)}"),
-        Cell(_fewest(allowed)[0]) if allowed else Cell(),
+        Cell(limits_of(allowed)[0]) if allowed else Cell(),
         *(
             Cell() if value is None else number(quantity(value, ROWS[key].unit), value)
             for key, value in zip(OF_LAUNCH, values, strict=True)

@@ -321,9 +321,16 @@ class FindingView:
 
 
 def diagnosis_section(
-    shown: RunView, lines: FindingLines, view: SourceView, *, with_launches: bool = True
+    shown: RunView,
+    lines: FindingLines,
+    view: SourceView,
+    *,
+    with_launches: bool = True,
+    explained: Collection[str] = (),
 ) -> PageSection:
     """Return what the rules say of the launches that the page is about; ``view`` is what lines of findings link to.
+
+    Rules that the page has ``explained`` elsewhere are not explained again.
 
     ``warnings`` are id and sentence, ``unanswered`` rules with the counters that they lack.
     """
@@ -331,6 +338,7 @@ def diagnosis_section(
     kept = diagnosis_first(results) if results else ()
     where = {rule: tuple(_line_share(place, view) for place in places) for rule, places in lines.items()}
     views = [_finding_view(one, results, where.get(one.finding.rule, ())) for one in kept] if results else []
+    views = [replace(one, about=()) if one.rule in explained else one for one in views]
     model = {
         "first": views[0] if views else None,
         "others": views[1:],

@@ -26,8 +26,7 @@ from ncu_assist.render.html.source_heat import (
 )
 from ncu_assist.render.table import Link, Term
 
-OFFSET_EVERY = 8  # instructions of 16 bytes
-GAP_BYTES, TEXT_BYTES = 200, 3  # of markup around instructions that can be opened, and of each
+GAP_BYTES, TEXT_BYTES = 200, 11  # of markup around instructions that can be opened; of each its offset and line
 ROW_BYTES = 190  # of markup and figures around an instruction, about
 NAME_LETTERS, FILE_LETTERS = 120, 40
 LEAST_TOLD = 0.001  # of all samples: below it the stall of an instruction is chance
@@ -84,9 +83,11 @@ class SassFunction:
 def sass_regions(listing: Sequence[FunctionCode], budget: int) -> list[list[range]]:
     """Return which instructions of each function are shown within so many bytes: all, else those around hot ones.
 
-    Functions that nothing is left for, the coldest, have none.
+    Each has its share of samples of what those before it left. Functions that nothing is left for, the coldest, have
+    none.
     """
     found: list[list[range]] = []
+    rest = sum(one.cost.samples for one in listing)
     for one in listing:
         instructions = one.instructions
         order = sorted(
@@ -94,9 +95,11 @@ def sass_regions(listing: Sequence[FunctionCode], budget: int) -> list[list[rang
         )
         hot = [i for i in order if instructions[i].cost.samples] or order
         weights = list(map(_weight, instructions))
-        regions = shown_regions(len(instructions), hot, weights.__getitem__, budget)
+        own = int(budget * one.cost.samples / rest) if rest > 0 else budget
+        regions = shown_regions(len(instructions), hot, weights.__getitem__, own)
         if not regions:
             break
+        rest -= one.cost.samples
         budget -= sum(weights[i] for region in regions for i in region)
         found.append(regions)
     return found
@@ -167,8 +170,8 @@ def sass_function(
     for before, region in pairwise([range(0), *regions, range(len(instructions), 0)]):
         gap = range(before.stop, region.start)
         fitting = next((one for one in hidden if one and one.start == gap.start), gap[:0])
-        rows += [_gap([instructions[i] for i in fitting], place, True)] if fitting else []
-        rows += [_gap([instructions[i] for i in gap[len(fitting) :]], place, False)] if gap[len(fitting) :] else []
+        for part, is_hidden in ((fitting, True), (gap[len(fitting) :], False)):
+            rows += [_gap([instructions[i] for i in part], place, is_hidden, main)] if part else []
         rows += [_row(instructions[i], _id(place, instructions[i]), counted, href, main) for i in region]
     return SassFunction(
         id=f"s{place}",
@@ -184,17 +187,28 @@ def _weight(one: SassInstruction) -> int:
     return ROW_BYTES + size_of(cut_line(one.sass))
 
 
-def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool) -> SassRow:
-    """Return instructions between those that are shown: an offset before the first and every eighth, a tab before all.
+def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool, main: str) -> SassRow:
+    """Return instructions between those that are shown, each a plain line, so that thousands of them have room.
 
-    Each is a plain line, so that thousands of them have room.
+    A line is offset, source line and instruction, with tabs between them; it names its file where it is not ``main``.
     """
-    said = f"{len(own)} instruction{'s' * (len(own) != 1)} with few or no samples"
+    most = max(one.cost.samples for one in own)
+    said = f"{len(own)} instruction{'s' * (len(own) != 1)} {_little(most, len(own))}"
     if not is_hidden:
         return SassRow(f"{said}: this page has no room for them, ncu-assist export --table sass has")
-    offsets = (f"{one.offset:04x}" if number % OFFSET_EVERY == 0 else "" for number, one in enumerate(own))
-    text = "\n".join(f"{at}\t{_code(one)}" for at, one in zip(offsets, own, strict=True))
+    text = "\n".join(f"{one.offset:04x}\t{_line_of(one, main)}\t{_code(one)}" for one in own)
     return SassRow(said, hidden=text, offset=_id(place, own[0]))
+
+
+def _little(most: float, count: int) -> str:
+    if not most:
+        return "without samples"
+    return f"with {percent(most)} of the samples{' at most' if count > 1 else ''}"
+
+
+def _line_of(one: SassInstruction, main: str) -> str:
+    file = "" if one.file == main else f"{one_line(PurePath(one.file).name, FILE_LETTERS)}:"
+    return f"{file}{one.line}" if one.file else ""
 
 
 Counted = tuple[Term, Callable[[SassInstruction], Heat]]
@@ -223,8 +237,7 @@ def _threads(one: SassInstruction) -> Heat:
 
 
 def _row(one: SassInstruction, name: str, counted: Sequence[Counted], href: Href, main: str) -> SassRow:
-    file = "" if one.file == main else f"{one_line(PurePath(one.file).name, FILE_LETTERS)}:"
-    at = f"{file}{one.line}" if one.file else ""
+    at = _line_of(one, main)
     return SassRow(
         code=_code(one),
         id=name,

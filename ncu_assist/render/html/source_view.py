@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.code import Cost, FileCode, LineCode, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.code import Cost, FileCode, FunctionCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.ncu.source.contents import SAMPLES
 from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
@@ -113,6 +113,7 @@ class SourceView:
     findings: tuple[FindingLinks, ...] = ()
     stalls: tuple[Term, ...] = ()
     notes: tuple[str, ...] = ()
+    left_out: str = ""  # functions whose SASS has no room
     missing: tuple[str, str] | None = None
     _places: dict[tuple[str, int], str] = field(default_factory=dict, repr=False)
 
@@ -162,14 +163,22 @@ def source_view(shown: RunView, findings: FindingLines | None = None, budget: So
         replace(sass_function(one, place, own, gaps, columns, bare.href), is_open=not files and place == 0)
         for place, (one, own, gaps) in enumerate(zip(costs.listing, regions, hidden, strict=False))
     )
-    lost = len(costs.listing) - len(functions)
-    cut = f"{lost} functions with fewer samples are left out: their SASS is too long." if lost else ""
-    notes = [*_source_notes(shown, costs, absent), *([cut] if cut else [])]
+    notes = [*_source_notes(shown, costs, absent)]
     if any(row.sass and not row.sass.href for one in files for row in one.rows):
         notes.append(f"A number of instructions without a link: there is no room for them here. All: {to_sass(shown)}")
-    view = replace(bare, functions=functions, stalls=_stall_terms(costs), notes=tuple(notes))
+    left_out = _left_out(shown, costs.listing[len(functions) :])
+    view = replace(bare, functions=functions, stalls=_stall_terms(costs), notes=tuple(notes), left_out=left_out)
     hottest = hot_lines(costs, columns, view.href) if files else None
     return replace(view, hottest=hottest, findings=finding_links(found, view.href))
+
+
+def _left_out(shown: RunView, lost: Sequence[FunctionCode]) -> str:
+    """Return which functions have no SASS on the page, with their shares of the samples; empty without any."""
+    if not lost:
+        return ""
+    named = [f"{one_line(one.kernel, LINK_LETTERS)} ({percent(one.cost.samples)} of samples)" for one in lost[:HOTTEST]]
+    more = f" and {len(lost) - HOTTEST} more" if len(lost) > HOTTEST else ""
+    return f"No room here for the SASS of {', '.join(named)}{more}. All: {to_sass(shown)}"
 
 
 def _source_files(

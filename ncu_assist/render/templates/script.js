@@ -170,13 +170,15 @@
       if (shown.includes(one.hash)) one.setAttribute("aria-current", "true");
       else one.removeAttribute("aria-current");
     }
-    const launch = first(".launch.shown"), said = first("[data-picked]");
-    if (launch && said) showColumn(launch, first("table.metrics"), said);
+    for (const launch of all(".launch.shown")) {  // a bundle has several pages with launches, their ids with a prefix
+      const page = launch.closest(".leaf") ?? document, said = first("[data-picked]", page);
+      if (said) showColumn(launch.id.replace(/.*launch-/, ""), first("table.metrics", page), said);
+    }
   };
   const showColumn = (launch, table, said) => {  // of all metrics: that of the launch stands behind "together"
-    const head = first(`th[data-launch="${launch.id}"]`, table), place = 3, at = head?.cellIndex ?? place;
+    const head = first(`th[data-launch="launch-${launch}"]`, table), place = 3, at = head?.cellIndex ?? place;
     table.classList.toggle("picked", !!head);
-    first("b", said).textContent = launch.id.replace("launch-", "#");
+    first("b", said).textContent = `#${launch}`;
     all("span", said).forEach((one, which) => { one.hidden = !head === !which; });
     if (at !== place) for (const row of table.rows) row.insertBefore(row.cells[at], row.cells[place]);
   };
@@ -272,6 +274,7 @@
   };
 
   document.addEventListener("DOMContentLoaded", () => {
+    if (!first(".pick a")) first("[data-launch-keys]").remove();
     showTheme();
     all("th[data-sort]").forEach(makeSortable);
     makeTips();

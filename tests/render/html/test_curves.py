@@ -9,6 +9,7 @@ from factories import launch
 from ladder import WORKLOAD, step
 
 from ncu_assist.ncu.tables import SampledMetric
+from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.curves import occupancy_charts
 from ncu_assist.render.html.run_counters import occupancy_model
@@ -27,6 +28,20 @@ def test_occupancy_is_drawn_over_what_a_block_takes_with_where_it_stands() -> No
     assert all(f": {warps}, limited by " in one.description for one in charts)
     assert charts[0].description.startswith(f"now {values['block_size']:.0f}: ")
     assert occupancy_model(shown)["curves"] == charts
+
+
+def test_a_curve_names_all_that_limit_as_the_sentence_does() -> None:
+    """Registers and warps each allow 6 blocks of this launch: neither is the one limit."""
+    report = ROOT / "tests" / "data" / "repeats_full_h200_2025.3.1.ncu-rep.zst"
+    views = [
+        one.of_launch(row) for one in [gather(bare_reports([str(report)], [report], None)[0])] for row in one.launches
+    ]
+    told = [(occupancy_model(one)["sentence"], occupancy_charts(one)[0].description) for one in views]
+    several = [pair for pair in told if " and " in str(pair[0]).partition(":")[0]]
+    assert several
+    for sentence, description in told:
+        names = str(sentence).partition(":")[0].removeprefix("Limited by ")
+        assert f"limited by {names};" in description
 
 
 def test_a_timeline_ends_with_the_kernel_else_with_the_last_sample_that_counted_something() -> None:

@@ -183,6 +183,11 @@ def test_time_by_kernel_sums_its_launches(record: RunRecord) -> None:
     assert all(row[columns["bound by"]].text for row in made.rows)
 
 
+def test_a_link_that_leads_out_of_a_part_stays() -> None:
+    html = '<a id="x" href="#x"><a href="#line-k-cu-3">'
+    assert scoped(html, "l3-", leads_out=True) == '<a id="l3-x" href="#l3-x"><a href="#line-k-cu-3">'
+
+
 def test_ids_of_a_part_are_its_own() -> None:
     html = '<a id="x" href="#y" for="z">id="x"</a><svg aria-labelledby="a b"></svg><a href="r.html">'
     assert scoped(html, "l3-") == (

@@ -9,6 +9,7 @@ import pytest
 from render.html.charts_page import ARCHIVE, GALLERY, launch, recorded, shown
 
 from ncu_assist.analysis.memory_flows import FLOWS, memory_tables
+from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import THINNEST, WIDEST, delta, memory_chart, width_of
 
@@ -137,6 +138,23 @@ def test_deltas_against_the_baseline() -> None:
     assert [column.title for column in made.figures.columns][-2:] == ["baseline", "change"]
 
 
+def test_the_change_of_bytes_is_not_that_of_requests() -> None:
+    """v6 stores by as many requests as v5, which move an eighth of the bytes: one ``=`` would deny what it mended."""
+    texts = [word.text for word in memory_chart(shown("v6"), shown("v5")).words]
+    at = texts.index("164 MB")
+    assert texts[at + 1 : at + 3] == ["req =", "bytes ▼ -86.6 %"]
+
+
+def test_what_was_not_counted_is_not_called_nothing() -> None:
+    """The sections of this report count no instruction that reads or writes memory."""
+    one = shown("v6")
+    few = {"dram__bytes_read.sum": 1e6, "l1tex__m_xbar2l1tex_read_bytes.sum": 1e6}
+    made = memory_chart(replace(one, combined=combine_launches(None, one.combined.launches[:1], [few])))
+    texts = [word.text for word in made.words]
+    assert "no traffic" not in texts
+    assert texts[texts.index("Global") + 1] == texts[texts.index("Shared") + 1] == "not counted"
+
+
 def test_what_went_is_told_by_its_kind() -> None:
     """v11 loads tiles by ldmatrix, a sum has no shared memory: the arrow tells of ldmatrix, not of plain loads."""
     tiles = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v11_tma")
@@ -237,6 +255,6 @@ def test_one_hit_rate_of_loads_stands_on_a_page() -> None:
     of_l1 = next(row[column].text for row in table.rows if row[0].text == "Loads of L1")
     assert one.combined.values["l2_hit_rate_load"] == pytest.approx(95.7, abs=0.05)
     assert of_l1 == "92.0 %"
-    assert "loads 92.0 %" in [word.text for word in made.words]
+    assert "L1's loads 92.0 %" in [word.text for word in made.words]
     assert made.figures is not None
     assert [row[3].text for row in made.figures.rows if row[2].text == "L2 hit rate of L1's loads"] == [of_l1]

@@ -249,9 +249,15 @@ def test_occupancy_names_its_limiter(v6: RunRecord) -> None:
 
 def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_factory: pytest.TempPathFactory) -> None:
     model = models(run_sections(v0))
-    assert model.diagnosis.launches
-    assert len(model.diagnosis.launches.rows) == 10
-    assert model.occupancy.launches
+    assert len(model.launches.rows) == len(model.launch) == 10
+    for part in model.launch:  # what a part says is of its launch alone
+        (launch,) = (one for one in v0.shown.combined.launches if one.index == part.index)
+        own = models(part.sections)
+        assert own.diagnosis.launches is None
+        assert launch.kernel[:20] in part.title
+        executed = next(one.text for one in own.mix.facts if one.term.label == "Executed Instructions")
+        assert executed in next(word.text for word in own.memory.words if word.text.endswith(" inst"))
+    assert sum(part.is_first for part in model.launch) == 1
     assert model.metrics.columns[0].label == "together"
     assert len(model.metrics.columns) == 6
     durations = next(values for name, _, values, _ in model.metrics.rows if name == "gpu__time_duration.sum")
@@ -261,6 +267,31 @@ def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_fac
     path = written(tmp_path_factory, run_html(v0))
     check_fits(browser, path)
     check_frame(browser, path)
+    with opened(browser, path) as page:
+        first = page.locator(".launch.shown").get_attribute("id")
+        page.keyboard.press("j")
+        assert page.locator(".launch.shown").get_attribute("id") != first
+        assert page.locator("[data-launch-keys]").count() == 1
+        ids = "new Set([...document.querySelectorAll('[id]')].map((one) => one.id))"
+        links = "[...document.querySelectorAll('a[href^=\"#\"]')].map((one) => decodeURIComponent(one.hash.slice(1)))"
+        assert page.evaluate(f"{links}.filter((one) => one && !{ids}.has(one))") == []
+
+
+def test_keys_for_launches_are_promised_where_there_are_launches_to_pick(browser: Browser, page_of_v6: Path) -> None:
+    with opened(browser, page_of_v6) as page:
+        assert page.locator("[data-launch-keys]").count() == 0
+
+
+def test_opcodes_of_a_part_are_of_its_launch(recorded: Store) -> None:
+    """Two kernels: one without floating point, and one with; neither part may tell of the other."""
+    stored = next(one for one in recorded.runs("layernorm_dropout_residual") if one.run.version == "v5_shuffles")
+    record = run_record(stored, recorded)
+    (parts,) = (one.model for one in run_sections(record) if one.id == "launch")
+    own = [models(part.sections) for part in parts]  # type: ignore[attr-defined]
+    opcodes = [{bar.label.label for bar in one.mix.opcodes.bars} for one in own]
+    assert ["FFMA" in some for some in opcodes] == [False, True]
+    assert [one.roofline.says.startswith("No floating-point work") for one in own] == [True, False]
+    assert len(run_html(record).encode()) < BASE_BYTES + LAUNCH_BYTES
 
 
 def test_an_interrupted_launch_says_so(v0: RunRecord) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from html import unescape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -227,7 +228,8 @@ def test_instructions_with_few_samples_can_be_opened_without_scripts(browser: Br
     gap = next(row for row in function.rows if row.hidden)
     assert gap.hidden.count("FFMA") == len(cold)
     assert len(gap.hidden.splitlines()) == int(gap.code.split()[0])
-    assert gap.hidden.startswith("0030\tEXIT\n\tFFMA R0,")
+    assert gap.hidden.startswith("0030\t\tEXIT\n0040\t4\tFFMA R0,")  # each with its offset and line
+    assert gap.code == "41 instructions without samples"
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(written(tmp_path, made).as_uri())
@@ -237,6 +239,22 @@ def test_instructions_with_few_samples_can_be_opened_without_scripts(browser: Br
     page.locator(".gap summary").click()
     assert code_of_gap.is_visible()
     context.close()
+
+
+def test_functions_have_room_by_their_samples_and_those_without_are_named(tmp_path: Path) -> None:
+    rows = [Row(2, 6.0, f"FADD R{n}, R4, 1") for n in range(40)] + [Row(3, 200.0, "FMUL R1, R1, R1", kernel="other")]
+    look = close(code((*rows, Row(4, 0.1, "FFMA R1, R1, R1, R1", kernel="cold")), {NAME: TEXT}), {NAME: TEXT})
+    made = source_view(shown(tmp_path, look), FOUND, SourceBudget(sass=500, hidden=0))
+    assert [one.name for one in made.functions] == ["k", "other"]  # k alone would fill it
+    assert made.left_out.startswith("No room here for the SASS of cold (<0.1 % of samples). All: ")
+    assert made.left_out in unescape(html(made))
+
+
+def test_jumps_lead_to_offsets_as_the_column_has_them(tmp_path: Path) -> None:
+    """The report has addresses of the process; these functions were loaded at 4096."""
+    rows = (Row(2, 9.0, "@!P0 BRA 0x1020"), Row(3, 1.0, "LOP3.LUT R0, R1, 0x1010"), Row(4, 1.0, "CALL.REL 0x9000"))
+    (function,) = view(tmp_path, rows).functions
+    assert [row.code for row in function.rows] == ["@!P0 BRA 0x0020", "LOP3.LUT R0, R1, 0x1010", "CALL.REL 0x9000"]
 
 
 def test_files_of_one_name_have_places_of_their_own(tmp_path: Path) -> None:
