@@ -35,6 +35,7 @@ from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
     KernelPart,
     RuleResults,
+    as_built,
     judged_alone,
     located,
     results_of,
@@ -47,9 +48,10 @@ from ncu_assist.versions import version_order
 
 if TYPE_CHECKING:
     from ncu_assist.frame.columns import Values
+    from ncu_assist.ncu.source.kept import KeptCode
     from ncu_assist.ncu.source.reading import SourceTables
     from ncu_assist.project import Project
-    from ncu_assist.record import Run
+    from ncu_assist.record import Launch, Run
     from ncu_assist.store import Store, StoredRun
 
 MOST_JUDGED = 200  # launches that a person is shown, the longest: each takes some milliseconds
@@ -187,28 +189,50 @@ def gather(
     )
     shown = replace(shown, results=_of_focus(shown))
     if not lines and not ncu_rules:
-        return replace(shown, close=CloseLook(waits=_kept_waits(stored, shown)))
+        return _with_kept_code(stored, shown)
     read = None if every or shown.focus is None else {shown.focus.launch.index}
     return with_places(replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read)))
 
 
-def _kept_waits(stored: StoredRun, shown: RunView) -> dict[int, dict[str, float]]:
-    """Return ``CloseLook.waits`` of the code that the run's folder keeps, where the kernel has matrix instructions that
-    ncu books as barriers: without these it is not worth the reading.
+def _with_kept_code(stored: StoredRun, shown: RunView) -> RunView:
+    """Return what is shown with what the code says that the run's folder keeps, where that is worth the reading.
 
-    The code is of the workload that is shown by default, and numbered as the launches of that or of all.
+    It is for ``CloseLook.waits`` where the kernel has matrix instructions, which ncu books as barriers; and for what
+    somebody may have built without optimisation, of which our own builds keep the options.
     """
-    own = shown.combined.launches
     has_wgmma = any(combine.values["pipe_tensor_gmma"] for combine in shown.combined.by_kernel)
-    code = stored.code() if has_wgmma else None
-    if code is None:
-        return {}
-    for every in (stored.whole.launches, own):
-        found = {one.launch: every[one.launch] for one in code.launches if one.launch < len(every)}
+    may_be_debug = shown.run.source == "imported" or "-G" in (shown.run.toolchain.nvcc_options or "").split()
+    code = stored.code() if has_wgmma or may_be_debug else None
+    found = _placed(code, stored.whole.launches, shown.combined.launches) if code else {}
+    if code is None or not found:
+        return shown
+    if has_wgmma:
+        launches = launches_of(code, set(found)) or ()
+        waits = {found[one.launch].index: waits_of(one) for one in launches}
+        shown = replace(shown, close=CloseLook(waits=waits))
+    texts = {
+        found[one.launch].index: [text for number in one.functions for text in code.functions[number].sass]
+        for one in code.launches
+    }
+
+    def built(results: RuleResults | None) -> RuleResults | None:
+        own = (texts.get(one.index, []) for one in results.facts.combined.launches) if results else ()
+        return as_built(results, [text for some in own for text in some]) if results else None
+
+    rows = tuple(replace(row, results=built(row.results)) for row in shown.launches) if may_be_debug else shown.launches
+    return replace(shown, results=built(shown.results) if may_be_debug else shown.results, launches=rows)
+
+
+def _placed(code: KeptCode, every: Sequence[Launch], own: Sequence[Launch]) -> dict[int, Launch]:
+    """Return the launches of code that is kept, by their numbers in it; none where they are not those shown.
+
+    It is of the workload that is shown by default, and numbered as the launches of that or of all.
+    """
+    for numbered in (every, own):
+        found = {one.launch: numbered[one.launch] for one in code.launches if one.launch < len(numbered)}
         fits = (found.get(one.launch) in own and found[one.launch].kernel == one.kernel for one in code.launches)
         if all(fits):
-            launches = launches_of(code, set(found)) or ()
-            return {found[one.launch].index: waits_of(one) for one in launches}
+            return found
     return {}
 
 

@@ -16,12 +16,14 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.compressed import compress
 from ncu_assist.ncu.report import read_report
+from ncu_assist.ncu.source.kept import KeptCode
 from ncu_assist.pipeline import derived
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.pages.run import run_page
 from ncu_assist.pipeline.reading import side_lines
-from ncu_assist.pipeline.showing import look_closer
-from ncu_assist.record import FileFact, Run, encode
+from ncu_assist.pipeline.showing import gather, look_closer
+from ncu_assist.record import FileFact, Run, Source, encode
+from ncu_assist.rules.model.warnings import DEBUG_BUILD, OPTIMISE_FIRST, Warned
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.reading import CODE
 
@@ -140,3 +142,42 @@ def test_code_that_cannot_be_read_costs_no_measurement(tmp_path: Path, monkeypat
 
 def test_a_run_without_a_report_keeps_none() -> None:
     assert derived.code_files(make_run(), {"build.log": b"fine"}) == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "options", "is_told"),
+    [
+        ("recorded", "-O3 -lineinfo", False),
+        ("recorded", None, False),
+        ("recorded", "-G -O3", True),
+        ("imported", None, True),
+    ],
+)
+def test_a_build_without_optimisation_is_told_of_kept_code(
+    source: Source, options: str | None, is_told: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of code that this tool built without -G, or that no nvcc built, the question is not asked."""
+    read = StoredRun.code
+
+    def with_self_moves(self: StoredRun) -> KeptCode | None:
+        code = read(self)
+        assert code is not None
+        moved = ["MOV R4, R4" if not place % 4 else text for place, text in enumerate(code.functions[0].sass)]
+        return replace(code, functions=(replace(code.functions[0], sass=tuple(moved)), *code.functions[1:]))
+
+    stored = step(6)
+    run = replace(stored.run, source=source, toolchain=replace(stored.run.toolchain, nvcc_options=options))
+    assert not any(warned.id == DEBUG_BUILD for warned in warnings_of(replace(stored, run=run)))  # as it is
+    monkeypatch.setattr(StoredRun, "code", with_self_moves)
+    assert any(warned.id == DEBUG_BUILD for warned in warnings_of(replace(stored, run=run))) is is_told
+    results = gather(replace(stored, run=run), WORKLOAD).results
+    assert results
+    assert results.diagnosis.first
+    assert results.diagnosis.first.finding.assumed is is_told
+    assert results.diagnosis.first.finding.advice.startswith(OPTIMISE_FIRST) is is_told
+
+
+def warnings_of(stored: StoredRun) -> list[Warned]:
+    shown = gather(stored, WORKLOAD)
+    every = (shown.results, *(row.results for row in shown.launches))
+    return [one for results in every if results for one in results.warnings]

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import pandas as pd
 import pytest
 from shape_facts import Counters, made, of_case
 
-from ncu_assist.ncu.code import Code
 from ncu_assist.rules import Facts
 from ncu_assist.rules.model.warnings import unoptimised_build, warnings
 
@@ -40,14 +38,11 @@ def test_a_build_without_optimisation() -> None:
     """Moves of a register into itself tell it; one that is predicated counts, one into another register does not."""
     moves = ["MOV R4, R4", "@!P0   MOV R12, R12", "MOV R4, R40", "MOV R2, R4", "IADD3 R1, R1, -0x10, RZ"]
 
-    def of(*texts: str) -> Code:
-        return Code(pd.DataFrame({"sass": texts}), {})
-
-    (warned,) = unoptimised_build(of(*moves))
+    (warned,) = unoptimised_build(moves)
     assert warned.id == "debug-build"
     assert warned.sentence.startswith("40 % of its instructions move a register into itself")
-    assert unoptimised_build(of(*moves[2:])) == unoptimised_build(of()) == ()
-    assert unoptimised_build(of(moves[0], *moves[2:] * 10)) == ()  # 3 %: none was seen
+    assert unoptimised_build(moves[2:]) == unoptimised_build([]) == ()
+    assert unoptimised_build([moves[0], *moves[2:] * 10]) == ()  # 3 %: none was seen
 
 
 def test_input_that_was_in_l2() -> None:

@@ -142,16 +142,24 @@ def located(results: RuleResults | None, code: Code | None) -> RuleResults | Non
     if results is None or code is None or not results.diagnosis.findings:
         return results
     read = code.of([one.index for one in results.facts.combined.launches])
-    built = unoptimised_build(read)
-    if not built and not any(map(blames_lines, results.diagnosis.findings)):
+    if any(map(blames_lines, results.diagnosis.findings)):
+        own = replace(read, sass=own_lines(read)) if len(read.sass) else read
+        findings = tuple(_located(one, results, own) for one in results.diagnosis.findings)
+        results = replace(results, diagnosis=replace(results.diagnosis, findings=findings))
+    return as_built(results, list(map(str, read.sass["sass"])) if len(read.sass) else [])
+
+
+def as_built(results: RuleResults, instructions: Sequence[str]) -> RuleResults:
+    """Return results with a warning first where these instructions are of a build without optimisation.
+
+    Each finding says to compile with it first then.
+    """
+    built = unoptimised_build(instructions)
+    if not built:
         return results
-    own = replace(read, sass=own_lines(read)) if len(read.sass) else read
-    findings = tuple(_located(one, results, own) for one in results.diagnosis.findings)
-    if built:
-        findings = tuple(map(_of_unoptimised, findings))
-    return replace(
-        results, diagnosis=replace(results.diagnosis, findings=findings), warnings=(*built, *results.warnings)
-    )
+    findings = tuple(map(_of_unoptimised, results.diagnosis.findings))
+    diagnosis = replace(results.diagnosis, findings=findings)
+    return replace(results, diagnosis=diagnosis, warnings=(*built, *results.warnings))
 
 
 def _of_unoptimised(ranked: Ranked) -> Ranked:

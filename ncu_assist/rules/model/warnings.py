@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.frame import Combined
@@ -15,9 +15,6 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.model.diagnosis import Diagnosis, by_last_release
 from ncu_assist.rules.model.facts import Facts
-
-if TYPE_CHECKING:
-    from ncu_assist.ncu.code import Code
 
 # Less than half of what must have come from or gone to DRAM: no rounding, and no estimate of the bytes that is a little
 # off, but data that was in L2 before the kernel began.
@@ -129,7 +126,7 @@ def impossible_values(facts: Facts, asked: Sequence[str]) -> tuple[Warned, ...]:
 
 # An optimising compiler never moves a register into itself; `nvcc -G` does all the time. Of a
 # kernel's code either no instruction does so, or 18 % and more of them (docs/sources.md, Builds without optimisation).
-SELF_MOVE = r"\s*(?:@!?U?P\w+\s+)?MOV (R\d+), \1\s*$"
+SELF_MOVE = re.compile(r"\s*(?:@!?U?P\w+\s+)?MOV (R\d+), \1\s*$")
 DEBUG_BUILD = "debug-build"
 UNOPTIMISED = 0.05  # of the instructions
 OPTIMISE = "compile it with optimisation, so without -G (-lineinfo keeps the lines), and profile it again"
@@ -137,11 +134,11 @@ OPTIMISE = "compile it with optimisation, so without -G (-lineinfo keeps the lin
 OPTIMISE_FIRST = "compile with optimisation first, as this is a build with -G; if it is still there then"
 
 
-def unoptimised_build(code: Code) -> tuple[Warned, ...]:
-    """Return that the code was built without optimisation, where it was: then nothing else is worth a look yet."""
-    if not len(code.sass):
+def unoptimised_build(instructions: Sequence[str]) -> tuple[Warned, ...]:
+    """Return that SASS was built without optimisation, where it was: then nothing else is worth a look yet."""
+    if not instructions:
         return ()
-    share = float(code.sass["sass"].astype(str).str.match(SELF_MOVE).mean())
+    share = sum(SELF_MOVE.match(one) is not None for one in instructions) / len(instructions)
     if share < UNOPTIMISED:
         return ()
     said = f"{100 * share:.0f} % of its instructions move a register into itself, as only a build without optimisation"
