@@ -83,9 +83,22 @@ def test_the_page_of_a_recorded_run_passes_every_check(browser: Browser, page_of
 def test_sections_stand_in_the_order_in_which_they_are_asked_for(v6: RunRecord) -> None:
     found = re.findall(r'<section class="card" id="(\w+)"', run_html(v6))
     assert found == [
-        "verdict", "speed", "diagnosis", "roofline", "memory", "stalls", "occupancy", "timeline", "mix", "timing",
-        "source", "nvidia", "metrics", "facts", "raw",
-    ]  # fmt: skip
+        "verdict",
+        "speed",
+        "diagnosis",
+        "roofline",
+        "memory",
+        "stalls",
+        "occupancy",
+        "timeline",
+        "mix",
+        "timing",
+        "source",
+        "nvidia",
+        "metrics",
+        "facts",
+        "raw",
+    ]
 
 
 def test_metrics_are_searched_and_sorted_by_value(browser: Browser, page_of_v6: Path) -> None:
