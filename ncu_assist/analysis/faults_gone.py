@@ -163,7 +163,8 @@ def _another_program(before: VersionRow, after: VersionRow, history: History) ->
     if all(languages) and languages[0] != languages[1]:
         return f"it is written in another language ({languages[0]}, then {languages[1]})"
     counts = [cell.under_ncu.launches for cell in cells]
-    return f"a call makes {counts[1]} launches, before {counts[0]}" if all(counts) and counts[0] != counts[1] else ""
+    made = f"{counts[1]} launch{'es' * (counts[1] != 1)}"
+    return f"a call makes {made}, before {counts[0]}" if all(counts) and counts[0] != counts[1] else ""
 
 
 def _language(cell: HistoryCell) -> str:

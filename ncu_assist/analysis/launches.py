@@ -71,7 +71,8 @@ class LaunchFloor:
 
     Else it is what the bytes of DRAM and of the host link, or the operations, need that were counted, at the rates that
     these can reach, less what a finding says is not needed; of a product on tensor cores the operations of those alone.
-    ``times`` is the time over it, None where that was too short to tell.
+    ``times`` is the time over it, None where that was too short to tell. ``by_finding``: what is counted needs longer,
+    and the time is what is left without what the finding that could win most would save.
     """
 
     ns: float
@@ -79,6 +80,7 @@ class LaunchFloor:
     times: float | None
     of_workload: bool
     assumed: bool
+    by_finding: bool = False
 
 
 def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> LaunchFloor | None:
@@ -106,7 +108,7 @@ def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> L
     needed, left = facts.duration_ns * load, facts.duration_ns - max(won, other_format_ns)
     if left >= needed or left <= 0:
         return LaunchFloor(needed, by, 1.0 / load, False, facts.ceilings is None)
-    return LaunchFloor(left, by, facts.duration_ns / left, False, facts.ceilings is None or is_assumed)
+    return LaunchFloor(left, by, facts.duration_ns / left, False, facts.ceilings is None or is_assumed, True)
 
 
 @dataclass(frozen=True)

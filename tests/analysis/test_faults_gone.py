@@ -144,7 +144,7 @@ def test_a_fault_that_another_rule_finds_on_the_same_resource_is_not_gone(tmp_pa
     [
         ({"peer": True}, "v0_before is a library's or a framework's own"),
         ({"source": "py"}, "it is written in another language (.py, then .cu)"),
-        ({"launches": 3}, "a call makes 1 launches, before 3"),
+        ({"launches": 3}, "a call makes 1 launch, before 3"),
     ],
 )
 def test_no_fault_is_gone_with_a_change_of_everything(tmp_path: Path, change: dict[str, Any], reason: str) -> None:

@@ -80,7 +80,7 @@ _REASONS = (
                 "Shrink the inner loop (less unrolling, less inlining); very short kernels always show it.",
                 sampled_as="no_instructions"),
     StallReason("not_selected", "Stall Not Selected", "nothing: it could issue, another warp was taken",
-                "Warps are plenty; fewer of them, with more registers each, may serve better.", better=None),
+                "Warps are plenty, so more of them win nothing; fewer instructions do.", better=None),
     StallReason("selected", "Selected", "nothing: it issues an instruction in this cycle",
                 "No stall: its share is the share of warp states that do work.", better=None),
     StallReason("short_scoreboard", "Stall Short Scoreboard",

@@ -99,6 +99,8 @@ def _over_floor(shown: RunView) -> str:
     if first and first.finding.rule == launch_bound.ID and floor.times >= NO_WORK:
         return ": what it costs to start a launch, however little it does"
     needs = f"what the counted bytes of DRAM or operations need at least: {floor.by}"
+    if floor.by_finding:
+        needs = "what is left without what its finding would save; what was counted needs longer"
     return f", {times_words(floor.times)} its floor ({needs}{', assumed' if floor.assumed else ''})"
 
 
@@ -168,7 +170,19 @@ def _where(places: Iterable[Place], href: Href) -> Iterator[tuple[Link, str]]:
 
 def _of_cost(place: Place, text: str) -> str:
     guess = ", most likely: the report does not say which line calls it" if place.is_guess else ""
-    return f"{100 * place.share:.0f} % of what this costs{guess} `{text}`"
+    return f"{100 * place.share:.0f} % of what this costs, in {COUNTED[place.counted]}{guess} `{text}`"
+
+
+# What the share of a line is of: another than that of the hottest lines, which are by samples.
+COUNTED = {
+    "samples": "samples of what waits for it",
+    "sectors": "sectors",
+    "sectors_excessive": "excess sectors",
+    "wavefronts_excessive": "excess wavefronts",
+    "divergence": "idle lanes",
+    "read_again": "sectors read again",
+    "instructions": "executed instructions",
+}
 
 
 def _against(shown: RunView) -> Iterator[AnswerRow]:

@@ -314,7 +314,7 @@ def _workload_text(shown: RunView, side: DiffSide) -> str:
         return ABSENT
     facts = row.workload
     sizes = ", ".join(f"{name} {value}" for name, value in sorted(facts.integers.items()))
-    moved = f", {quantity(facts.algorithmic_bytes, 'byte')} at least" if facts.algorithmic_bytes else ""
+    moved = f", {quantity(facts.algorithmic_bytes, 'byte')} to read and write once" if facts.algorithmic_bytes else ""
     return one_line(f"{facts.name}: {facts.dtype}, {sizes}{moved}")
 
 

@@ -31,6 +31,7 @@ from ncu_assist.render.words.history import (
     SWEPT,
     history_notes,
     legend,
+    not_told,
     others_legend,
     prediction_legend,
     to_settle,
@@ -107,8 +108,10 @@ def _on_sources(ladder: KernelLadder) -> Iterator[PageSection]:
     history = ladder.history
     yield table_section("diagnoses", "Diagnoses", diagnoses_table(history, ladder.tried), DIAGNOSES)
     yield table_section("drafts", "Drafts", drafts_table(ladder.drafts, ladder.damaged_drafts), DRAFTS)
-    gone = with_faults_gone(faults_gone(history).values())
-    told = tuple(one_line(line, MOST_SAID) for line in prediction_legend(gone)) if gone else ()
+    steps = faults_gone(history).values()
+    gone = with_faults_gone(steps)
+    lines = (*prediction_legend(gone), *not_told(steps)) if gone else ()
+    told = tuple(one_line(line, MOST_SAID) for line in lines)
     yield table_section(
         "estimated", "Estimated and achieved", faults_gone_table(gone) if gone else None, ESTIMATED, told
     )

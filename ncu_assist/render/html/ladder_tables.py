@@ -148,15 +148,20 @@ def _floor_note(timed: Sequence[tuple[VersionRow, HistoryCell]]) -> str:
     return "; ".join(f"floor of {', '.join(versions)}: {said}" for said, versions in floors.items())
 
 
-MOVED_TERM = Term("DRAM bytes", "dram_bytes", "read from and written to DRAM by all launches together, under ncu")
+MOVED_TERM = Term(
+    "DRAM bytes",
+    "dram_bytes",
+    "read from and written to DRAM by all launches together, under ncu; a copy that is no kernel is not among them",
+)
 NEEDED_TERM = Term(
     "of needed",
     "dram_bytes / algorithmic_bytes",
     "over each input read once and each output written once; below 1x, some of the results are still in L2",
 )
 WORTH = (
-    "What fusion is worth at most: the bytes that a version saves over the first one that was counted, with caches as "
-    "ncu had them before each launch; and the time that it won."
+    "What fewer bytes alone are worth: the bytes that a version saves over the first one that was counted, with caches "
+    "as ncu had them before each launch; and the time that it won, which is more where it also moves them at a higher "
+    "rate. ncu counts kernels: a copy that is none takes time, and stands in no other column."
 )
 BESIDE_OPERATIONS = (
     "The bytes that every version moves. Here operations set the least time, so that fewer bytes promise no speed-up "
@@ -271,7 +276,12 @@ def _damaged_row(one: Damage) -> tuple[Cell, ...]:
 
 
 MOST_LETTERS = 1_500  # letters of a comment
-_LABEL = re.compile(r"([A-Za-z]\w{0,15}(?:, [\w ]{1,20})?):(?:\s|$)")  # "Changes, to v3": not half a sentence
+# "Changes, to v3", "measured (a first run)"; in small letters only what our comments begin with, as "address:" in the
+# first column may be the end of a sentence.
+_LABEL = re.compile(
+    r"((?:[A-Z]\w{0,15}|expected|measured|parent|idea)(?:, [\w ]{1,20})?(?: \([^():]{1,40}\))?):(?:\s|$)"
+)
+_ENDS = (".", ":", ";", "!", "?", ")")  # of a sentence: only behind it a capital begins a label
 _LISTED = re.compile(r"\s*([-*|+•]|\d+[.)])\s")
 
 
@@ -294,7 +304,8 @@ def _paragraphs(comment: str) -> Iterator[tuple[str, str]]:
     """
     parts: list[list[str]] = [[]]
     for line in comment.splitlines():
-        if not line.strip() or _LABEL.match(line) or _LISTED.match(line):
+        is_label = _LABEL.match(line) and (line[0].islower() or not parts[-1] or parts[-1][-1].endswith(_ENDS))
+        if not line.strip() or is_label or _LISTED.match(line):
             parts.append([])
         if line.strip():
             parts[-1].append(line.strip())

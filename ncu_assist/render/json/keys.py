@@ -217,7 +217,9 @@ MEANINGS = {
     "Place.text": "The line, or of code without lines the instruction; null where the source was not imported",
     "Place.line": "Line of the file; null for code without lines",
     "Place.file": "Name of the file; null for code without lines",
+    "by_finding": "Whether what is counted needs longer, and the floor is the time without what a finding would save",
     "is_guess": "Whether it is the line that most likely calls a library's code",
+    "counted": "What the share of a line is of: samples of waits, or what the finding counts by instruction",
     "against_library": "The fastest own version against the fastest of libraries and frameworks that passed its check, "
     "by workload; nothing where one of them has no time",
     "OwnAgainstLibrary.own": "The fastest own version",

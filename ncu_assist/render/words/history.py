@@ -34,6 +34,18 @@ def with_faults_gone(found: Iterable[FaultsGone]) -> list[FaultsGone]:
     return [one for one in found if one.gone]
 
 
+def not_told(found: Iterable[FaultsGone]) -> Iterator[str]:
+    """Yield of which steps nothing is told, and why: another program than the parent's has not lost a fault of it."""
+    steps: dict[str, list[str]] = {}
+    for one in found:
+        if one.another_program:
+            steps.setdefault(one.another_program, []).append(
+                f"{short_name(one.version)} against {short_name(one.before)}"
+            )
+    for why, own in steps.items():
+        yield f"not told of {', '.join(own)}, another program: {why}"
+
+
 def fault(finding: StoredFinding) -> str:
     """Return a rule with its pipe or limiter, e.g. ``pipe-bound (xu)``."""
     return finding.rule + "".join(f" ({value})" for value in finding.detail.values())

@@ -14,7 +14,7 @@ import functools
 import re
 from bisect import bisect
 from collections.abc import Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ceilings.chips import LANES
@@ -198,6 +198,7 @@ class Place:
     text: str | None
     share: float
     is_guess: bool = False
+    counted: str = SAMPLES  # what the share is of, as Finding.waste calls it
 
 
 def places(finding: Finding, code: Code, owned: bool = False) -> tuple[Place, ...]:
@@ -219,7 +220,9 @@ def places(finding: Finding, code: Code, owned: bool = False) -> tuple[Place, ..
     sums = groups.agg(waste=("waste", "sum"), guessed=("guessed", "sum"), sass=("sass", "first"))
     top = sums.nlargest(MOST, "waste")
     kept = top[top["waste"] >= LEAST_SHARE * total]
-    return tuple(_place(key, row, float(row["waste"]) / total, code, lined) for key, row in kept.iterrows())
+    own = (_place(key, row, float(row["waste"]) / total, code, lined) for key, row in kept.iterrows())
+    counted = finding.waste if _is_counted(finding, frame) else SAMPLES
+    return tuple(replace(one, counted=counted) for one in own)
 
 
 def _place(key: object, row: pd.Series[Any], share: float, code: Code, lined: bool) -> Place:
@@ -263,8 +266,20 @@ def _of_all(finding: Finding, sass: pd.DataFrame) -> Floats:
         return clipped
     if finding.waste == "samples":
         return _waits(finding, sass)
-    counted = _again(sass) if finding.waste == "read_again" else np.nan_to_num(sass[finding.waste].to_numpy(float))
-    return counted if counted.sum() > 0 else _waits(finding, sass)
+    return _counts(finding, sass) if _is_counted(finding, sass) else _waits(finding, sass)
+
+
+def _is_counted(finding: Finding, sass: pd.DataFrame) -> bool:
+    """Return whether what a finding wastes was counted by instruction; else the samples that wait stand for it."""
+    if finding.waste in ("divergence", "samples"):
+        return finding.waste == "divergence"
+    return bool(_counts(finding, sass).sum() > 0)
+
+
+def _counts(finding: Finding, sass: pd.DataFrame) -> Floats:
+    import numpy as np
+
+    return _again(sass) if finding.waste == "read_again" else np.nan_to_num(sass[finding.waste].to_numpy(float))
 
 
 def _again(sass: pd.DataFrame) -> Floats:

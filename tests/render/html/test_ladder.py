@@ -252,6 +252,20 @@ def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
     ]
 
 
+def test_half_a_sentence_is_no_label(recorded: Project) -> None:
+    """Lines as v8 and v9 of rope have them: a colon near the start of a line need not name a paragraph."""
+    ladder = kernel_ladder(recorded, "lightning_decode")
+    comment = (
+        "Changes, to v7: any\naddress: by element. Two\nLoads: are wide.\nexpected: one.\nmeasured (a run, H200): 2 us"
+    )
+    ((_, paragraphs, _),) = version_comments({V7: comment}, ladder.history)
+    assert paragraphs == [
+        ("Changes, to v7", "any address: by element. Two Loads: are wide."),
+        ("expected", "one."),
+        ("measured (a run, H200)", "2 us"),
+    ]
+
+
 def test_the_same_ladder_gives_the_same_bytes(recorded: Project) -> None:
     ladder: KernelLadder = kernel_ladder(recorded, "lightning_decode")
     text = ladder_html(ladder)

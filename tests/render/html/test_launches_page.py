@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browser_checks import check_page, opened
 
-from ncu_assist.analysis.launches import narrowed
+from ncu_assist.analysis.launches import launch_floor, narrowed
 from ncu_assist.launch_selection import selection_of
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.pages.run import run_record
@@ -156,6 +156,11 @@ def test_what_is_asked_first_stands_first(record: RunRecord) -> None:
     assert all(" its floor (" in own["Time"].text for own in told)
     first = next(part for part in parts(record) if part.is_first)
     assert ", the most to win: " in first.title
+    # a floor that is what a finding leaves is not called what was counted: that needs longer
+    for one, rows in zip(record.alone, told, strict=True):
+        floor = launch_floor(one.shown.results)
+        assert floor is not None
+        assert ("its finding would save" in rows["Time"].text) == floor.by_finding
 
 
 def test_the_launch_shown_first_is_that_of_the_first_advice(record: RunRecord) -> None:

@@ -150,7 +150,7 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].why
     ((line, words),) = rows["Where"].links
     assert (line.text, line.href) == ("v6_coalesced_store.cu:42", "#line-v6_coalesced_store-cu-42")
-    assert words.startswith("100 % of what this costs `const float value = ")
+    assert words.startswith("100 % of what this costs, in excess sectors `const float value = ")
     assert rows["Against the best library"].text == "v0_torch_eager"
     assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
 
@@ -161,7 +161,10 @@ def test_the_answer_is_copied_as_markdown(browser: Browser, page_of_v6: Path) ->
         page.get_by_role("button", name="Copied").wait_for()
         text = page.evaluate("navigator.clipboard.readText()")
     assert text.startswith("**lightning_decode/v6_coalesced_store@")
-    assert "\n- **Where**: `v6_coalesced_store.cu:42` 100 % of what this costs `const float value = " in text
+    assert (
+        "\n- **Where**: `v6_coalesced_store.cu:42` 100 % of what this costs, in excess sectors `const float value = "
+        in text
+    )
 
 
 def test_keys_lead_from_hot_line_to_hot_line_and_contents_stay_in_view(browser: Browser, page_of_v6: Path) -> None:
