@@ -194,6 +194,12 @@ WHY_WIDTH = 400  # of a line of why: it wraps
 NEUTRAL = 0.005  # a factor nearer to 1 is no gain and no loss
 
 
+OF_SEVERAL = (
+    "Each table is of the whole change, as resources work at the same time. Read the first: the other is of what no "
+    "longer binds, and what has less to do than before also runs at a lower rate, which is no loss."
+)
+
+
 def why_section(facts: DiffFacts) -> PageSection:
     """Return why the time changed: what binds, the other lines, then the product on each resource.
 
@@ -210,7 +216,7 @@ def why_section(facts: DiffFacts) -> PageSection:
     products = [_product_table(one, why, facts.names, place) for place, one in enumerate(factors) if why]
     note = "The factors of a table multiply to the change of the time under ncu."
     if len(products) > 1:
-        note += " Each table is of the whole change: resources work at the same time."
+        note += f" {OF_SEVERAL}"
     model = {"first": first, "lines": told, "products": products, "note": note}
     return PageSection("why", "Why", model if first or told else None, "diff_why.html.j2")
 
@@ -230,14 +236,17 @@ def _product_table(made: Factors, why: Why, sides: tuple[str, str], place: int) 
         Column("makes it", "right", ""),
     )
     each = " a launch" if made.of("launches") else ""
-    rows = [_factor_row(part, each if part.kind == "work" else "") for part in made.parts]
+    rows = [_factor_row(part, each if part.kind == "work" else "", is_first=not place) for part in made.parts]
     whole = (Cell("together, under ncu"), Cell(""), Cell(""), _gain_cell(why.time_ratio))
     return Table(f"product-{place}", f"The change of time as a product on {made.resource}", columns, (*rows, whole))
 
 
-def _factor_row(part: Factor, each: str) -> tuple[Cell, ...]:
+def _factor_row(part: Factor, each: str, is_first: bool) -> tuple[Cell, ...]:
     ends = (_amount(value, part.unit) for value in (part.baseline, part.candidate))
-    return (Cell(f"{part.label}{each}"), *(Cell(text) for text in ends), _gain_cell(part.gain))
+    cell = _gain_cell(part.gain)
+    if cell.tone == "bad" and not is_first and part.kind != "work":
+        cell = replace(cell, tone="")  # what no longer binds is asked for less
+    return (Cell(f"{part.label}{each}"), *(Cell(text) for text in ends), cell)
 
 
 def _amount(value: float, unit: str) -> str:

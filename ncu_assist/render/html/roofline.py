@@ -351,7 +351,8 @@ def roofline(shown: RunView, baseline: RunView | None = None, of: str = "") -> R
     if shown.combined.is_of_kernels or (baseline and baseline.combined.is_of_kernels):
         return Roofline(missing=EACH_ALONE)
     if not is_counted(shown):
-        what = "The counters of a roofline (operations and duration) were not collected."
+        lacks = "operations" if shown.combined.duration_ns else "operations and duration"
+        what = f"The counters of a roofline ({lacks}) were not collected."
         return Roofline(missing=what, collect=to_profile(shown))
     scene = roofline_numbers(shown, baseline)
     if scene is None:

@@ -88,7 +88,7 @@ def _scale(combined: Combined, ceiling: float | None) -> list[str]:
     words += [f"DRAM moved {quantity(rate, 'byte/s')}"] if rate else []
     if ceiling:
         reached = f", {quantity(ceiling * peak, 'byte/s')}" if peak else ""
-        words.append(f"the line on it is what a plain kernel reaches on this GPU for such traffic{reached}")
+        words.append(f"the line on it is what a plain kernel reaches with this mix of reads and writes{reached}")
     return words
 
 

@@ -106,6 +106,7 @@ NOT_SERVED = "not served"  # a workload of another dtype, or that is for other v
 ANOTHER_SOURCE = "another source"
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
+OF_LONGEST = "bound by … (#3): of its launch 3 alone, the longest of a call; a diagnosis is of all of them"
 ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
 
 
@@ -164,6 +165,8 @@ def legend(history: History) -> list[str]:
     lines += in_l2_lines(history) if history.yardstick is COPY else []
     lines += [UNDER_NCU] if history.shown is None else []
     lines += [SWEPT] if history.sweeps else []
+    cells = [history.cell(row) for row in history.rows]
+    lines += [OF_LONGEST] if any(cell.bottleneck and cell.bound_launch is not None for cell in cells) else []
     return [*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else [])]
 
 

@@ -121,6 +121,10 @@ def test_why_says_what_bound_and_what_binds_and_the_product(faster: DiffFacts) -
     for gain in gains[:-1]:
         product *= float(gain)
     assert product == pytest.approx(float(gains[-1]))
+    work, *rates = why.products[1].rows[:-1]  # of what no longer binds: asked for less, it runs at a lower rate
+    assert [work[-1].tone, *(row[-1].tone for row in rates)].count("bad") == 0
+    assert any(row[-1].text.endswith("slower") for row in rates)
+    assert "Read the first" in why.note
 
 
 def test_changes_have_signs_roles_and_an_order(faster: DiffFacts) -> None:

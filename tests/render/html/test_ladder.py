@@ -25,6 +25,7 @@ from ncu_assist.render.html.ladder import ladder_html, ladder_sections
 from ncu_assist.render.html.ladder_chart import small_charts
 from ncu_assist.render.html.ladder_tables import version_comments
 from ncu_assist.render.table import RunLinks
+from ncu_assist.render.words.history import OF_LONGEST, legend
 from ncu_assist.render.words.terms import against
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
@@ -250,6 +251,11 @@ def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
         ("", "- one"),
         ("", "- two A sentence goes on: and on in a line: more"),
     ]
+
+
+def test_a_number_behind_what_binds_is_explained(recorded: Project) -> None:
+    """v0 calls ten kernels: what binds it is that of the longest, its diagnosis of all."""
+    assert OF_LONGEST in legend(kernel_ladder(recorded, "lightning_decode").history)
 
 
 def test_half_a_sentence_is_no_label(recorded: Project) -> None:

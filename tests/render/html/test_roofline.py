@@ -8,6 +8,7 @@ import pytest
 from render.html.charts_page import ARCHIVE, GALLERY, launch, shown
 
 from ncu_assist.analysis.roofline import dram_roof, points, roofline_numbers, share_at_clock, share_of
+from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.charts import box_of
 from ncu_assist.render.html.roofline import roofline
@@ -117,6 +118,8 @@ def test_missing_counters_are_named_with_the_command() -> None:
     made = roofline(bare)
     assert made.missing
     assert made.collect == "ncu-assist profile lightning_decode v6_coalesced_store --set full"
+    timed = combine_launches(None, one.combined.launches[:1], [{"gpu__time_duration.sum": 3e4}])
+    assert "duration" not in roofline(replace(one, combined=timed)).missing  # which is on the page
 
 
 def test_the_baseline_is_a_ghost_with_an_arrow() -> None:
