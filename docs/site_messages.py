@@ -42,6 +42,7 @@ AREAS = (  # title, and where its messages are raised; the first that fits has t
     ("Python, pages and exports that are written", ("",)),
 )  # fmt: skip
 SAME = ("str", "one_line", "plain", "shown")  # functions that return the value that they are given
+ANCHOR_WORDS = 8
 MOST_WAYS = 6  # texts of one message: more are one pattern with a value left open
 OPEN = "…"
 OF_NO_MEANING = ("error", "words", "said", "what", "why", "self", "one")  # names of values that say nothing of them
@@ -80,9 +81,10 @@ def messages() -> tuple[Message, ...]:
 def page() -> str:
     """Return the page that lists them by what they are about."""
     rows: dict[str, list[str]] = {title: [] for title, _ in AREAS}
+    anchors: set[str] = set()
     for one in sorted(messages(), key=lambda one: one.text.lower()):
         area = next(title for title, starts in AREAS if one.module.startswith(starts))
-        rows[area].append(f"| {cell(one.text)} | {cell(one.hint)} | {one.exit_code} |")
+        rows[area].append(f"| {_anchor(one.text, anchors)}{cell(one.text)} | {cell(one.hint)} | {one.exit_code} |")
     head = "| it says | try | exit code |\n|---|---|--:|\n"
     parts = [f"## {title}\n\n{head}" + "\n".join(some) for title, some in rows.items() if some]
     return (
@@ -93,6 +95,16 @@ def page() -> str:
         "and options, and what ncu itself says. A message that is put together while the program runs, as of several "
         "mistakes in one kernel.toml, may be missing here.\n\n" + "\n\n".join(parts) + "\n"
     )
+
+
+def _anchor(text: str, taken: set[str]) -> str:
+    """Return a link to the row itself, by the message's own words: ``#there-is-no-kernel``."""
+    words = re.findall(r"[a-z0-9]+", re.sub(r"\b[A-Z][A-Z_]+\b", "", text).lower())
+    wanted = "-".join(words[:ANCHOR_WORDS])
+    numbered = (f"{wanted}-{number}" for number in itertools.count(2))
+    name = next(one for one in itertools.chain([wanted], numbered) if one not in taken)
+    taken.add(name)
+    return f'<a class="row-link" id="{name}" href="#{name}" title="Link to this message">#</a> '
 
 
 def cell(text: str) -> str:

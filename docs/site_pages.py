@@ -25,10 +25,12 @@ import site_messages  # noqa: E402
 
 MESSAGES = "<!-- the messages of ncu -->"
 IN_SEARCH = (  # beginning of a path -> how much its pages count in a search, the first that fits; others count 1
-    ("troubleshooting.md", 20), ("reference/messages.md", 20), ("glossary.md", 3), ("method.md", 3), ("guide/", 3),
-    ("index.md", 2), ("reference/archive.md", 2), ("reference/rules/", 2), ("reference/metrics", 0.5),
+    ("troubleshooting.md", 20), ("reference/messages.md", 5), ("glossary.md", 8), ("reference/references.md", 12),
+    ("reference/exit_codes.md", 12), ("guide/programs.md", 6), ("guide/diff.md", 6), ("method.md", 10), ("guide/", 3), ("index.md", 2),
+    ("reference/archive.md", 2), ("reference/rules/", 2), ("reference/metrics", 0.5),
     ("kernels/", 0.5),
 )  # fmt: skip
+MOST_CURES = 6  # rows on the page of a rule
 NOT_SEARCHED = ("prompt_v6.md",)  # a sample of what a model is sent: it holds words of everything
 KEYS = "<!-- the keys of all answers -->"
 FOR_AUTHORS = "**How it is told.**"
@@ -126,18 +128,50 @@ def rule_pages() -> Iterator[tuple[str, str]]:
     """Yield a page for each rule, and the page that lists them."""
     from ncu_assist.rules import RULES
 
-    recorded, rows = recorded_cases(), []
+    recorded, cures, rows = recorded_cases(), cured(), []
     for name, rule in RULES.items():
         text = _rule_text(rule)
         first, _, rest = text.partition("\n")
         case = recorded.get(name, "")
         rest = re.sub(r"`([a-z0-9-]+)`", lambda of: f"[{of[0]}]({of[1]}.md)" if of[1] in RULES else of[0], rest)
-        yield f"reference/rules/{name}.md", f"# {name}\n\n{first}\n{rest}\n{case}\n{how_near(name)}"
+        yield (
+            f"reference/rules/{name}.md",
+            f"# {name}\n\n{first}\n{rest}\n{case}\n{how_near(name)}{cures.get(name, '')}",
+        )
         rows.append(f"| [{name}](rules/{name}.md) | {first} |")
     head = (
         "# Rules\n\nA finding bears one of these ids. Ids are stable.\n\n| id | a kernel that bears it |\n|---|---|\n"
     )
     yield "reference/rules.md", head + "\n".join(rows) + "\n"
+
+
+def cured() -> Mapping[str, str]:
+    """Return, by rule, the recorded steps after which its fault was gone: that of most effect by the estimate first."""
+    from ncu_assist.project import find_project
+    from ncu_assist.spec_file import kernel_names
+
+    found: dict[str, list[tuple[float, str]]] = {}
+    for kernel in kernel_names(find_project(ROOT)):
+        for row in json.loads(answer("history", kernel, "--json"))["rows"]:
+            step = row["prediction"]
+            if step is None or not step["gone"] or step["another_program"] or step["achieved"] is None:
+                continue
+            largest, *others = step["gone"]
+            also = ", ".join(f"`{one['rule']}`" for one in others) or "nothing else"
+            found.setdefault(largest["rule"], []).append((
+                largest["estimated_speedup"] or 1.0,
+                f"| [{kernel}](../../kernels/{kernel}.md) | `{row['before']}` | `{row['version']}` "
+                f"| {largest['estimated_speedup'] or 1.0:.2f}x | {step['achieved']:.2f}x | {also} |",
+            ))  # fmt: skip
+    head = (
+        "\n## Where it was cured\n\nSteps of the kernels here after which this fault was the largest that was gone, by "
+        "the recorded findings; the speed-up achieved is that of the whole step. The worklog says what was changed.\n\n"
+        "| kernel | fault in | gone in | estimated | achieved | gone with it |\n|---|---|---|--:|--:|---|\n"
+    )
+    return {
+        rule: head + "\n".join(row for _, row in sorted(some, reverse=True)[:MOST_CURES]) + "\n"
+        for rule, some in found.items()
+    }
 
 
 def how_near(name: str) -> str:

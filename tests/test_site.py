@@ -73,6 +73,22 @@ def test_every_rule_says_how_near_its_estimates_came(made: dict[str, str]) -> No
     assert [name for name, text in pages.items() if text.count("accuracy.md#by-rule") != 1] == []
 
 
+def test_a_rule_names_recorded_steps_that_cured_its_fault(made: dict[str, str]) -> None:
+    text = made["reference/rules/uncoalesced-global-store.md"].partition("## Where it was cured")[2]
+    step = "| [lightning_decode](../../kernels/lightning_decode.md) | `v5_shared_padded` | `v6_coalesced_store` "
+    assert f"{step}| 3.10x | 2.76x | nothing else |" in text
+    assert "## Where it was cured" not in made["reference/rules/unexplained.md"]
+
+
+def test_each_message_has_an_address_of_its_own(made: dict[str, str]) -> None:
+    page = made["reference/messages.md"]
+    names = re.findall(r'id="([a-z0-9-]+)" href="#([a-z0-9-]+)"', page)
+    rows = [line for line in page.splitlines() if line.startswith("| <a ")]
+    assert len(rows) == len(names) == len({name for name, _ in names}) > 300
+    assert all(name == target for name, target in names)
+    assert 'id="there-is-no-kernel"' in page
+
+
 def test_every_message_of_ncu_is_explained(made: dict[str, str]) -> None:
     assert [row.id for row in FAILURES if row.fragments[0] not in made["messages"]] == []
 
@@ -199,6 +215,12 @@ FIRST = {
     "two ticks of the timer": "method",
     "bytes in flight": "rules/low-bytes-in-flight",
     "spills a register": "rules/register-spill",
+    "late": "glossary",
+    "time under its floor": "glossary",
+    "@best": "reference/references",
+    "exit code 4": "reference/exit_codes",
+    "profile my own program": "guide/programs",
+    "the lines of a diff": "guide/diff",
 }
 
 

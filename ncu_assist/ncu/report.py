@@ -46,7 +46,7 @@ PROFILE = "profile with Nsight Compute: ncu --set full -o FILE PROGRAM"
 UNPACK = "unpack it first"
 FETCH = "fetch the file itself: git lfs pull"
 DOWNLOAD = "download the file itself, on GitHub by 'Download raw file'"
-CHECK = "check the file's name"
+CHECK = "give the report itself, a file .ncu-rep; ncu-assist list names the runs that are here"
 REPORTS = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 
 

@@ -311,8 +311,8 @@ class KernelWork:
         _tell_notes(self.outcome, self.reporter)
         broken = [name for name, build in self._built.outcomes.items() if build.artifact is None]
         if broken and isinstance(stopped, EnvironmentProblem):
-            said = f"{', '.join(broken)} cannot be built, and nothing was checked: {stopped.message}"
-            raise StageFailed(said, stopped.hint)
+            said = f"{', '.join(broken)} cannot be built, as said above; nothing was checked here: {stopped.message}"
+            raise StageFailed(said, f"mend it, then ncu-assist check {self.job.kernel.name} {broken[0]}")
         if stopped is not None:
             raise stopped
         if self.outcome.exit_code == 0:  # what a failure left stays, to be looked at

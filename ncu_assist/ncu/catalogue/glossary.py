@@ -120,9 +120,15 @@ _TEXTS = {
     "cache control": "ncu flushes caches before each pass unless told `none`",
     "of floor": "the floor over the time of the version, where operations set the floor: 100 % is at the floor",
     "of link": "time of a copy over the host link of the same bytes over the time of the version: 100 % is as fast",
-    "share_of_floor": "in tables of Python: the floor over the median; 1 is at the floor",
+    "share_of_floor": (
+        "in tables of Python: the floor over the median; 1 is at the floor, and more is possible, as rates of a "
+        "floor are measured and can be beaten"
+    ),
     "before": "in tables of Python: the version that a row is compared with, its parent",
-    "bound by": "the resource that sets the time: the busiest one from 60 % of its peak on, else latency",
+    "bound by": (
+        "the resource that sets the time: the busiest one from 60 % of its peak on, else latency. A diagnosis "
+        "weighs what can be reached, and may name another"
+    ),
     "latency": (
         "how long an answer takes to come; a kernel is *bound by latency* where no unit is busy and its warps wait"
     ),
@@ -133,15 +139,45 @@ _TEXTS = {
     ),
     "fault": "a finding of severity low or more: what a rule says is wrong",
     "hottest": "of a source line: where warps were sampled most; a line that wastes traffic may be another",
-    "gone, moved, new": (
-        "of a source line in a diff: it stands in one of the two only, or the same text stands elsewhere in the other"
+    "gone, new, less, more, moved": (
+        "of a source line in a diff, by what it costs. gone: nothing any more, or all of its excess traffic went; "
+        "new: it cost nothing before; less, more: it costs less or more than it did; moved: its text stands "
+        "elsewhere"
+    ),
+    "left": "of a source line on the page of a diff: where the most time of the new version is left",
+    "kept, appeared, vanished, not-read": (
+        "kinds of a source line in the table of `diff --lines`: in both sides at its place; of no cost before; of "
+        "no cost any more; unknown, as one side's launch has no lines"
+    ),
+    "tick": (
+        "the step of the GPU's timer, 32 ns on an H200: each time is a multiple of it. Versions less than two "
+        "ticks apart are never called faster or slower, whatever the rounds: that is 1.6 % at 4 µs, and from 13 µs on "
+        "less than the 0.5 % of the verdict"
+    ),
+    "round, rounds": (
+        "in a bench: each version timed once, in an order drawn anew; 100 unless `--rounds` says otherwise. Four "
+        "times the rounds make the 99 % interval half as wide; none make it less than two ticks of the timer, or "
+        "find less than 0.5 %"
+    ),
+    "alone, together, both fixed": (
+        "of findings: what one fix wins while the other faults stay, and what both win. Faults hide behind each "
+        "other, so that together may be more than the product of both alone"
+    ),
+    "@last, @best, @baseline": (
+        "names of runs: the last one, that of the fastest checked version, the baseline; also `KERNEL/@best`. "
+        "`@last:10` is a window of ten runs, under `gate --against`"
+    ),
+    "exit code, exit codes": (
+        "what a command ends with: 0 done, 1 a bug, 2 usage, 3 a regression, 4 unclear or not measured, 5 build, "
+        "check or profiling failed, 6 environment, 7 damaged data, 8 model or network, 130 interrupted"
     ),
     "paired": ("of samples: both versions were timed in the same round of one bench, so that each round gives a ratio"),
     "late": (
         "of a sample: the stream was not held long enough, so that the time holds some of the CPU's; it is left out"
     ),
-    "own, library": (
-        "own versions are your steps; libraries are peers. *own / library* is how much faster the fastest own one is"
+    "own, library, own / library": (
+        "own versions are your steps; libraries are peers. *own / library* is how much faster the fastest own one "
+        "is: a ratio of medians, without an interval; `diff` of the two gives a verdict"
     ),
     "ladder": "the versions of a kernel in order, each against its parent: `history`, and the page of the kernel",
     "worklog": "the README of a kernel's folder: idea, prediction and outcome of each version",
