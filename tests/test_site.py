@@ -212,7 +212,7 @@ def test_search_works_where_the_site_is_opened_from_a_disk(browser: Browser, bui
 
 FIRST = {
     "median of the paired ratios": "method",
-    "two ticks of the timer": "method",
+    "two ticks of the timer": "glossary",
     "bytes in flight": "rules/low-bytes-in-flight",
     "spills a register": "rules/register-spill",
     "late": "glossary",
