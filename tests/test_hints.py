@@ -62,9 +62,20 @@ OTHER_PROGRAMS = (
     *("ncu/command.py", "ncu/command_line.py", "ncu/report.py", "trace/__init__.py"),
     *("rules/model/diagnosis.py", "rules/model/warnings.py"),  # which sections ncu is to collect
 )
-# Of docker run, of dcgmi profile, of git, of nsys, of pip; of the child process, which nobody types.
+# Of docker run, of dask scheduler, of dcgmi profile, of git, of nsys, of pip; of the child process, which nobody types.
 OF_THEIRS = frozenset(
-    {"--cap-add", "--pause", "--oneline", "--unshallow", "--type", "--trace", "--resume", "--upgrade", "--warm"}
+    {
+        "--cap-add",
+        "--pause",
+        "--oneline",
+        "--unshallow",
+        "--type",
+        "--trace",
+        "--resume",
+        "--scheduler-file",
+        "--upgrade",
+        "--warm",
+    }
 )
 ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which take no kernel/version
 
