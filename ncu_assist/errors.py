@@ -70,23 +70,18 @@ MOST_LISTED = 20  # names in a message: two lines of a terminal or three, not a 
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the nearest candidate, or the list of candidates when none is near.
 
-    A number such as ``v10`` is near no other: whoever asks for it gets the numbers that there are. So do sizes, as
-    ``n25`` beside ``n26`` and ``n28``, where a screen holds them.
+    A number such as ``v10`` is near no other: whoever asks for it gets the numbers that there are. So does who asks
+    for what is as near to one as to another, as ``n25`` is to ``n26`` and ``n28``, where a screen holds them.
     """
     known = sorted(set(candidates))
     numbers = [one for one in known if NUMBER.fullmatch(one)]
     if NUMBER.fullmatch(name) and numbers:
         return known_names(sorted(numbers, key=lambda one: int(one[1:])))
-    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    if near and len(known) <= MOST_LISTED and _without_digits(near[0]) == _without_digits(name):
+    near = difflib.get_close_matches(name, known, n=2, cutoff=0.5)
+    alike = {difflib.SequenceMatcher(None, one, name).ratio() for one in near}
+    if not near or (len(near) > len(alike) and len(known) <= MOST_LISTED):
         return known_names(known)
-    if near:
-        return f"did you mean '{near[0]}'?"
-    return known_names(known)
-
-
-def _without_digits(name: str) -> str:
-    return re.sub(r"\d+", "#", name)
+    return f"did you mean '{near[0]}'?"
 
 
 def known_names(names: Sequence[str]) -> str:

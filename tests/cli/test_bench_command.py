@@ -42,7 +42,7 @@ def test_what_has_not_changed_is_not_timed_again(run: Run, live_project: Path) -
 def test_wrong_names(run: Run, live_project: Path) -> None:
     assert "did you mean 'add_one'?" in run("bench", "ad_one").err
     assert "known: v0" in run("bench", "add_one", "v00").err
-    assert "known: all, w0, w1" in run("bench", "add_one", "--workload", "w00").err
+    assert "did you mean 'w0'?" in run("bench", "add_one", "--workload", "w00").err
     assert run("bench", "add_one", "--flush", "often").code == 2
 
 
