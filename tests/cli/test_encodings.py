@@ -37,6 +37,7 @@ READING = {
     "query": ["query", "select nöwhere"],
     "archive": ["archive", "pack", "nöwhere"],
     "watch": ["watch", "nöwhere"],
+    "worker": ["worker", "nöwhere"],
     "tune": ["tune", "nöwhere", "v1"],
     "import": ["import", "nöwhere.ncu-rep"],
     "check": ["check", "nöwhere"],
