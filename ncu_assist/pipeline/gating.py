@@ -252,9 +252,9 @@ def _against_baseline(project: Project, run: Run, workload: str, limits: Sequenc
     baseline = get_baseline(Store(project.reports), run.kernel)
     if short_name(run.version) == (short_name(baseline.version) if baseline else "v0"):
         return ""
-    asked = " ".join(f"--fail-on {shlex.quote(f'{limit.metric.key}:{limit.text}')}" for limit in limits)
+    asked = "".join(f" --fail-on {shlex.quote(f'{limit.metric.key}:{limit.text}')}" for limit in limits)
     kernel = f"{shlex.quote(run.kernel)}/{short_name(run.version)}"
-    return f"ncu-assist gate {kernel} --against {BASELINE} {asked} --workload {shlex.quote(workload)}"
+    return f"ncu-assist gate {kernel} --against {BASELINE} --workload {shlex.quote(workload)}{asked}"
 
 
 def _now_and_before(

@@ -24,7 +24,7 @@ def test_help_names_every_command(run: Run) -> None:
         assert all(f"\n  {name} " in answer.out for name in COMMANDS)
 
 
-WITHOUT_JSON = ("mcp", "skill", "completion")  # one speaks JSON-RPC, the others hand over a text
+WITHOUT_JSON = ("mcp", "skill", "completion", "worker")  # JSON-RPC, texts, and one that serves until it is ended
 
 
 @pytest.mark.parametrize("name", COMMANDS)

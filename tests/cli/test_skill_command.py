@@ -13,7 +13,7 @@ from commandline import Run, files
 from ncu_assist.agents.skill import BEGIN, END, whole_text
 
 COMMAND = re.compile(r"`ncu-assist ([^`]+)`")
-LARGEST_TOKENS = 1_600
+LARGEST_TOKENS = 2_000
 REPLY = Path(__file__).parent.parent / "suggest" / "replies" / "coalesced_load.md"
 KNOWN = {  # what stands for the words in capitals
     "KERNEL/VERSION": iter(["lightning_decode/v3", "lightning_decode/v7"] * 20),

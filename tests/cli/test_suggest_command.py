@@ -85,7 +85,7 @@ class TestReply:
     @pytest.mark.slow
     def test_a_number_that_is_not_in_the_evidence_is_shown_as_such(self, run: Run, recorded: Path) -> None:
         answer = run("suggest", "v6", "--reply", WRONG, "--no-prove")
-        assert "wrong in the reply: it quotes 52 for E8 (Stall: long scoreboard), which is" in answer.out
+        assert "wrong in the reply: it quotes 52 for E9 (Stall: long scoreboard), which is" in answer.out
 
     @pytest.mark.slow
     def test_a_reply_without_code_is_rejected(self, run: Run, recorded: Path, tmp_path: Path) -> None:

@@ -12,10 +12,10 @@ from requirements import require
 from schemas import held
 
 TURNS = """\
-# tune: TURNS=1,60
+# tune: TURNS=100,60000
 import torch
 
-TURNS = 60
+TURNS = 60000
 
 
 def add_one(x, y):
@@ -37,26 +37,26 @@ def test_the_verdict_then_every_combination(run: Run, folder: Path) -> None:
     answer = run("tune", "add_one", "v1")
     assert answer.code == 0
     head, fastest, verdict, _, title, first, second, *_ = answer.out.splitlines()
-    assert (head, fastest) == ("add_one/v1 on w0", "fastest: TURNS=1")
+    assert (head, fastest) == ("add_one/v1 on w0", "fastest: TURNS=100")
     assert verdict.startswith("it is ")
     assert "faster than the file's values (99 %" in verdict
     assert title.split() == ["values", "median", "of", "the", "file's", "rounds"]
-    assert first.startswith("TURNS=1 ")
+    assert first.startswith("TURNS=100 ")
     assert second.endswith("the file's values")
     assert answer.out.splitlines()[-1] == "next: the same command with --keep writes these values into the file"
     assert max(map(len, answer.out.splitlines())) <= 80
-    assert "TURNS = 60" in (folder / "v1_turns.py").read_text()
+    assert "TURNS = 60000" in (folder / "v1_turns.py").read_text()
 
 
 @pytest.mark.slow
 def test_json_and_keep(run: Run, folder: Path) -> None:
     said = held(run("tune", "add_one", "v1", "--keep", "--json").json)
-    assert said["winner"] == {"TURNS": 1}
+    assert said["winner"] == {"TURNS": 100}
     assert said["verdict"]["verdict"] == "faster"
-    assert [one["values"] for one in said["combinations"]] == [{"TURNS": 1}, {"TURNS": 60}]
+    assert [one["values"] for one in said["combinations"]] == [{"TURNS": 100}, {"TURNS": 60_000}]
     assert said["kept"].endswith("v1_turns.py")
-    assert "TURNS = 1\n" in (folder / "v1_turns.py").read_text()
-    alone = run("tune", "add_one", "v1", "--values", "TURNS=1")
+    assert "TURNS = 100\n" in (folder / "v1_turns.py").read_text()
+    alone = run("tune", "add_one", "v1", "--values", "TURNS=100")
     assert alone.code == 0
     assert "nothing but the file's values could be timed" in alone.out
     wrong = run("tune", "add_one", "v1", "--values", "ABSENT=1,2")
