@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,10 +13,10 @@ from requirements import require
 from schemas import held
 
 TURNS = """\
-# tune: TURNS=100,60000
+# tune: TURNS=100,20000
 import torch
 
-TURNS = 60000
+TURNS = 20000
 
 
 def add_one(x, y):
@@ -28,7 +29,7 @@ def add_one(x, y):
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     require("torch")
     made = write_kernel(tmp_path, {"v0_naive.py": RIGHT, "v1_turns.py": TURNS}, WORKLOADS)
-    measure_here(monkeypatch, tmp_path)
+    measure_here(monkeypatch, tmp_path, rounds=40)  # of twelve, one that a busy machine held up would leave it unclear
     return made
 
 
@@ -36,16 +37,16 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_verdict_then_every_combination(run: Run, folder: Path) -> None:
     answer = run("tune", "add_one", "v1")
     assert answer.code == 0
-    head, fastest, verdict, _, title, first, second, *_ = answer.out.splitlines()
-    assert (head, fastest) == ("add_one/v1 on w0", "fastest: TURNS=100")
-    assert verdict.startswith("it is ")
-    assert "faster than the file's values (99 %" in verdict
+    said, table = answer.out.split("\n\n")[:2]
+    assert said.splitlines()[:2] == ["add_one/v1 on w0", "fastest: TURNS=100"]
+    assert re.search(r"it is \S+x faster than the file's values \(99 %", " ".join(said.split()))
+    title, first, second = table.splitlines()[:3]
     assert title.split() == ["values", "median", "of", "the", "file's", "rounds"]
     assert first.startswith("TURNS=100 ")
     assert second.endswith("the file's values")
     assert answer.out.splitlines()[-1] == "next: the same command with --keep writes these values into the file"
     assert max(map(len, answer.out.splitlines())) <= 80
-    assert "TURNS = 60000" in (folder / "v1_turns.py").read_text()
+    assert "TURNS = 20000" in (folder / "v1_turns.py").read_text()
 
 
 @pytest.mark.slow
@@ -53,7 +54,7 @@ def test_json_and_keep(run: Run, folder: Path) -> None:
     said = held(run("tune", "add_one", "v1", "--keep", "--json").json)
     assert said["winner"] == {"TURNS": 100}
     assert said["verdict"]["verdict"] == "faster"
-    assert [one["values"] for one in said["combinations"]] == [{"TURNS": 100}, {"TURNS": 60_000}]
+    assert [one["values"] for one in said["combinations"]] == [{"TURNS": 100}, {"TURNS": 20_000}]
     assert said["kept"].endswith("v1_turns.py")
     assert "TURNS = 100\n" in (folder / "v1_turns.py").read_text()
     alone = run("tune", "add_one", "v1", "--values", "TURNS=100")
