@@ -139,9 +139,10 @@ class RunSummary:
 
         Values are in base units, which ``attrs["units"]`` has by column; ``.mean(numeric_only=True)`` and
         ``.groupby("kernel")`` are pandas' own. ``["sm__cycles_elapsed.avg"]``, a list of names, or a pattern such as
-        ``["dram*"]`` finds what ncu counted beside them, also of some rows and in a group; every one, tidy, is in
-        ``table("metrics")``. Shares of stalls are of all states of warps: with the share that issued, which is no
-        column, they add up to 100. Raises UsageProblem for a name of none, with what may have been meant.
+        ``["dram*"]`` finds what ncu counted beside them, also of some rows, and one name in a group. What pandas
+        computed has its columns only: choose such names first. Every one, tidy, is in ``table("metrics")``. Shares of
+        stalls are of all states of warps: with the share that issued, which is no column, they add up
+        to 100. Raises UsageProblem, a KeyError too, for a name of none, with what may have been meant.
         """
         from ncu_assist.frame.launch_metrics import launch_metrics
         from ncu_assist.ncu.catalogue.rows import ROWS

@@ -7,9 +7,11 @@ import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from commandline import DATA, SMALL_REPORT, Run
@@ -119,6 +121,67 @@ def test_names_of_ncu_are_found_in_what_is_made_of_metrics(tmp_path: Path) -> No
         metrics.T[name]
     with pytest.raises(UsageProblem, match="did you mean 'dram_bytes'"):
         metrics.head(3)["dram_bytez"]
+
+
+CHANGED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
+    "diff": lambda one: one.drop(columns="kernel").diff(),
+    "times": lambda one: one.drop(columns="kernel") * 2,
+    "rank": lambda one: one.rank(),
+    "apply": lambda one: one.drop(columns="kernel").apply(np.log1p),
+    "where": lambda one: one.where(one["duration"] > one["duration"].median()),
+    "transform": lambda one: one.groupby("kernel").transform("mean"),
+    "set_axis": lambda one: one.set_axis(one.index[::-1]),
+    "rename": lambda one: one[["kernel"]].rename(index={0: 1, 1: 0}),
+    "index": lambda one: _in_place(one, lambda made: setattr(made, "index", one.index[::-1])),
+    "imul": lambda one: _in_place(one.drop(columns="kernel"), lambda made: made.__imul__(2)),
+    "combine_first": lambda one: one.head(3).combine_first(one.iloc[3:]),
+    "concat": lambda one: pd.concat([one.head(3), one.iloc[3:]]),
+    "agg": lambda one: one.groupby(one.index).mean(numeric_only=True),
+    "head": lambda one: one.drop(columns="kernel").diff().head(3),
+}
+
+
+def _in_place(frame: pd.DataFrame, change: Callable[[pd.DataFrame], object]) -> pd.DataFrame:
+    change(frame)
+    return frame
+
+
+@pytest.mark.parametrize("change", CHANGED.values(), ids=CHANGED)
+def test_names_of_ncu_are_of_no_frame_that_was_changed(
+    change: Callable[[pd.DataFrame], pd.DataFrame], tmp_path: Path
+) -> None:
+    made = change(ncu_assist.show(MANY_LAUNCHES, project=tmp_path).metrics.copy())
+    with pytest.raises(KeyError, match=r"^'lts__t_sectors.sum' is no column of this frame"):
+        made["lts__t_sectors.sum"]
+
+
+def test_names_of_ncu_stay_with_a_selection(tmp_path: Path) -> None:
+    metrics, name = ncu_assist.show(MANY_LAUNCHES, project=tmp_path).metrics, "lts__t_sectors.sum"
+    column = metrics[name]
+    groups = [group for _, group in metrics.groupby("kernel")]
+    for some in (
+        *(
+            metrics.sort_values("duration"),
+            *groups,
+            metrics[["kernel", "duration"]],
+            metrics.loc[metrics["duration"] > 1e4],
+            metrics[1:4],
+        ),
+        *(metrics.query("duration > 1e4"), metrics.tail(2), metrics.nlargest(2, "duration"), metrics.loc[[3, 0]]),
+        *(metrics.assign(double=2 * metrics["duration"]), metrics.drop(index=1), metrics.sample(2, random_state=0)),
+        *(metrics.drop_duplicates("kernel"), metrics.filter(like="stall_"), metrics.dropna(subset=["duration"])),
+    ):
+        assert len(some)
+        assert some[name].equals(column.loc[some.index])
+
+
+def test_pandas_asks_metrics_for_names(tmp_path: Path) -> None:
+    metrics = ncu_assist.show(MANY_LAUNCHES, project=tmp_path).metrics
+    length = (metrics["duration"] > 1e4).rename("length")
+    for by in (metrics.index, length, ["kernel", length], pd.cut(metrics["duration"], 2).rename("part")):
+        assert metrics.groupby(by, observed=True)["duration"].sum().sum() == metrics["duration"].sum()
+    assert metrics.groupby(level=0)["duration"].sum().equals(metrics["duration"])
+    assert metrics.get("nonsense", "none") == "none"
 
 
 def test_the_catalogue_in_pandas(run: Run) -> None:
