@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from ncu_assist.analysis.diff import Diff, DiffOptions
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome
-from ncu_assist.analysis.launches import LaunchRow, narrowed
+from ncu_assist.analysis.launches import narrowed
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import By, Trend
 from ncu_assist.errors import UsageProblem, did_you_mean
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from ncu_assist.frame.launch_metrics import LaunchMetrics
     from ncu_assist.pipeline.callables import CallableKernel
     from ncu_assist.pipeline.querying import ArchiveFrames
+    from ncu_assist.rules.model.of_run import RuleResults
 
 __all__ = [
     "KernelHistory",
@@ -123,15 +124,23 @@ class RunSummary:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """What the rules say of each launch of the workload shown: a row a finding, what could win most first.
+        """What the rules say of the workload shown: a row a finding, what could win most first.
 
-        launch, kernel, rule, severity, estimated_speedup, saved_ns, message, advice; file and line of the first place
-        to look at, None without ``show(..., lines=True)``. The longest launch is first.
+        launch, kernel, whole, rule, severity, estimated_speedup, saved_ns, message, advice; file and line of the first
+        place to look at, None without ``show(..., lines=True)``. What is ``whole`` is of all launches of the workload
+        together, and its first row is ``diagnosis``: there ``launch`` is NA where it is of several, ``kernel`` None
+        where they are of several kernels. Then come those of each launch alone, the longest first.
         """
         import pandas as pd
 
-        found = [one for row in self.view.launches_shown for one in _findings(row)]
-        return pd.DataFrame(found, columns=list(FINDING)).astype({"line": "Int64"})
+        results = self.view.detail.results
+        about = results.facts.combined.launches if results else ()
+        calls = {one.call for one in about}
+        whole = len(about) == sum(one.call in calls for one in self.stored.whole.launches)
+        found = [*_findings(results, whole)] if whole or len(about) > 1 else []
+        rows = [row for row in self.view.launches_shown if not found or len(about) > 1]
+        found += [one for row in rows for one in _findings(row.results, False)]
+        return pd.DataFrame(found, columns=list(FINDING)).astype({"launch": "Int64", "line": "Int64"})
 
     @cached_property
     def metrics(self) -> LaunchMetrics:
@@ -252,19 +261,24 @@ HINTS = {
     r"^ncu-assist metrics$": 'ncu_assist.metrics("PART OF A NAME")',
 }
 FINDING = (
-    *("launch", "kernel", "rule", "severity", "estimated_speedup", "saved_ns"),
+    *("launch", "kernel", "whole", "rule", "severity", "estimated_speedup", "saved_ns"),
     *("message", "advice", "file", "line"),
 )
 METRIC = ("group", "key", "label", "unit", "meaning", "better", "exact", "name")
 CHANGE = ("metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role")
 
 
-def _findings(row: LaunchRow) -> Iterator[tuple[object, ...]]:
-    for one in row.results.diagnosis.findings if row.results else ():
+def _findings(results: RuleResults | None, whole: bool) -> Iterator[tuple[object, ...]]:
+    if results is None:
+        return
+    launches = results.facts.combined.launches
+    kernels = {one.kernel for one in launches}
+    of = launches[0].index if len(launches) == 1 else None, kernels.pop() if len(kernels) == 1 else None
+    for one in results.diagnosis.findings:
         said, place = one.finding, next(iter(one.places), None)
         win = (one.severity, one.estimated_speedup, one.saved_ns)
         where = (place.file, place.line) if place else (None, None)
-        yield row.launch.index, row.launch.kernel, said.rule, *win, said.message, said.advice, *where
+        yield *of, whole, said.rule, *win, said.message, said.advice, *where
 
 
 @dataclass(frozen=True, repr=False)

@@ -171,6 +171,10 @@ class Limits:
     stopped: Callable[[], bool] | None = None  # asked now and then; yes ends the child
     told: Callable[[int, int, int], None] | None = None  # launches that are read, of how many, to which byte
 
+    def __getstate__(self) -> dict[str, object]:
+        """Return what another process can use: whom to ask and to tell is this one's."""
+        return {**self.__dict__, "stopped": None, "told": None}
+
     def line(self, text: str) -> None:
         """Take a line of the child: how far it is. Whatever NVIDIA's reader may print is left alone."""
         numbers = [int(part) for part in text.split() if part.isdecimal()]

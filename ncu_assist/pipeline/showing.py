@@ -181,7 +181,7 @@ def gather(
         bottleneck=bottleneck(combined.values),
         launches=_launches(stored, tables, ceilings, chosen, every),
         keeps_report=stored.keeps_report,
-        results=results_of_shown(run, combined, ceilings),
+        results=results_of_shown(run, combined, ceilings, stored.whole),
         before=_before(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
         library=_library(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
         ceilings=ceilings,
@@ -266,7 +266,7 @@ def _launches(
     judged = {}
     for one in judged_alone(own, None if every else MOST_JUDGED):
         alone = combine_launches(one.workload, [one], [tables.get(one.index, {})])
-        judged[one.index] = results_of(run, alone, ceilings, whole=calls[one.call] == 1)
+        judged[one.index] = results_of(run, alone, ceilings, calls[one.call] == 1, stored.whole)
     return tuple(
         LaunchRow(
             launch=one,

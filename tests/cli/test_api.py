@@ -82,6 +82,31 @@ def test_what_a_notebook_has_of_a_run(recorded: Path) -> None:
         shown.table("launches", "dram_bytez")
 
 
+@pytest.mark.parametrize("reference", ["add_relu/v0", "fast_h2d/v0"])
+def test_findings_are_of_the_call_then_of_each_launch(reference: str) -> None:
+    """Two library kernels a call: what the first writes the second reads again, which neither launch shows."""
+    run = ncu_assist.show(reference, project=Path(__file__).parents[2])
+    first = run.findings.iloc[0]
+    assert run.diagnosis.startswith(f"{first['rule']}, up to {first['estimated_speedup']:.3g}x")
+    assert (first["whole"], pd.isna(first["launch"])) == (True, True)
+    alone = run.findings[~run.findings["whole"]]
+    assert set(alone["launch"]) == {0, 1}
+    for each in run:  # of a part of a call nothing is whole, and as much is promised of it
+        assert each.findings["whole"].tolist() == [False] * len(each.findings)
+        own = alone[alone["launch"] == each.launches[0].index]
+        assert each.findings["estimated_speedup"].tolist() == own["estimated_speedup"].tolist()
+    assert alone["saved_ns"].sum() <= first["saved_ns"]
+
+
+def test_a_report_is_pickled(tmp_path: Path) -> None:
+    shown = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
+    for one in (shown, shown[2:4]):
+        again = pickle.loads(pickle.dumps(one))
+        assert (repr(again), again.to_dict()) == (repr(one), one.to_dict())
+        assert again.metrics["lts__t_sectors.sum"].equals(one.metrics["lts__t_sectors.sum"])
+    assert len(pickle.loads(pickle.dumps(shown)).lines)
+
+
 def test_metrics_by_key_and_by_ncu_s_names(tmp_path: Path) -> None:
     found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
     metrics, tidy = found.metrics, found.table("metrics").set_index(["launch", "metric"])["value"]

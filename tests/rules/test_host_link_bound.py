@@ -67,5 +67,16 @@ def test_what_uncoalesced_loads_waste_is_not_counted() -> None:
     assert found.finding.saved_ns == told(rule, gallery("host_read")).findings[0].finding.saved_ns
 
 
+def test_what_has_to_come_from_the_host_crosses_whatever_is_changed() -> None:
+    """A launch of a call whose data lie on the host cannot win those."""
+    facts = gallery("host_read")
+    (free,) = told(rule, facts).findings
+    (bound,) = told(rule, replace(facts, host_bytes=262144 * 32)).findings
+    assert free.estimated_speedup > 10
+    assert bound.saved_ns <= facts.duration_ns - link_ns(facts) < free.saved_ns
+    (half,) = told(rule, replace(facts, host_bytes=131072 * 32)).findings
+    assert half.saved_ns == pytest.approx(facts.duration_ns - link_ns(facts) / 2, rel=0.05)
+
+
 def test_without_counters_it_says_what_it_lacks() -> None:
     assert told(rule, made()).unanswered[0].missing == rule.NEEDS

@@ -202,6 +202,18 @@ def link_load(facts: Facts) -> float:
     return 0.0 if is_other or not time else link_ns(facts, what) / time
 
 
+def needed_link_load(facts: Facts) -> float:
+    """Return the share of the time that the link needs for what has to come from the host, in whole lines, 0 to 1.
+
+    0 where that is not known: whatever crosses might have been copied before.
+    """
+    if facts.host_bytes is None or not facts.duration_ns:
+        return 0.0
+    now = crossed(facts)
+    read = min(now.read, facts.host_bytes / SECTOR_BYTES)
+    return link_ns(facts, Crossed(read, min(now.requests, read / LINE_SECTORS), 0.0)) / facts.duration_ns
+
+
 def link_rate(facts: Facts) -> tuple[float, bool]:
     """Return what the link delivers to a kernel in bytes a second, and whether that is assumed.
 

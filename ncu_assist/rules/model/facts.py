@@ -19,8 +19,10 @@ class Facts:
 
     ``dtype`` is that of inputs and outputs, as kernel.toml names it. ``floor`` is the least time of the workload, and
     ``median_ns`` what a bench took for it; None where that is not known, and of launches that are a part of it.
-    ``sections`` of ncu that the report holds, by identifier; empty where that is not known. ``left`` is what part of
-    its work a unit keeps, 0 to 1, once some fault is gone, by the name of the unit: of the kernel as it would be then.
+    ``host_bytes`` have to come from the host in a call of which the launches are a part: its floor, of the call, says
+    nothing of them. ``sections`` of ncu that the report holds, by identifier; empty where that is not known. ``left``
+    is what part of its work a unit keeps, 0 to 1, once some fault is gone, by the name of the unit: of the kernel as it
+    would be then.
     """
 
     combined: Combined
@@ -31,6 +33,7 @@ class Facts:
     dtype: str | None = None
     floor: Floor | None = None
     median_ns: float | None = None
+    host_bytes: int | None = None
     sections: tuple[str, ...] = ()
     left: Mapping[str, float] = field(default_factory=dict)
 

@@ -80,17 +80,25 @@ class RuleResults:
 
 
 def results_of(
-    run: Run, combined: Combined, ceilings: Ceilings | None = None, whole: bool = True
+    run: Run,
+    combined: Combined,
+    ceilings: Ceilings | None = None,
+    whole: bool = True,
+    complete: Run | None = None,
 ) -> RuleResults | None:
     """Return what the rules say of launches of a run together; None without counters.
 
     ``ceilings`` are those of its GPU (`ceilings.ceilings_of`), None where nobody measured such a GPU.
     ``whole``: they are all that a call on the workload launches, so that its bytes, operations and dtype are theirs.
+    ``complete`` is the run with every workload, where ``run`` has only those whose calls are whole.
     """
     if not combined.launches or not any(combined.tables):
         return None
     workload = run.workload(combined.workload) if combined.workload and whole else None
+    of_call = (complete or run).workload(combined.workload) if combined.workload else None
     facts = Facts(combined, run.device, ceilings, sections=run.sections)
+    if of_call and not workload:
+        facts = replace(facts, host_bytes=of_call.host_bytes)
     if workload:
         timing = run.timing(workload.name)
         facts = replace(
@@ -122,14 +130,16 @@ def _followable(ranked: Ranked, facts: Facts) -> Ranked:
     return replace(ranked, finding=replace(ranked.finding, advice=library_advice(known[0], ranked.finding.rule)))
 
 
-def results_of_shown(run: Run, combined: Combined, ceilings: Ceilings | None = None) -> RuleResults | None:
+def results_of_shown(
+    run: Run, combined: Combined, ceilings: Ceilings | None = None, complete: Run | None = None
+) -> RuleResults | None:
     """Return the diagnosis of a run: what ``results_of`` does, but without a workload that of one kernel.
 
     Launches of several kernels that no workload holds together have nothing to do with each other: their sums say
     nothing, and the kernel that most of the time goes to is judged. A kernel is a function with its template arguments.
     """
     if combined.workload is not None or not combined.is_of_kernels:
-        return results_of(run, combined, ceilings)
+        return results_of(run, combined, ceilings, complete=complete)
     own = combined.by_kernel[0]
     results, whole = results_of(run, own, ceilings), combined.duration_ns
     share = own.duration_ns / whole if whole and own.duration_ns else None

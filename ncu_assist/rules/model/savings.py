@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
-from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill, link_load
+from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill, link_load, needed_link_load
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE
 from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, RESOURCES, SM, SM_PARTS
@@ -78,13 +78,13 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
 
     A fix that spares the start of a kernel leaves DRAM the time for its bytes, not that of a kernel of this size; any
     other leaves the start of each launch, beside what the busiest of the others needs; what DRAM can be asked for has
-    its start in it.
+    its start in it. What has to come from the host crosses the link whatever is changed.
     """
     kept, starts = loads(facts), START_NS * len(facts.combined.launches)
     if START in finding.relieves:
         kept["DRAM"], starts = asked_share(facts) / REACHABLE, 0.0
     others = {name: load for name, load in kept.items() if name not in finding.relieves}
-    of_dram, of_others = others.pop("DRAM", 0.0), max([LEAST_SHARE, *others.values()])
+    of_dram, of_others = others.pop("DRAM", 0.0), max([LEAST_SHARE, needed_link_load(facts), *others.values()])
     return max(0.0, facts.duration_ns - max(of_dram * facts.duration_ns, of_others * facts.duration_ns + starts))
 
 
