@@ -129,10 +129,16 @@ class RunSummary:
         launch, kernel, whole, rule, severity, estimated_speedup, saved_ns, message, advice; file and line of the first
         place to look at, None without ``show(..., lines=True)``. What is ``whole`` is of all launches of the workload
         together, and its first row is ``diagnosis``: there ``launch`` is NA where it is of several, ``kernel`` None
-        where they are of several kernels. Then come those of each launch alone, the longest first.
+        where they are of several kernels. Then come those of each launch alone, the longest first. Raises UsageProblem
+        for a ``workload`` that was timed and not profiled.
         """
         import pandas as pd
 
+        if self.workload is not None and not self.launches and self.stored.whole.launches:
+            known = did_you_mean(self.workload, {one.workload or "" for one in self.stored.whole.launches})
+            raise UsageProblem(
+                f"this run has no launches of workload '{self.workload}'; {known}", "diagnosis, to_text()"
+            )
         results = self.view.detail.results
         about = results.facts.combined.launches if results else ()
         calls = {one.call for one in about}
@@ -168,7 +174,8 @@ class RunSummary:
 
         Stalls are counts of samples here, by the names that ncu's samples have: a ``…_not_issued`` is the part of its
         reason in which the scheduler issued nothing, and no reason beside it. Without line numbers ``file`` and
-        ``line`` are NA, without its text ``source``: ``groupby(…, dropna=False)`` keeps such rows.
+        ``line`` are NA, without its text ``source``: ``groupby(…, dropna=False)`` keeps such rows. A recorded run
+        keeps the report of one workload: ``attrs["notes"]`` says how many launches are missing here.
         Raises UsageProblem without a report, and where the one that is kept has none of the launches chosen.
         """
         return self.table("lines")
@@ -233,9 +240,12 @@ def _table(
         selection, workload = EVERY_LAUNCH, None
     request = ExportRequest(reference, None, name, tuple(metrics), False, selection, workload)
     try:
-        return export(project, request).frame
+        made = export(project, request)
     except UsageProblem as error:
         raise UsageProblem(error.message, _in_python(error.hint)) from error
+    if made.notes:
+        made.frame.attrs["notes"] = made.notes
+    return made.frame
 
 
 def _by_launch(

@@ -88,8 +88,12 @@ def chosen(which: object, launches: Sequence[Launch]) -> list[Launch]:
     if isinstance(which, str):
         return _named(which, launches)
     if isinstance(which, slice):
+        if (which.step or 1) < 1:
+            raise IndexError(
+                f"a selection keeps the order of its launches: a step of {which.step} is none to choose by"
+            )
         found = list(launches[which])
-        if (which.step or 1) < 1 or not found:
+        if not found:
             parts = (which.start, which.stop, *([which.step] if which.step else []))
             text = ":".join("" if one is None else str(one) for one in parts)
             raise IndexError(f"[{text}] holds none of {_count(launches)}")

@@ -40,13 +40,17 @@ def _selecting(method: Callable[..., Any]) -> Any:
 
 
 class _Rows(_LocIndexer):
+    obj: LaunchMetrics
+
     def __getitem__(self, key: Any) -> Any:
-        return _selecting(lambda _: super(_Rows, self).__getitem__(key))(self.obj)
+        return _selecting(lambda _: _LocIndexer.__getitem__(self, key))(self.obj)  # type: ignore[misc]
 
 
 class _Places(_iLocIndexer):
+    obj: LaunchMetrics
+
     def __getitem__(self, key: Any) -> Any:
-        return _selecting(lambda _: super(_Places, self).__getitem__(key))(self.obj)
+        return _selecting(lambda _: _iLocIndexer.__getitem__(self, key))(self.obj)  # type: ignore[misc]
 
 
 class LaunchMetrics(pd.DataFrame):
@@ -61,29 +65,29 @@ class LaunchMetrics(pd.DataFrame):
     _others: Callable[[list[str]], pd.DataFrame] | None = None
     _labels: pd.Index[Any] | None = None  # of the rows when they were chosen: with others they are of no launch
 
-    copy = _selecting(pd.DataFrame.copy)
+    copy = _selecting(pd.DataFrame.copy)  # type: ignore[misc]  # final for who reads the stubs
     drop = _selecting(pd.DataFrame.drop)
     dropna = _selecting(pd.DataFrame.dropna)
     filter = _selecting(pd.DataFrame.filter)
     nlargest = _selecting(pd.DataFrame.nlargest)
     nsmallest = _selecting(pd.DataFrame.nsmallest)
     query = _selecting(pd.DataFrame.query)
-    sample = _selecting(pd.DataFrame.sample)
+    sample = _selecting(pd.DataFrame.sample)  # type: ignore[misc]  # final for who reads the stubs
     sort_index = _selecting(pd.DataFrame.sort_index)
     sort_values = _selecting(pd.DataFrame.sort_values)
-    take = _selecting(pd.DataFrame.take)
+    take = _selecting(pd.DataFrame.take)  # type: ignore[misc]  # final for who reads the stubs
 
     @property
-    def loc(self) -> _LocIndexer:
+    def loc(self) -> Any:
         return _Rows("loc", self)
 
     @property
-    def iloc(self) -> _iLocIndexer:
+    def iloc(self) -> Any:
         return _Places("iloc", self)
 
     def __finalize__(self, other: Any, method: str | None = None, **kwargs: Any) -> LaunchMetrics:
         """Forget where names are found, but in a group of rows: what keeps its columns and its values is one."""
-        super().__finalize__(other, method, **kwargs)
+        super().__finalize__(other, method, **kwargs)  # type: ignore[misc]  # which stubs lack
         is_group = (
             method == "groupby"
             and isinstance(other, LaunchMetrics)
@@ -96,7 +100,7 @@ class LaunchMetrics(pd.DataFrame):
         return self
 
     def _update_inplace(self, result: Any) -> None:
-        super()._update_inplace(result)
+        super()._update_inplace(result)  # type: ignore[misc]  # which stubs lack
         self._others, self._labels = getattr(result, "_others", None), getattr(result, "_labels", None)
 
     @property

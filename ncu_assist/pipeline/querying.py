@@ -23,11 +23,10 @@ from ncu_assist import __version__
 from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import NUMBER, DamagedData, EnvironmentProblem, UsageProblem
-from ncu_assist.project import Project
+from ncu_assist.project import Project, find_project
 from ncu_assist.rules.model.of_run import findings_of
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
-from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.index import RunHead, cache_folder
 from ncu_assist.store.packs import Pack
 from ncu_assist.store.parquet import SAMPLE_COLUMNS
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 MEMORY = "600MB"  # of DuckDB; what does not fit goes to a temporary folder
 CHUNK_RUNS = 100  # whose rows are held at once while a table is made
-FORMAT = 1  # goes up with what the tables say
+FORMAT = 2  # goes up with what the tables say
 NAMES = (("reference", "text"), ("kernel", "text"), ("version", "text"))
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "runs": (
@@ -48,10 +47,12 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         *((name, "text") for name in ("ncu", "nvcc", "cuda", "torch")),
         ("correct", "flag"),
         ("launches", "integer"),
+        *(("has_report", "flag"), ("has_lines", "flag")),
     ),
     "timings": (
         *NAMES,
-        *(("workload", "text"), ("dtype", "text"), ("algorithmic_bytes", "integer"), ("flops", "integer")),
+        *(("number", "integer"), ("gpu", "text"), ("workload", "text"), ("default", "flag")),
+        *(("dtype", "text"), ("algorithmic_bytes", "integer"), ("flops", "integer")),
         *((name, "number") for name in ("median_ns", "q1_ns", "q3_ns", "min_ns")),
         *(("samples", "integer"), ("dropped", "integer")),
         *((name, "number") for name in ("sm_clock_mhz", "empty_ns", "copy_ns", "link_ns")),
@@ -65,7 +66,14 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "findings": (
         *NAMES,
         *(("workload", "text"), ("launch", "integer"), ("function", "text"), ("whole", "flag")),
-        *(("duration_ns", "number"), ("tool", "text"), ("rank", "integer"), ("rule", "text"), ("severity", "text")),
+        *(
+            ("duration_ns", "number"),
+            ("judged", "text"),
+            ("tool", "text"),
+            ("rank", "integer"),
+            ("rule", "text"),
+            ("severity", "text"),
+        ),
         *(("saved_ns", "number"), ("estimated_speedup", "number"), ("assumed", "flag")),
     ),
 }
@@ -119,7 +127,7 @@ def _answered(duckdb: Any, tables: dict[str, list[Path]], sql: str, limit: int |
         if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
             raise UsageProblem("a query is one SELECT, which changes nothing", TRY)
         for name, paths in tables.items():
-            columns = ", ".join(f"{column} {_SQL[kind]}" for column, kind in COLUMNS[name])
+            columns = ", ".join(f'"{column}" {_SQL[kind]}' for column, kind in COLUMNS[name])
             if paths:
                 connection.execute(f"create view {name} as select * from read_parquet({_listed(paths)})")
             else:
@@ -164,6 +172,8 @@ def parts(store: Store, table: str, beside: Path) -> list[Path]:
     folders: dict[Path, set[str]] = {}
     for (kernel, _), heads in groups.items():
         digests = "\n".join(sorted(head.digest for head in heads))
+        if table == "timings":
+            digests += f"\n{default_workload(store.reports, kernel)}"
         name = hashlib.sha256(f"{FORMAT} {__version__}\n{digests}".encode()).hexdigest()[:32]
         folder = cache_folder(store.reports) / table / kernel
         path = folder / f"{name}.parquet"
@@ -220,12 +230,19 @@ def _readable(store: Store, heads: Iterable[RunHead]) -> Iterator[StoredRun]:
 
 
 def _rows(table: str, runs: Iterable[StoredRun], reports: Path) -> Iterator[dict[str, Any]]:
+    defaults: dict[str, str | None] = {}
     for stored in runs:
+        kernel = stored.run.kernel
         with contextlib.suppress(DamagedData):
             if table == "runs":
                 yield run_row(stored)
                 continue
-            rows = timing_rows(stored) if table == "timings" else finding_rows(stored, reports)
+            if table == "timings":
+                if kernel not in defaults:
+                    defaults[kernel] = default_workload(reports, kernel)
+                rows = timing_rows(stored, defaults[kernel])
+            else:
+                rows = finding_rows(stored, reports)
             yield from [{**naming(stored), **row} for row in rows]
 
 
@@ -307,12 +324,10 @@ def _removed_if_damaged(path: Path) -> bool:
 
 
 NAMING = ("reference", "kernel", "version")
-RUNS = (*NAMING, "run_id", "created", "source", "tool", "gpu", "compute_capability", "driver")
 TOOLS = ("ncu", "nvcc", "cuda", "torch")
 FACTS = ("dtype", "algorithmic_bytes", "flops")
 BESIDE = ("empty_ns", "copy_ns", "link_ns")
 TIMES = ("median_ns", "q1_ns", "q3_ns", "min_ns", "samples", "dropped", "sm_clock_mhz", *BESIDE)
-JUDGED = ("workload", "launch", "function", "whole", "duration_ns", "tool", "rank")
 INTEGERS = ("number", "launches", "launch", "rank", "samples", "dropped", "algorithmic_bytes", "flops")
 KINDS = {**dict.fromkeys(INTEGERS, "Int64"), **dict.fromkeys(("correct", "default"), "boolean")}
 KEPT = {True: "stored", False: "now"}
@@ -357,8 +372,7 @@ class ArchiveFrames:
         """
         import pandas as pd
 
-        rows = ({**run_row(one), **_kept(one)} for one in self.stored)
-        frame = _frame(rows, (*RUNS, *TOOLS, "correct", "launches", "has_report", "has_lines"))
+        frame = _frame(map(run_row, self.stored), "runs")
         created = pd.to_datetime(frame["created"], utc=True, format="ISO8601")
         return frame.assign(created=created)
 
@@ -369,13 +383,9 @@ class ArchiveFrames:
         ``number`` is that of the version, to sort by; ``default`` tells whether the workload is the kernel's default,
         NA where the project has no folder of it. A kernel may have runs on several ``gpu``s.
         """
-        rows = (
-            {**naming(one), **row, **self._about(one, row["workload"])}
-            for one in self.stored
-            for row in timing_rows(one)
+        return _frame(
+            _each(self.stored, lambda stored: timing_rows(stored, self.defaults.get(stored.run.kernel))), "timings"
         )
-        columns = (*NAMING, "number", "gpu", "workload", "default", *FACTS, *TIMES, "bench_id")
-        return _frame(rows, columns)
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -413,18 +423,7 @@ class ArchiveFrames:
 
     def _findings(self, is_anew: bool) -> pd.DataFrame:
         rows = _each(self.stored, lambda stored: finding_rows(stored, self.reports, is_anew))
-        frame = _frame(rows, (*NAMING, *JUDGED, *FINDING))
-        kept = set() if is_anew else {one.reference for one in self.stored if FINDINGS in one.run.files}
-        frame.insert(list(frame).index("tool"), "judged", frame["reference"].isin(kept).map(KEPT).astype(object))
-        return frame
-
-    def _about(self, stored: StoredRun, workload: str) -> dict[str, Any]:
-        number, default = NUMBER.match(stored.run.version), self.defaults.get(stored.run.kernel)
-        return {
-            "number": int(number[0][1:]) if number else None,
-            "gpu": stored.run.gpu,
-            "default": None if default is None else workload == default,
-        }
+        return _frame(rows, "findings")
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what a SELECT over runs, timings, metrics and findings says, see `query`; DuckDB answers it.
@@ -455,9 +454,20 @@ def archive_frames(project: Project) -> ArchiveFrames:
     store, defaults = Store(project.reports), {}
     stored, damaged = store.everything()
     for name in kernel_names(project):
-        with contextlib.suppress(UsageProblem):  # a folder that is no kernel yet
-            defaults[name] = load_kernel(project, name).default_workload.name
+        default = default_workload(store.reports, name)
+        if default is not None:
+            defaults[name] = default
     return ArchiveFrames(stored, store.reports, damaged, defaults)
+
+
+def default_workload(reports: Path, kernel: str) -> str | None:
+    """Return the default workload of a kernel; None where the project of an archive has no folder of it."""
+    project = find_project(reports)
+    if kernel not in kernel_names(project):
+        return None
+    with contextlib.suppress(UsageProblem):  # a folder that is no kernel yet
+        return load_kernel(project, kernel).default_workload.name
+    return None
 
 
 def run_row(stored: StoredRun) -> dict[str, Any]:
@@ -470,14 +480,19 @@ def run_row(stored: StoredRun) -> dict[str, Any]:
         **{name: getattr(run.toolchain, name) for name in TOOLS},
         "correct": all(check.passed for check in run.checks) if run.checks else None,
         "launches": len(run.launches),
+        **_kept(stored),
     }
 
 
-def timing_rows(stored: StoredRun) -> Iterator[dict[str, Any]]:
-    """Yield the times of a run, a row a workload, without its name."""
+def timing_rows(stored: StoredRun, default: str | None) -> Iterator[dict[str, Any]]:
+    """Yield the times of a run, a row a workload, without its name; ``default`` is the workload that is the default."""
+    number = NUMBER.match(stored.run.version)
     for timing in stored.run.timings:
         facts = stored.run.workload(timing.workload)
         yield {
+            "number": int(number[0][1:]) if number else None,
+            "gpu": stored.run.gpu,
+            "default": None if default is None else timing.workload == default,
             **{name: getattr(timing, name) for name in ("workload", *TIMES, "bench_id")},
             **{name: getattr(facts, name, None) for name in FACTS},
         }
@@ -486,12 +501,13 @@ def timing_rows(stored: StoredRun) -> Iterator[dict[str, Any]]:
 def finding_rows(stored: StoredRun, reports: Path, is_anew: bool = False) -> Iterator[dict[str, Any]]:
     """Yield what the rules said of a run when it was archived; one that keeps no findings is judged now."""
     kept = None if is_anew else stored.findings()
+    judgement = KEPT[kept is not None]
     found = kept or findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports))
     for judged in found.judged:
         about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
         for rank, finding in enumerate(judged.findings):
             said = {name: getattr(finding, name) for name in FINDING}
-            yield {**about, "function": judged.kernel, "tool": found.tool, "rank": rank, **said}
+            yield {**about, "function": judged.kernel, "judged": judgement, "tool": found.tool, "rank": rank, **said}
 
 
 def _each(
@@ -505,8 +521,9 @@ def naming(stored: StoredRun) -> dict[str, str]:
     return dict(zip(NAMING, (stored.reference, stored.run.kernel, stored.run.version), strict=True))
 
 
-def _frame(rows: Iterable[dict[str, Any]], columns: Sequence[str]) -> pd.DataFrame:
+def _frame(rows: Iterable[dict[str, Any]], table: str) -> pd.DataFrame:
+    """Return rows as a frame with the columns that the table has in SQL."""
     import pandas as pd
 
-    frame = pd.DataFrame.from_records(list(rows), columns=list(columns))
+    frame = pd.DataFrame.from_records(list(rows), columns=[name for name, _ in COLUMNS[table]])
     return frame.astype({name: kind for name, kind in KINDS.items() if name in frame})

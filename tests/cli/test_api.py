@@ -235,7 +235,7 @@ WRONG_PLACES = [
     (None, TypeError, "and not by None"),
     (True, TypeError, "and not by True"),
     (slice(3, 1), IndexError, "[3:1] holds none of 3 launches"),
-    (slice(None, None, -1), IndexError, "[::-1] holds none"),
+    (slice(None, None, -1), IndexError, "a step of -1 is none"),
     ([], IndexError, "an empty list"),
     ([True, False], IndexError, "a mask of 2 truths does not fit 3 launches"),
     (pd.Series([False] * 3), IndexError, "the mask is true for none of 3 launches"),
@@ -281,6 +281,8 @@ def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:
     """A recorded run keeps the report of one workload: of another there are counters, and no lines."""
     every = ncu_assist.show("lightning_decode/v6")
     (own,) = every.lines["launch"].unique()
+    for table in (every.lines, every.timeline, every.table("lines")):
+        assert f"holds 1 of the {len(every)} launches of the run" in " ".join(table.attrs["notes"])
     name = every.metrics.index.map(dict(enumerate(one.workload for one in every.launches)))[own]
     same, other = (ncu_assist.show("lightning_decode/v6", workload=one) for one in (name, "b16_d96"))
     assert name != "b16_d96"
@@ -319,6 +321,12 @@ def test_a_diff_without_counters_says_so() -> None:
         both["duration"]
 
 
+def test_there_are_no_findings_of_what_was_not_profiled() -> None:
+    run = ncu_assist.show("gemm_bias_gelu/v18", workload="wide", project=Path(__file__).parents[2])
+    with pytest.raises(UsageProblem, match="no launches of workload 'wide'; known: few_rows, square8k"):
+        _ = run.findings
+
+
 def test_a_trend_is_by_version_or_commit() -> None:
     with pytest.raises(UsageProblem, match="not by 'versions'"):
         ncu_assist.trend("softmax", by="versions", project=Path(__file__).parents[2])  # type: ignore[arg-type]
@@ -335,8 +343,21 @@ def test_two_launches_of_one_report(tmp_path: Path) -> None:
         both[999]
     found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
     both = ncu_assist.diff(found[0], found[1], project=tmp_path)
+    assert repr(both).startswith("<launch 1 (stream_copy) against launch 0 (fill), another kernel: ")
+    assert "launch 1 (stream_copy) against launch 0 (fill)" in both._repr_html_()
+    assert repr(ncu_assist.diff(found[1], found[7], project=tmp_path)).startswith(
+        "<launch 7 (stream_copy) against launch 1 (stream_copy): "
+    )
     durations = [one.view.launches[0].launch.duration_ns for one in (found[0], found[1])]
     assert both.changes.set_index("metric").loc["duration", ["baseline", "candidate"]].tolist() == durations
+
+
+def test_launches_of_two_workloads_are_named() -> None:
+    run = ncu_assist.show("gemm_bias_gelu/v18", project=Path(__file__).parents[2])
+    said = ncu_assist.diff(run[0], run[1]).diagnosis
+    assert {one.workload for one in run.launches[:2]} == {"square8k", "few_rows"}
+    assert said.startswith("launch 1 (")
+    assert re.search(r"cannot be compared on \w+ and \w+: the two worked on different data", said)
 
 
 def test_diff(run: Run, recorded: Path) -> None:

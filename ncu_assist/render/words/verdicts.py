@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.diff import Diff, DiffSide
     from ncu_assist.analysis.records import Combined, Coverage
     from ncu_assist.analysis.run_view import RunView, WorkloadRow
-    from ncu_assist.record import Run, Source
+    from ncu_assist.record import Launch, Run, Source
 
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
 OF_LIVE_PROGRAMS = "profile each again with --repeats N, so that each has 20 launches of the kernel or more"
@@ -35,6 +35,7 @@ WORDS = (
 )
 LINE = 80  # letters, of a terminal
 NAME = 40  # letters of a kernel in a sentence
+KERNEL = 20  # and where it names one of two launches
 PAIRS = re.compile(r", \d+ pairs(?=;)")  # what a line has no room for, where cycles stand behind it
 MOST_DIGITS = 5
 UNCUT = 10_000  # for a page, where a sentence wraps
@@ -46,7 +47,10 @@ def verdict_line(diff: Diff, width: int = LINE) -> str:
     Where it is wider than ``width`` it is told in fewer words.
     """
     baseline, candidate = names(diff)
-    where = f" on {one_line(diff.workload)}" if diff.workload else _on_pairs(diff)
+    if _are_of_kernels(diff):
+        baseline += ", another kernel"
+    workloads = dict.fromkeys(one_line(side.workload) for side in (diff.candidate, diff.baseline) if side.workload)
+    where = f" on {' and '.join(workloads)}" if diff.workload and workloads else _on_pairs(diff)
     if diff.forced:
         where += " (forced)"
     return _fitted(_SENTENCES[diff.verdict.verdict](candidate, baseline, where, diff.verdict), width)
@@ -114,8 +118,14 @@ def of_longest(shown: RunView) -> str:
 
 
 def names(diff: Diff) -> tuple[str, str]:
-    """Return what to call the two sides: short versions, or full references where those are the same."""
+    """Return what to call the two sides: short versions, or full references where those are the same.
+
+    Two launches of one run have their numbers, and kernels.
+    """
     short = _short_names(diff)
+    pair = _launches_of_one_run(diff)
+    if pair:
+        return _launch_name(pair[0]), _launch_name(pair[1])
     if diff.is_one_run or short[0] != short[1]:
         return short
     for name in (_file, lambda side: side.reference):
@@ -217,6 +227,23 @@ def level_words(same: Sequence[str], unclear: Sequence[str]) -> str:
     known, doubtful = (", ".join(one_line(short_name(name)) for name in names) for names in (same, unclear))
     perhaps = f"perhaps {'' if known else 'the same '}as {doubtful}" if doubtful else ""
     return ", ".join(filter(None, [f"the same as {known}" if known else "", perhaps]))
+
+
+def _launches_of_one_run(diff: Diff) -> tuple[Launch, Launch] | None:
+    """Return the two launches that were compared, where they are of one run and one a side; else None."""
+    if not diff.is_one_run or diff.baseline.indices == diff.candidate.indices or len(diff.launches) != 1:
+        return None
+    pair = diff.launches[0].pair
+    return (pair.baseline[0], pair.candidate[0]) if len(pair.baseline) == len(pair.candidate) == 1 else None
+
+
+def _are_of_kernels(diff: Diff) -> bool:
+    pair = _launches_of_one_run(diff)
+    return pair is not None and pair[0].kernel != pair[1].kernel
+
+
+def _launch_name(launch: Launch) -> str:
+    return f"launch {launch.index} ({one_line(launch.kernel, KERNEL)})"
 
 
 def _short_names(diff: Diff) -> tuple[str, str]:
