@@ -13,9 +13,10 @@ from ncu_assist.record import Launch, Run
 from ncu_assist.rules.base import LIMITS
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, UNEXPLAINED, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
-from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, is_matrix_work, operations, tensor_ns
+from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, busy, is_matrix_work, operations, tensor_ns
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
 from ncu_assist.rules.model.savings import loads
+from ncu_assist.rules.no_tensor_core import OF_A_PRODUCT
 from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
@@ -161,7 +162,8 @@ class LaunchRow:
         """The time that a library's product of floats would save on tensor cores; 0 for all else.
 
         Bytes are moved as before, and the operations take what they do in a good product of TF32, or of halves where a
-        chip has none.
+        chip has none. What is saved is time in which a unit that such products keep busy was busy: idle SMs and
+        latency stay as they are.
         """
         if self.results is None or self.library is None or self.library.number_format != "float32":
             return 0.0
@@ -171,7 +173,8 @@ class LaunchRow:
             return 0.0
         slower = 1.0 if facts.device and facts.device.compute_capability in WITHOUT_TF32 else OF_HALVES
         others = max((load for name, load in loads(facts).items() if name in MEMORY_UNITS), default=0.0)
-        return max(0.0, facts.duration_ns - max(slower * needed, facts.duration_ns * min(1.0, others)))
+        worked = min(1.0, max(busy(facts, name) for name in OF_A_PRODUCT))
+        return max(0.0, facts.duration_ns * worked - max(slower * needed, facts.duration_ns * min(1.0, others)))
 
     @property
     def _saved_ns(self) -> float:

@@ -13,8 +13,10 @@ a loop that takes three more, on halves, or on floats that were halves: the work
 becomes a float by a shift, which no counter tells from others, or there are conversions (one in 500: a tile of 256
 converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or global memory, which no
 polynomial has; and 64 operations a byte, of DRAM and of what the workload needs, which nothing has that uses each value
-once. Products of floats are left alone: tensor cores would round them. The time after is that of a product at the rate
-a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2 and DRAM stay.
+once. Products of floats are no finding: tensor cores would round them. Of a library's product of floats "What would
+pay" names TF32, where the time in which its units were busy is longer than that takes. The time after is that of a
+product at the rate a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2
+and DRAM stay.
 Of integers half of all instructions must be products that only
 one half of the FMA pipe does, `dp4a` among them, the same loads must feed them, and the ALU pipe hardly work: what
 hashes has shifts and logic beside each product. That they are bytes is *assumed*.

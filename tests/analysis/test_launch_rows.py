@@ -157,6 +157,7 @@ def test_floats_of_a_library_could_be_tf32(tmp_path: Path) -> None:
         "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 5.0,
         "device__attribute_multiprocessor_count": 132.0,
         "launch__sm_count": 132.0,
+        "sm__inst_executed_pipe_fma.avg.pct_of_peak_sustained_active": 90.0,
     }
     one = {"kernel": SGEMM, "signature": SGEMM, "duration_ns": 1e5, "metrics": product}
     other = {"kernel": "mine", "signature": "mine(float *)", "duration_ns": 2e4, "metrics": product}
@@ -168,6 +169,19 @@ def test_floats_of_a_library_could_be_tf32(tmp_path: Path) -> None:
     )
     assert "TF32" in first
     assert first.endswith("assumed")
+
+
+def test_what_idles_is_not_done_sooner_in_another_format() -> None:
+    """A float32 convolution of 57 blocks: its units work for a fifth of its time at most."""
+    name = "library_full_h200_2025.3.1.ncu-rep.zst"
+    (report,) = bare_reports([name], [DATA / name], None)
+    view = gather(report, every=True)
+    convolution = next(row for row in view.launches if "fprop" in row.launch.kernel)
+    assert convolution.library
+    assert convolution.library.number_format == "float32"
+    assert convolution.other_format_ns < 0.2 * (convolution.launch.duration_ns or 0.0)
+    ids = {one.finding.rule for row in view.launches if row.results for one in row.results.diagnosis.findings}
+    assert {one.rule for one in view.payoffs} <= ids
 
 
 def test_the_longest_are_judged_and_the_rest_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
