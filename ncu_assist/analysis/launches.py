@@ -173,7 +173,7 @@ class LaunchRow:
             return 0.0
         slower = 1.0 if facts.device and facts.device.compute_capability in WITHOUT_TF32 else OF_HALVES
         others = max((load for name, load in loads(facts).items() if name in MEMORY_UNITS), default=0.0)
-        worked = min(1.0, max(busy(facts, name) for name in OF_A_PRODUCT))
+        worked = min(1.0, max(busy(facts, name) for name in OF_A_PRODUCT)) or 1.0  # not counted: nobody saw it idle
         return max(0.0, facts.duration_ns * worked - max(slower * needed, facts.duration_ns * min(1.0, others)))
 
     @property
