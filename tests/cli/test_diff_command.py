@@ -171,7 +171,7 @@ def test_why_is_said_in_at_most_five_lines_before_the_table(run: Run, recorded: 
     compared = next(i for i, line in enumerate(lines) if line.startswith("lightning_decode · recorded"))
     told = [line for line in lines[compared + 1 : table] if line]
     assert len(told) <= 5
-    assert any(line.startswith("gone: v4.cu:45") and "36.6 M excess wavefronts" in line for line in told)
+    assert any(line.startswith("less excess: v4.cu:45") and "36.6 M excess wavefronts" in line for line in told)
     assert any(line.startswith("hottest: v5.cu:39") for line in told)
 
 

@@ -169,7 +169,7 @@ def test_bare_reports_have_lines() -> None:
     before, after = bare(*["transpose_full_h200_2025.3.1.ncu-rep.zst"] * 2)
     found = read_line_changes((before, after), ([0], [1]))
     first = found.changes[0]
-    assert (first.kind, first.baseline and first.baseline.line) == ("vanished", 14)
+    assert (first.kind, first.baseline and first.baseline.line) == ("stopped", 14)
     assert first.text == "  out[x * N + y] = in[y * N + x];"
     assert millions(first.baseline, "sectors") == 0.9
 
@@ -286,4 +286,6 @@ def test_of_flash_attention_v12_the_barrier_is_gone_and_its_waits_moved() -> Non
         sum(one.baseline.ns for one in diff.lines.changes if one.baseline)
     )
     assert [one["kind"] for one in diff_json(diff)["lines"]] == list(frame["kind"])
-    assert "gone: v11.cu:84" in diff_text(diff, Style(), with_lines=True).split("time of a line")[0].split("\n\n")[-1]
+    assert (
+        "vanished: v11.cu:84" in diff_text(diff, Style(), with_lines=True).split("time of a line")[0].split("\n\n")[-1]
+    )

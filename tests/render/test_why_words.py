@@ -11,12 +11,15 @@ from typing import Any
 
 import pytest
 from ladder import WORKLOAD, counters, launches, step
+from recorded_family import ROOT
 
+from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.analysis.diff.lines import LineChanges
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.analysis.diff.why import Why, why
 from ncu_assist.ncu.catalogue.noise import recording
-from ncu_assist.pipeline.reading import read_line_changes
+from ncu_assist.pipeline.reading import compare, read_line_changes
+from ncu_assist.project import Project
 from ncu_assist.render.json.diff import left_json, line_notes_json, lines_json, why_json
 from ncu_assist.render.words.why import MOST_LINES, why_lines
 from ncu_assist.verdict import Verdict
@@ -50,7 +53,7 @@ def test_padding_is_told_with_what_it_did_not_change() -> None:
     bound, product, gone, *left = told(4, 5)
     assert bound.startswith("both bound by L2 input (")
     assert product.startswith("ncu: 1.037x less time ≈ 1.00x L2 input cycles x 1.035x rate")
-    assert gone.startswith("gone: v4.cu:45 → v5.cu:40  `tile[tid * (D + 1) + col")
+    assert gone.startswith("less excess: v4.cu:45 → v5.cu:40  `tile[tid * (D + 1")
     assert gone.endswith("36.6 M excess wavefronts")
     assert [line[:16] for line in left] == ["hottest: v5.cu:3", "hottest: v5.cu:4"]
     assert all("33.0 M excess sectors" in line for line in left)
@@ -61,7 +64,7 @@ def test_a_coalesced_store_is_told_on_both_resources() -> None:
     assert bound == "was bound by L2 input (85 %), now by L1 data pipe (82 %)"
     assert product.startswith("ncu: 2.76x less time ≈ 1.81x fewer L1 wavefronts x 1.53x rate")
     assert former.startswith("L2 input: 8.42x fewer ")
-    assert gone.startswith("gone: v5.cu:41  `new_s[tid * D + col] = value;`  33.0 M excess sectors")
+    assert gone.startswith("vanished: v5.cu:41  `new_s[tid * D + col] = va…`  33.0 M excess sectors")
     assert left.startswith("hottest: v6.cu:42  `const float value")
 
 
@@ -70,15 +73,26 @@ def test_registers_are_told_as_the_rate_of_dram() -> None:
     assert bound == "was bound by L1 data pipe (82 %), now by DRAM (81 %)"
     assert "3.07x less time = 1.00x DRAM bytes x 3.07x rate (1.27 → 3.89 TB/s)" in product
     assert former.startswith("L1 data pipe: 13.62x fewer L1 wavefronts (47.3 M → 3.47 M)")
-    assert gone.startswith("gone: v6.cu:42  ")
+    assert gone.startswith("vanished: v6.cu:42  ")
     assert "excess" not in left
 
 
 def test_a_slower_candidate_is_told_the_other_way_round() -> None:
     lines = told(7, 6)
     assert "3.07x more time ≈ 13.62x more L1 wavefronts / 4.38x rate / 1.011x clock" in lines[1]
-    assert lines[3].startswith("new:  v6.cu:42  ")
+    assert lines[3].startswith("appeared: v6.cu:42  ")
     assert lines[4].startswith("hottest: v6.cu:46  `__syncthreads();`")  # not the line above once more
+
+
+def test_the_line_that_won_most_of_the_time_is_named() -> None:
+    """The first is told by its excess, and took longer than before: most of the time was won elsewhere."""
+    diff = compare(Project(ROOT), ("gemm_bias_gelu/v4", "gemm_bias_gelu/v5"), None, DiffOptions())
+    assert diff.lines
+    lines = why_lines(None, diff.lines, ("v4", "v5"))
+    assert lines[:2] == [
+        "less excess: mma.hpp:175  2.15 G excess sectors, 511 → 795 µs",
+        "less: mma.hpp:717  34.0 ms → 787 µs",
+    ]
 
 
 def test_time_that_only_went_from_line_to_line_is_not_told_as_a_cause() -> None:

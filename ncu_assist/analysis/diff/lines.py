@@ -245,7 +245,8 @@ def _places(lines: Sequence[str], is_free: Callable[[int], bool]) -> dict[str, l
     return found
 
 
-Kind = Literal["appeared", "vanished", "kept", "moved", "not-read"]
+Kind = Literal["appeared", "vanished", "started", "stopped", "kept", "moved", "not-read"]
+Became = Literal["appeared", "vanished", "started", "stopped", "more excess", "less excess", "more", "less", "not read"]
 Pair = tuple[LineCost | None, LineCost | None]
 TOP = 5
 LEFT = 8
@@ -257,14 +258,16 @@ SIGMAS = 3.0
 DURATION_NOISE = 0.01
 # A line that lost much more time than all code together lost it to other lines: it explains nothing.
 MOST_OF_CHANGE = 2.0
+MOST_OF_LINE = 0.5  # of the change of all: no other line has as much
 LEAST_CHANGE = 0.02  # of the time; below it no single line is named for it
 
 
 @dataclass(frozen=True)
 class LineChange:
-    """A line whose cost changed; a side is None where the line is not in its text.
+    """A line whose cost changed; a side is None where the line is not in its text: it ``appeared``, or ``vanished``.
 
-    A line of both sides is ``kept`` where it stands among the lines around it as it did, if rewritten or under another
+    A line of both texts that only one side executed ``started``, or ``stopped``. Any other line of both sides is
+    ``kept`` where it stands among the lines around it as it did, if rewritten or under another
     number; ``moved`` where the same text stands elsewhere. ``is_beyond`` is whether its cost changed by more than
     samples and durations wander.
 
@@ -295,6 +298,21 @@ class LineChange:
         if self.kind == "not-read":
             return 0
         return int(copysign(1, self.pipe_ns if self.is_material else self.delta_ns))
+
+    @property
+    def became(self) -> Became:
+        """Return what became of the line in a word, which text, pages and files share.
+
+        Of a line that both sides executed ``more excess`` or ``less excess`` where that is no trifle, whatever its time
+        did; else ``more`` or ``less`` time.
+        """
+        if self.kind == "not-read":
+            return "not read"
+        if self.kind != "kept" and self.kind != "moved":
+            return self.kind
+        if self.is_material:
+            return "more excess" if self.direction > 0 else "less excess"
+        return "more" if self.direction > 0 else "less"
 
     @property
     def text(self) -> str | None:
@@ -334,6 +352,16 @@ def explaining_change(lines: LineChanges) -> LineChange | None:
     return along[0] if abs(along[0].delta_ns) <= MOST_OF_CHANGE * abs(delta) else None
 
 
+def most_of_change(lines: LineChanges) -> LineChange | None:
+    """Return the line whose time changed most, where that is most of what changed in all; None where no line's is."""
+    delta = lines.durations_ns[1] - lines.durations_ns[0]
+    known = [one for one in lines.changes if one.is_beyond and one.kind != "not-read" and one.delta_ns * delta > 0]
+    most = max(known, key=lambda one: abs(one.delta_ns), default=None)
+    if most is None or abs(delta) < LEAST_CHANGE * max(lines.durations_ns):
+        return None
+    return most if MOST_OF_LINE * abs(delta) < abs(most.delta_ns) <= MOST_OF_CHANGE * abs(delta) else None
+
+
 def line_changes(
     baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = (), every: bool = False
 ) -> LineChanges:
@@ -347,6 +375,10 @@ def line_changes(
     told = (replace(one, is_beyond=one.is_material or _is_known(one, baseline, candidate)) for one in made)
     found = [one for one in told if every or one.is_beyond]
     found.sort(key=lambda one: (not one.is_beyond, one.kind == "not-read", not one.is_material, -_weight(one)))
+    whole = LineChanges(tuple(found), durations_ns=(baseline.duration_ns, candidate.duration_ns))
+    most = most_of_change(whole)
+    if not every and most in found[TOP:]:
+        found[TOP - 1] = most
     return LineChanges(
         changes=tuple(found if every else found[:TOP]),
         left=_left(candidate),
@@ -378,13 +410,18 @@ def _changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group])
             yield LineChange("not-read", before, after, 0.0, False)
             continue
         kind: Kind = "moved" if before and moved.get(before.place) else "kept"
-        if before is None or (after and not before.ns and not before.excess):
-            kind = "appeared"
-        elif after is None or (not after.ns and not after.excess):
-            kind = "vanished"
+        if before is None or after is None:
+            kind = "appeared" if before is None else "vanished"
+        elif _is_idle(before) != _is_idle(after):
+            kind = "started" if _is_idle(before) else "stopped"
         pipe_ns = wastes.of(before, after)
         longest = max(baseline.duration_ns, candidate.duration_ns)
         yield LineChange(kind, before, after, pipe_ns, abs(pipe_ns) > MATERIAL * longest)
+
+
+def _is_idle(line: LineCost) -> bool:
+    """Tell whether a line was not executed, as far as samples and counters tell."""
+    return not (line.ns or line.excess or line.instructions)
 
 
 def _pairs(baseline: SideLines, candidate: SideLines, partners: Mapping[Place, Place]) -> Iterator[Pair]:

@@ -248,6 +248,7 @@ def _hint(corrected: Sequence[str], near: dict[str, str], problems: int) -> str:
 SIDES = ("file", "line", "ns", "samples", "stall", "sectors_excessive", "wavefronts_excessive", "instructions")
 CHANGED_LINES = (
     "kind",
+    "became",
     "text",
     "delta_ns",
     "beyond_noise",
@@ -258,16 +259,16 @@ CHANGED_LINES = (
 def changed_lines(diff: Diff) -> pd.DataFrame:
     """Return the lines of a diff as a table, what explains most first; without lines it has no rows.
 
-    kind, text, delta_ns, beyond_noise as in `diff --json`, then of each side, ``baseline_`` and ``candidate_``: file,
-    line, ns (its share of the warp samples times the duration under ncu), samples, stall, excess and instructions.
-    Absent where a side does not have the line.
+    kind, became, text, delta_ns, beyond_noise as in `diff --json`, then of each side, ``baseline_`` and ``candidate_``:
+    file, line, ns (its share of the warp samples times the duration under ncu), samples, stall, excess and
+    instructions. Absent where a side does not have the line.
     """
     import pandas as pd
 
     rows = []
     for one in diff.lines.changes if diff.lines else ():
         sides = [getattr(side, name) if side else None for side in (one.baseline, one.candidate) for name in SIDES]
-        rows.append((one.kind, one.text, one.delta_ns, one.is_beyond, *sides))
+        rows.append((one.kind, one.became, one.text, one.delta_ns, one.is_beyond, *sides))
     frame = pd.DataFrame(rows, columns=list(CHANGED_LINES))
     whole = [name for name in CHANGED_LINES if name.endswith(("_line", "_samples"))]
     return frame.astype(dict.fromkeys(whole, "Int64"))

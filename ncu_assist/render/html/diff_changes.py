@@ -135,7 +135,6 @@ def _pair_changes(rows: list[PairRow], sides: tuple[str, str]) -> list[tuple[str
 
 
 CODE_LETTERS = 300  # letters of a line: it wraps
-LINE_WORDS = {"appeared": "new", "vanished": "gone", "kept": "", "moved": "", "not-read": "not read"}
 TIME_TERM = Term("time", meaning="share of the warp samples at the line times the duration under ncu")
 EXCESS_TERM = Term(
     "excess", meaning="sectors of global memory and wavefronts of shared memory beyond what was asked for"
@@ -180,18 +179,17 @@ def _line_row(change: LineChange, pair: SourcePair) -> tuple[Cell, ...]:
     href = href or (pair.href(before.place, False) if before else "")
     worse = change.direction > 0
     excess = _excess_text(before), _excess_text(after)
-    word = LINE_WORDS[change.kind] or ("more" if worse else "less")
     if change.kind == "not-read":
         times = _time_cell(before if before in costly else None), _time_cell(after if after in costly else None)
         name = _line_cell(_line_name(costly[0]), href, change.text)
-        unread = Cell(LINE_WORDS[change.kind])
+        unread = Cell(change.became)
         return name, *(unread if cell == Cell() else cell for cell in times), Cell(), Cell(), unread
     return (
         _line_cell(" → ".join(dict.fromkeys(map(_line_name, costly))), href, change.text),
         _time_cell(before),
         _time_cell(after),
         *(Cell() if excess == ("0", "0") else Cell(text) for text in excess),
-        Cell(f"{'▲' if worse else '▼'} {word}", tone="bad" if worse else "good"),
+        Cell(f"{'▲' if worse else '▼'} {change.became}", tone="bad" if worse else "good"),
     )
 
 

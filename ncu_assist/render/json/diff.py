@@ -78,6 +78,7 @@ def _factor(part: Factor) -> dict[str, Any]:
 def _line_change(change: LineChange) -> dict[str, Any]:
     return {
         "kind": change.kind,
+        "became": change.became,
         "text": change.text,
         "delta_ns": change.delta_ns,
         "pipe_ns": change.pipe_ns,

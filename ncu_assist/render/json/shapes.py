@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict, get_type_hints
 
 from ncu_assist.analysis.archive import DraftBuild, PageKind
+from ncu_assist.analysis.diff.lines import Became, LineCost
 from ncu_assist.analysis.diff.lines import Kind as LineKind
-from ncu_assist.analysis.diff.lines import LineCost
 from ncu_assist.analysis.diff.pairing import Confidence
 from ncu_assist.analysis.diff.records import ChangeWord, Flag, Pairing, Role, RunDifference
 from ncu_assist.analysis.diff.why import Kind as FactorKind
@@ -615,6 +615,7 @@ class LineChangeKeys(TypedDict):
     """A source line whose cost changed."""
 
     kind: LineKind
+    became: Became
     text: str | None
     delta_ns: float
     pipe_ns: float

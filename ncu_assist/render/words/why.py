@@ -7,9 +7,17 @@ from math import prod
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, Place, base_name, explaining_change
+from ncu_assist.analysis.diff.lines import (
+    LineChange,
+    LineChanges,
+    LineCost,
+    Place,
+    base_name,
+    explaining_change,
+    most_of_change,
+)
 from ncu_assist.ncu.catalogue.stalls import spoken
-from ncu_assist.quantity import digits, duration, quantity
+from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.rules.model.resources import LATENCY
@@ -30,8 +38,13 @@ def line_lines(lines: LineChanges, names: tuple[str, str], count: int, width: in
     """Return what changed most, then what is left, then notes: at most ``count`` lines of ``width`` columns."""
     notes = _notes(lines, names, width)[:count]
     told = explaining_change(lines)
-    shown = [_change_line(told, lines, names, width)] if told else []
-    rest = [one for one in lines.left if told is None or told.candidate is None or told.candidate.place != one.place]
+    most = most_of_change(lines)
+    if most and most.candidate and most.candidate.place in [one.place for one in lines.left[:1]]:
+        most = None  # named as the hottest
+    changed = [one for one in dict.fromkeys((told, most)) if one]
+    shown = [_change_line(one, lines, names, width) for one in changed]
+    places = {one.candidate.place for one in changed if one.candidate}
+    rest = [one for one in lines.left if one.place not in places]
     shown += [_left_line(one, lines, names, width) for one in rest]
     return [*shown[: count - len(notes)], *notes]
 
@@ -40,28 +53,8 @@ def _change_line(change: LineChange, lines: LineChanges, names: tuple[str, str],
     both = zip((change.baseline, change.candidate), lines.own, names, strict=True)
     places = [_place(line, own, name) for line, own, name in both if line and (line.ns or line.excess)]
     facts = [*_excess_changes(change), _time_change(change)]
-    word = (
-        _word(change)
-        if change.is_beyond and change.kind != "not-read"
-        else "not read:"
-        if change.is_beyond
-        else " " * 5
-    )
+    word = f"{change.became}:" if change.is_beyond else " " * 5
     return _within(f"{word} {' → '.join(dict.fromkeys(places))}", change.text, facts, width)
-
-
-def _word(change: LineChange) -> str:
-    if change.direction > 0:
-        return "new: " if change.kind == "appeared" or _came(change) else "more:"
-    return "gone:" if change.kind == "vanished" or _went(change) else "less:"
-
-
-def _came(change: LineChange) -> bool:
-    return change.is_material and (change.baseline is None or change.baseline.excess == 0)
-
-
-def _went(change: LineChange) -> bool:
-    return change.is_material and (change.candidate is None or change.candidate.excess == 0)
 
 
 def _excess_changes(change: LineChange) -> list[str]:
@@ -82,8 +75,11 @@ def _time_change(change: LineChange) -> str:
         assert line is not None
         return duration(line.ns)
     before, after = change.baseline.ns, change.candidate.ns
-    scale = 1e3 if max(before, after) >= 1e3 else 1.0
-    return f"{digits(before / scale)} → {digits(after / scale)} {'µs' if scale > 1 else 'ns'}"
+    return _from_to((before, after), "ns") if before and after else f"{_or_zero(before)} → {_or_zero(after)}"
+
+
+def _or_zero(ns: float) -> str:
+    return duration(ns) if ns else "0"
 
 
 def _left_line(line: LineCost, lines: LineChanges, names: tuple[str, str], width: int) -> str:
@@ -307,5 +303,13 @@ def _from_to(both: tuple[float, float], unit: str) -> str:
 
 
 def every_line(lines: LineChanges, names: tuple[str, str], width: int) -> list[str]:
-    """Return a line of text on each source line that was compared, those within noise last and without a word."""
-    return [_change_line(one, lines, names, width) for one in lines.changes]
+    """Return a line of text on each source line that was compared, those within noise last and without a word.
+
+    What no sample fell on and nothing is to be said of is left out: files have it.
+    """
+    shown = (
+        one
+        for one in lines.changes
+        if one.is_beyond or any(side and duration(side.ns) != "0 ns" for side in (one.baseline, one.candidate))
+    )
+    return [_change_line(one, lines, names, width) for one in shown]

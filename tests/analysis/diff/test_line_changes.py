@@ -14,6 +14,7 @@ from ncu_assist.analysis.diff.lines import (
     align_lines,
     explaining_change,
     line_changes,
+    most_of_change,
 )
 
 FILE = "/src/v{}.cu"
@@ -75,9 +76,9 @@ def test_a_line_without_a_partner_vanished_or_appeared() -> None:
     assert [one.text for one in found.changes] == ["store();", "load();", "much_better();"]
 
 
-def test_a_line_that_costs_nothing_any_more_vanished_though_it_is_there() -> None:
+def test_a_line_of_both_texts_that_one_side_executed_started_or_stopped() -> None:
     found = line_changes(side(1, TEXT, cost(1, 50_000.0)), side(2, TEXT, cost(2, 50_000.0)))
-    assert shown(found) == [("vanished", 1, 1), ("appeared", 2, 2)]
+    assert shown(found) == [("stopped", 1, 1), ("started", 2, 2)]
     assert found.changes[0].candidate is not None
     assert (found.changes[0].candidate.ns, found.changes[0].candidate.text) == (0.0, "load();")
 
@@ -91,6 +92,36 @@ def test_what_lost_its_waste_comes_before_what_lost_more_time() -> None:
     assert [one.is_material for one in found.changes[:2]] == [True, False]
     assert found.changes[0].pipe_ns == pytest.approx(-30_000.0)
     assert found.changes[0].direction == -1
+
+
+def test_the_word_says_excess_where_time_went_the_other_way() -> None:
+    before = side(1, TEXT, cost(1, 80_000.0), cost(2, 5_000.0, sectors_excessive=3e7), duration_ns=85_000.0)
+    after = side(2, TEXT, cost(1, 20_000.0), cost(2, 9_000.0), cost(3, 1_000.0), duration_ns=30_000.0)
+    found = line_changes(before, after)
+    assert [(one.text, one.became) for one in found.changes] == [
+        ("store();", "less excess"),
+        ("load();", "less"),
+        ("add();", "started"),
+    ]
+    most = most_of_change(found)
+    assert most
+    assert most.text == "load();"
+
+
+def test_the_line_that_made_most_of_the_change_is_kept_among_the_first() -> None:
+    numbers, text = range(2, 9), "load();\n" + "\n".join(f"x{n}();" for n in range(2, 9))
+    wasteful = [cost(n, 1_000.0, sectors_excessive=1e7) for n in numbers]
+    before = side(1, text, cost(1, 90_000.0), *wasteful)
+    after = side(2, text, cost(1, 10_000.0), *(cost(n, 1_000.0) for n in numbers), duration_ns=20_000.0)
+    found = line_changes(before, after)
+    assert len(found.changes) == 5
+    assert [one.became for one in found.changes] == [*["less excess"] * 4, "less"]
+
+
+def test_a_line_that_ran_without_a_sample_did_not_start() -> None:
+    before = side(1, TEXT, cost(1, 50_000.0), replace(cost(2, 0.0, 0), instructions=100.0))
+    after = side(2, TEXT, cost(1, 50_000.0), replace(cost(2, 50_000.0), instructions=100.0))
+    assert ("kept", 2, 2) in shown(line_changes(before, after))
 
 
 def test_a_trifle_of_waste_ranks_by_its_time() -> None:
@@ -163,7 +194,7 @@ def test_files_belong_together_by_name_and_the_costliest_by_their_role() -> None
 def test_an_include_that_nobody_imported_is_the_same_on_both_sides() -> None:
     before = program(foreign("/cuda-12/include/cuda_bf16.hpp", None, (266, 60_000.0)))
     after = program(foreign("/cuda-13/include/cuda_bf16.hpp", None, (266, 20_000.0), (300, 5_000.0)))
-    assert shown(line_changes(before, after)) == [("kept", 266, 266), ("appeared", 300, 300)]
+    assert shown(line_changes(before, after)) == [("kept", 266, 266), ("started", 300, 300)]
 
 
 def test_a_line_is_not_read_where_the_other_side_has_no_lines() -> None:
@@ -177,7 +208,7 @@ def test_a_line_is_not_read_where_the_other_side_has_no_lines() -> None:
     back = line_changes(after, before, [((5,), (0,)), ((6,), (1,))])
     assert shown(back) == [("kept", 1, 1), ("not-read", 2, 2)]
     read = line_changes(before, replace(after, lined=frozenset((5, 6))), [((0,), (5,)), ((1,), (6,))])
-    assert shown(read) == [("vanished", 2, 2), ("kept", 1, 1)]
+    assert shown(read) == [("stopped", 2, 2), ("kept", 1, 1)]
 
 
 def test_a_statement_that_stands_twice_moved_and_is_not_gone() -> None:
