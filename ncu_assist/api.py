@@ -398,7 +398,9 @@ class RunComparison:
         from ncu_assist.pipeline.reading import compare_runs
         from ncu_assist.render.export.columns import changed_lines
 
-        return changed_lines(compare_runs(self.runs, replace(self.options, lines=True)))
+        return changed_lines(
+            self.diff if self.options.lines else compare_runs(self.runs, replace(self.options, lines=True))
+        )
 
     def to_markdown(self) -> str:
         """Return the comment for a pull request."""
@@ -686,10 +688,12 @@ def diff(
     kernel: str | None = None,
     every: bool = False,
     force: bool = False,
+    lines: bool = False,
     project: Place = None,
 ) -> RunComparison:
     """Return which of two runs is faster, by how much and why; ``every`` compares all metrics.
 
+    ``lines`` reads all source lines of both sides at once, for ``lines`` and ``to_dict``, as ``diff --lines`` does.
     Of runs that ``show`` gave for a ``workload``, that one is compared. ``force`` compares what cannot be compared, and
     says so. Raises as ``show`` does.
     """
@@ -699,7 +703,7 @@ def diff(
     shown = {one.workload for one in (baseline, candidate) if isinstance(one, RunSummary) and one.workload}
     if workload is None and len(shown) > 1:
         raise UsageProblem(f"a diff is of one workload, and not of {' and '.join(sorted(shown))}", "diff(…, workload=)")
-    wish = DiffOptions(workload or next(iter(shown), None), None, force, every)
+    wish = DiffOptions(workload or next(iter(shown), None), None, force, every, lines=lines)
     chosen = [one.selection if isinstance(one, RunSummary) else EVERY_LAUNCH for one in (baseline, candidate)]
     runs, options = two_named(where, (_text(baseline), _text(candidate)), kernel, wish)
     if not all(one.is_of_all for one in chosen):

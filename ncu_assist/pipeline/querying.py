@@ -31,6 +31,7 @@ from ncu_assist.store.index import RunHead, cache_folder
 from ncu_assist.store.packs import Pack
 from ncu_assist.store.parquet import SAMPLE_COLUMNS
 from ncu_assist.store.reading import CODE, METRICS, REPORTS
+from ncu_assist.versions import version_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -394,13 +395,22 @@ class ArchiveFrames:
         ``kind`` tells what was timed: the ``kernel`` of the run, or beside it a ``copy`` of as many bytes, an ``empty``
         kernel, the ``link`` to the host; ``version`` is ``(copy)`` there. ``query("kind == 'kernel' and not late")``
         are those that a median of ``timings`` is of. Samples of one ``bench_id``, workload and round were taken beside
-        one another, and make pairs. Read when it is asked for, of all runs. Raises DamagedData for a file that was
+        one another, and make pairs. ``is_peer``: the run is of a library's version, which is no step; ``gpu`` is the
+        model it was measured on. Read when it is asked for, of all runs. Raises DamagedData for a file that was
         changed.
         """
         import pandas as pd
 
-        columns = list(dict.fromkeys((*NAMING, "kind", *SAMPLE_COLUMNS)))
-        frames = [_samples_of(one)[columns] for one in self.stored if one.run.timings]
+        from ncu_assist.pipeline.history import lineage_of
+
+        columns = list(dict.fromkeys((*NAMING, "is_peer", "gpu", "kind", *SAMPLE_COLUMNS)))
+        store, timed = Store(self.reports), [one for one in self.stored if one.run.timings]
+        kernels = {one.run.kernel for one in timed}
+        lineages = {name: lineage_of(store, name, sorted(store.versions(name), key=version_order)) for name in kernels}
+        frames = [
+            _samples_of(one).assign(is_peer=lineages[one.run.kernel].said(one.run.version).is_peer)[columns]
+            for one in timed
+        ]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
     @cached_property
@@ -441,7 +451,9 @@ class ArchiveFrames:
 def _samples_of(stored: StoredRun) -> pd.DataFrame:
     frame = stored.samples()
     beside = frame["version"].astype(str).str.extract(r"^\((\w+)\)$", expand=False)
-    return frame.assign(reference=stored.reference, kernel=stored.run.kernel, kind=beside.fillna("kernel"))
+    return frame.assign(
+        reference=stored.reference, kernel=stored.run.kernel, gpu=stored.run.gpu, kind=beside.fillna("kernel")
+    )
 
 
 def _kept(stored: StoredRun) -> dict[str, bool]:

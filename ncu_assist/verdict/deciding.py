@@ -265,7 +265,8 @@ def _place(low: float, high: float, resolved: float) -> tuple[Word, str]:
         return "slower", "interval-beyond"
     if -margin <= low and high <= margin:
         return "same", "interval-inside"
-    if low > margin or high < -margin:
+    within_ticks = resolved > margin and -resolved <= low and high <= resolved  # which more rounds make no finer
+    if low > margin or high < -margin or within_ticks:
         return "unclear", "not-resolved"
     return "unclear", "interval-across"
 

@@ -301,6 +301,9 @@ def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:
 
 def test_what_a_notebook_has_of_a_diff(recorded: Path) -> None:
     both = ncu_assist.diff("lightning_decode/v6", "lightning_decode/v7")
+    with_lines = ncu_assist.diff("lightning_decode/v6", "lightning_decode/v7", lines=True)
+    assert len(with_lines.to_dict()["lines"]) == len(with_lines.lines) == len(both.lines) > len(both.to_dict()["lines"])
+    assert with_lines.lines["became"].tolist() == [one["became"] for one in with_lines.to_dict()["lines"]]
     assert repr(both).startswith("<v7 is 2.99x faster than v6")
     assert "L1 data pipe" in both._repr_html_()
     changes = both.changes.set_index("metric")
@@ -431,6 +434,13 @@ def test_the_archive_in_pandas() -> None:
     assert own.sort_index().equals(
         found.timings.set_index(["reference", "workload"])["median_ns"].sort_index().rename("time_ns")
     )
+    told = found.samples.groupby("reference")[["is_peer", "gpu"]].first()
+    assert told["gpu"].to_dict() == {one.reference: one.run.gpu for one in found.stored if one.run.timings}
+    of_softmax = told[told.index.str.startswith("softmax/")]
+    rows = ncu_assist.history("softmax", project=Path(__file__).parents[2]).versions
+    peers = set(rows[rows["is_peer"]]["version"])
+    assert peers
+    assert set(of_softmax[of_softmax["is_peer"]].index.str.extract(r"/(.*)@", expand=False)) == peers
     assert set(found.samples["kind"]) == {"kernel", "copy", "empty", "link"}
     assert found.samples.query("kind == 'kernel'").groupby("reference")["version"].nunique().eq(1).all()
 

@@ -14,6 +14,7 @@ from ncu_assist.verdict.deciding import (
     order_statistics,
     student_quantile,
 )
+from ncu_assist.verdict.records import REASONS
 from ncu_assist.verdict.samples import clock_step, spread_ratios
 
 
@@ -92,3 +93,13 @@ def test_spreading_turns_with_the_sides_and_leaves_fine_times_alone() -> None:
     assert not np.allclose(spread_ratios(left, right), np.log(left / right), atol=1e-4)
     assert not spread_ratios(left, left).any()
     assert np.array_equal(spread_ratios(left * 100, right * 100), np.log(left * 100) - np.log(right * 100))
+
+
+@pytest.mark.parametrize(("true_ns", "reason"), [(4000, "not-resolved"), (400_000, "interval-across")])
+def test_within_two_ticks_no_more_rounds_are_asked_for(true_ns: float, reason: str) -> None:
+    """Two ticks of 32 ns are 1.6 % of 4 µs: whatever lies within them is told by a larger workload only."""
+    rng = np.random.default_rng(7)
+    before, after = (ticked(true_ns * np.exp(rng.normal(0, 0.015, 100)), rng) for _ in range(2))
+    found = compare_paired(before, after)
+    assert (found.verdict, found.reason) == ("unclear", reason)
+    assert ("--rounds" in REASONS[found.reason].command) == (reason == "interval-across")
