@@ -132,7 +132,8 @@ def _of_call(record: RunRecord, first: int) -> Iterator[PageSection]:
     lines = finding_lines(shown)
     source = source_view(shown, lines, BUDGET_OF_CALL)
     yield verdict_section(record, source.href, source.hottest_line)
-    yield diagnosis_section(shown, lines, source, with_launches=False)
+    together = diagnosis_section(shown, lines, source, with_launches=False)
+    yield replace(together, title="Diagnosis of all launches")  # each has its own below, and no two cards one name
     yield from _to_pick_from(record)
     explained = [one.finding.rule for one in shown.results.diagnosis.findings] if shown.results else []
     counted = [tuple(_counted(one, finding_lines(one.shown), source, explained)) for one in record.alone]
