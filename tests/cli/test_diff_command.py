@@ -169,7 +169,9 @@ def test_why_is_said_in_at_most_five_lines_before_the_table(run: Run, recorded: 
     lines = run("diff", "v4", "v5").out.splitlines()
     table = next(i for i, line in enumerate(lines) if line.startswith("metric "))
     compared = next(i for i, line in enumerate(lines) if line.startswith("lightning_decode · recorded"))
-    told = [line for line in lines[compared + 1 : table] if line]
+    noted = next(i for i, line in enumerate(lines) if line.startswith("time under ncu is of one launch"))
+    assert compared < noted < table
+    told = [line for line in lines[compared + 1 : noted] if line]
     assert len(told) <= 5
     assert any(line.startswith("less excess: v4.cu:45") and "36.6 M excess wavefronts" in line for line in told)
     assert any(line.startswith("hottest: v5.cu:39") for line in told)

@@ -27,7 +27,7 @@ def test_three_printers_print_the_same_cells() -> None:
     assert lines[2].split() == ["v1", "1", "µs", "▲", "2.00x", "faster", "on", "small"]
     html = page(Head("T", "", (), provenance(())), [table_section("t", "T", shown)])
     assert '<a href="v0/report.html">v0</a>' in html
-    assert 'data-key="1000.0">1 µs' in html
+    assert 'data-key="1000">1 µs' in html
     assert "▲ 2.00x faster</span>" in html
     assert "on small</span>" in html
 
