@@ -152,8 +152,6 @@ def _with_lines(diff: Diff, runs: Pair, every: bool) -> Diff:
     """Return a comparison with the source lines that changed, or all, read again from both reports."""
     if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
         return diff
-    from ncu_assist.pipeline.reading import read_line_changes
-
     indices = diff.baseline.indices, diff.candidate.indices
     lines = read_line_changes(runs, indices, [one.pair for one in diff.launches], every)
     return waits_apart(replace(diff, lines=lines))

@@ -105,7 +105,7 @@ class TestRecorded:
         [
             (["lightning_decod"], "did you mean 'lightning_decode'?"),
             (["lightning_decode", "v77"], "known: v0, v1, v2"),
-            (["lightning_decode", "--workload", "b65_d96"], "did you mean 'b64_d96'?"),
+            (["lightning_decode", "--workload", "b64_d9"], "did you mean 'b64_d96'?"),
             (["lightning_decode", "--quick", "--set", "full"], "name one of them"),
             (["lightning_decode", "--kernel", "x"], "drop --kernel"),
             (["lightning_decode", "--filter", "x"], "drop --filter"),

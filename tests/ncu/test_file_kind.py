@@ -68,11 +68,11 @@ def text(words: str) -> Write:
         ("r.ncu-rep", text("version https://git-lfs.github.com/spec/v1\noid sha256:1\n"), "pointer of Git LFS", "pull"),
         ("r.ncu-rep", text("\n\n<!DOCTYPE html>\n<html>"), "this is a web page", "Download raw file"),
         ("r.json", text('{\n "traceEvents": [1, 2]}'), "this is a JSON file", "ncu-assist triage FILE"),
-        ("r.ncu-proj", text('<?xml version="1.0"?>'), "this is an XML file", "check"),
+        ("r.ncu-proj", text('<?xml version="1.0"?>'), "this is an XML file", "give the report itself"),
         ("r.csv", text("hello, I am text"), "this is a text, not an Nsight Compute report", "ncu-assist list"),
         ("r.ncu-rep", text("a text\nof lines"), "this is a text, not an Nsight Compute report", "ncu-assist list"),
         ("k.cu", text("__global__ void k(int n, float* x) {}"), "this is a source file", "ncu-assist profile FILE"),
-        ("k.ptx", text("//\n// by NVVM\n.version 8.4\n.target sm_90"), "this is PTX code", "check"),
+        ("k.ptx", text("//\n// by NVVM\n.version 8.4\n.target sm_90"), "this is PTX code", "give the report itself"),
         (
             "r.txt",
             text("==PROF== Connected\n  k (1, 1, 1)x(2, 1, 1)\n    Section: GPU Speed Of Light Throughput\n    -----"),

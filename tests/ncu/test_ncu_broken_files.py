@@ -31,7 +31,7 @@ def plain(basic_path: Path) -> bytes:
     ("content", "words"),
     [
         (b"", "is empty"),
-        (b"N", "does not start with NVR"),
+        (b"N", "this is a text"),
         (b"NVR\0", "4 bytes should follow byte 4"),
         (b"NVR\0\2\0\0\0\x08\x07", "nothing but a header"),
         (Random(1).randbytes(100_000), "does not start with NVR"),
@@ -52,7 +52,7 @@ def test_what_is_no_report_is_named(tmp_path: Path, content: bytes, words: str) 
 def test_a_text_is_no_report(tmp_path: Path) -> None:
     path = tmp_path / "r.ncu-rep"
     path.write_bytes(b"hello, world\n" * 1000)
-    with pytest.raises(UsageProblem, match="no report"):
+    with pytest.raises(DamagedData, match="this is a text, not an Nsight Compute report"):
         read_report(path)
 
 

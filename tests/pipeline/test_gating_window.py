@@ -81,7 +81,7 @@ def test_with_too_few_runs_each_limit_is_unclear_and_says_why(tmp_path: Path, li
     text = " ".join(gate_text(result).split())
     assert "shared_wavefronts_excessive, limit +0): 3 earlier runs that measured the same" in text
     asked = " ".join(f"--fail-on {limit}" for limit in limits)
-    assert f"try: ncu-assist gate add_one/v1 --against @baseline {asked} --workload small" in text
+    assert f"try: ncu-assist gate add_one/v1 --against @baseline --workload small {asked}" in text
 
 
 def test_counters_are_held_against_the_newest_run_at_the_lowest_level(tmp_path: Path) -> None:

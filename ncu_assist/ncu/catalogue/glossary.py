@@ -139,16 +139,13 @@ _TEXTS = {
     ),
     "fault": "a finding of severity low or more: what a rule says is wrong",
     "hottest": "of a source line: where warps were sampled most; a line that wastes traffic may be another",
-    "gone, new, less, more, moved": (
-        "of a source line in a diff, by what it costs. gone: nothing any more, or all of its excess traffic went; "
-        "new: it cost nothing before; less, more: it costs less or more than it did; moved: its text stands "
-        "elsewhere"
+    "appeared, vanished": "of a source line in a diff: it stands in the text of one of the two only",
+    "started, stopped": "of a source line in a diff: it stands in both texts, and only one side executed it",
+    "kept, moved": (
+        "of a source line in a diff: both sides executed it, among the same lines or elsewhere; it took *more* or "
+        "*less* time, or has *more excess* or *less excess* (sectors, wavefronts) whatever its time did"
     ),
     "left": "of a source line on the page of a diff: where the most time of the new version is left",
-    "kept, appeared, vanished, not-read": (
-        "kinds of a source line in the table of `diff --lines`: in both sides at its place; of no cost before; of "
-        "no cost any more; unknown, as one side's launch has no lines"
-    ),
     "tick": (
         "the step of the GPU's timer, 32 ns on an H200: each time is a multiple of it. Versions less than two "
         "ticks apart are never called faster or slower, whatever the rounds: that is 1.6 % at 4 µs, and from 13 µs on "
