@@ -99,7 +99,7 @@ class SourceBudget:
 
     source: int = 50_000
     sass: int = 20_000
-    hidden: int = 52_000
+    hidden: int = 44_000
 
 
 @dataclass(frozen=True)
