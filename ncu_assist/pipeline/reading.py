@@ -87,7 +87,7 @@ def _is_of_all(diff: Diff) -> bool:
 
 def compare_runs(runs: Pair, options: DiffOptions) -> Diff:
     """Return the comparison of two runs, baseline first, with the source lines that changed."""
-    return _with_lines(diff_runs(*runs, options), runs, options.lines)
+    return with_lines(diff_runs(*runs, options), runs, options.lines)
 
 
 def two_named(
@@ -148,9 +148,9 @@ def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | No
     return store.both(common_bench(same_source(store, runs[0]), same_source(store, runs[1]), name))
 
 
-def _with_lines(diff: Diff, runs: Pair, every: bool) -> Diff:
-    """Return a comparison with the source lines that changed, or all, read again from both reports."""
-    if diff.verdict.verdict == "not-comparable" or not all(side.launches for side in (diff.baseline, diff.candidate)):
+def with_lines(diff: Diff, runs: Pair, every: bool = False) -> Diff:
+    """Return a comparison with the source lines that changed, or ``every`` one, where there are launches to compare."""
+    if diff.verdict.verdict == "not-comparable" or not (diff.baseline.launches and diff.candidate.launches):
         return diff
     indices = diff.baseline.indices, diff.candidate.indices
     lines = read_line_changes(runs, indices, [one.pair for one in diff.launches], every)

@@ -102,6 +102,6 @@ def test_a_diff_whose_lines_may_be_read_the_next_time_is_not_kept(
     lost, read = LineChanges(notes=("", f"{UNREADABLE}: NVIDIA's reader took too long")), LineChanges()
     found = []
     for lines in (lost, read, lost):
-        monkeypatch.setattr(reading, "_with_lines", lambda diff, _runs, _every, lines=lines: replace(diff, lines=lines))
+        monkeypatch.setattr(reading, "with_lines", lambda diff, _runs, _every, lines=lines: replace(diff, lines=lines))
         found.append(compare(Project(stored.folder.parents[3]), ("add_relu/v0", "add_relu/v1"), None, DiffOptions()))
     assert [one.lines for one in found] == [lost, read, read]

@@ -13,7 +13,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff import Change, Diff, DiffOptions, DiffSide, FullDiff, diff_in_full
 from ncu_assist.analysis.diff.comparability import compared_workloads, scope
 from ncu_assist.analysis.diff.comparing import verdict_by_time
-from ncu_assist.analysis.diff.flagging import told_in_parts, waits_apart
+from ncu_assist.analysis.diff.flagging import told_in_parts
 from ncu_assist.analysis.diff.timing import Pair, SampleReader, TimedSamples, timed_samples
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import CloseLook, RunView, workload_row
@@ -22,7 +22,7 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together, with_report
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
-from ncu_assist.pipeline.reading import MOST_IN_REPORT, read_line_changes, read_on_both
+from ncu_assist.pipeline.reading import MOST_IN_REPORT, read_on_both, with_lines
 from ncu_assist.pipeline.showing import look_closer, with_places
 from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
 from ncu_assist.render.redact import Identity
@@ -59,7 +59,7 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, r
         identity = identities_of(found) if found else None
         clean = runs if identity is None else _redacted(runs, identity)
         full, looked = _read(runs, clean, options, Path(folder))
-        diff = _with_lines(full.diff, looked)
+        diff = with_lines(full.diff, (looked[0].run, looked[1].run))
     if identity is not None:
         diff, looked = _without_names(diff, looked, identity)
     sides = zip(clean, (diff.baseline, diff.candidate), full.totals, looked, strict=True)
@@ -141,16 +141,6 @@ def _worth_reading(runs: Pair, workload: str | None) -> tuple[frozenset[int] | N
     found = scope(before, after)
     indices = [one.index for one in found.totals[0].launches], [one.index for one in found.totals[1].launches]
     return read_on_both((runs[0].run, runs[1].run), indices, found.paired.pairs)
-
-
-def _with_lines(diff: Diff, looked: tuple[OpenedSide, OpenedSide]) -> Diff:
-    """Return the diff with its source lines, where there is something to compare."""
-    if diff.verdict.verdict == "not-comparable" or not (diff.baseline.launches and diff.candidate.launches):
-        return diff
-    runs = looked[0].run, looked[1].run
-    indices = diff.baseline.indices, diff.candidate.indices
-    lines = read_line_changes(runs, indices, [one.pair for one in diff.launches])
-    return waits_apart(replace(diff, lines=lines))
 
 
 def _looked(
