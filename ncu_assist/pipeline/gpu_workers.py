@@ -475,11 +475,12 @@ class GpuWorkers:
 
     def finished(self, reporter: Reporter) -> Iterator[tuple[Any, WorkUnit | None, UnitResult]]:
         while self._building or self._waiting or self._flying:
+            self._look(reporter)
             self._give_out()
             try:
                 kind, what = self._heard.get(timeout=TICK_S)
             except queue.Empty:
-                self._look(reporter)
+                self._show(reporter)
                 continue
             if kind == "event":
                 self._tell(reporter, *what)
@@ -495,10 +496,9 @@ class GpuWorkers:
 
     def _give_out(self) -> None:
         """Submit the longest units that wait, as many as there are GPUs without one."""
-        workers = self._look_again()
         self._waiting.sort(key=lambda flight: -flight.unit.expected_s)
         for flight in list(self._waiting):
-            if len(self._flying) >= len(workers):
+            if len(self._flying) >= len(self._workers):
                 return
             on = flight.unit.on
             able = self._able(on, flight.unit.options is not None)
@@ -572,10 +572,9 @@ class GpuWorkers:
         return None
 
     def _look(self, reporter: Reporter) -> None:
-        """Say which workers are gone, and how far everything is."""
+        """Say which workers are gone: one may be lost, and another be there in its place, while others report."""
         now = {address: name for address, (name, _) in self._look_again().items()}
         if self._is_lost:
-            reporter.status("the scheduler does not answer; waiting for it")
             return
         for address, name in self._known.items():
             if address not in now:
@@ -584,7 +583,6 @@ class GpuWorkers:
         if set(self._known) != set(now):
             self._take_back()
         self._known = now
-        self._show(reporter)
 
     def _take_back(self) -> None:
         """Take back what waits at a worker that is busy while another is idle, or for workers that are all gone.
@@ -610,6 +608,9 @@ class GpuWorkers:
 
     def _show(self, reporter: Reporter) -> None:
         """Show how much is done and left, and a line for each GPU."""
+        if self._is_lost:
+            reporter.status("the scheduler does not answer; waiting for it")
+            return
         total = self._done + len(self._waiting) + len(self._flying)
         pace = self._done_s / self._expected_s if self._expected_s else 0.0
         left_s = sum(one.unit.expected_s for one in (*self._waiting, *self._flying.values())) * pace / self.gpus

@@ -24,6 +24,7 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.pipeline.bundles import bundle_of, unpacked
 from ncu_assist.pipeline.cluster import cluster_workers
+from ncu_assist.pipeline.gpu_workers import TICK_S
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store, machine_hash
@@ -31,9 +32,20 @@ from ncu_assist.store import Store, machine_hash
 __all__ = ["run"]
 
 
-def measured(cluster: Cluster, jobs: list[MeasureJob], notes: Notes) -> list[int]:
+def measured(cluster: Cluster, jobs: list[MeasureJob], notes: Notes, is_chatty: bool = False) -> list[int]:
+    """Measure on a cluster; if ``is_chatty``, with a worker that reports all the while, as many do together."""
     with cluster_workers(cluster.where, False, notes) as place:
-        return [one.exit_code for one in measure_all(jobs, notes, place=place)]
+        over = threading.Event()
+
+        def chat() -> None:
+            while is_chatty and not over.wait(TICK_S / 4):
+                place._heard.put(("event", ("status", "GPU 9", "at work")))
+
+        threading.Thread(target=chat).start()
+        try:
+            return [one.exit_code for one in measure_all(jobs, notes, place=place)]
+        finally:
+            over.set()
 
 
 def test_a_bundle_is_named_by_what_it_holds(tmp_path: Path) -> None:
@@ -130,7 +142,7 @@ def test_neither_a_worker_nor_the_scheduler_takes_work_with_it(tmp_path: Path) -
     notes = Notes()
     with cluster_in(tmp_path / "cluster") as cluster:
         cluster.start_workers(2)
-        thread, codes = beside(lambda: measured(cluster, jobs, notes))
+        thread, codes = beside(lambda: measured(cluster, jobs, notes, is_chatty=True))
         assert soon(lambda: len(children(tmp_path)) == 2)
         program, worker = next(iter(children(tmp_path).items()))
         os.kill(worker, signal.SIGKILL)
@@ -197,6 +209,7 @@ from pipeline.measured import Notes
 from pipeline.shared_out import make_jobs
 from pipeline.test_cluster import waiting
 from ncu_assist.pipeline.cluster import cluster_workers
+from ncu_assist.pipeline.gpu_workers import TICK_S
 from ncu_assist.pipeline.measuring import measure_all
 
 if __name__ == "__main__":
