@@ -20,10 +20,11 @@ demo: $(VENV)/.demo  ## set up and profile lightning_decode: live on a GPU, from
 
 test: $(VENV)/.test  ## set up and run the tests; what needs a missing tool skips with a reason
 	@echo "The slow tests are left out; all of them: make test-all"
-	$(PYTEST) -m "not gpu and not slow"
+	$(PYTEST) -m "not gpu and not slow and not alone"
 
 test-all: $(VENV)/.test  ## all tests but those that need a GPU and ncu
-	$(PYTEST)
+	$(PYTEST) -m "not gpu and not alone"
+	$(BIN)/python -m pytest -rs -m alone
 
 fuzz: $(VENV)/.test  ## damage recorded reports ten thousand times; make test-all does it a thousand times
 	NCU_ASSIST_FUZZ_TIMES=10 $(PYTEST) --timeout 6000 tests/ncu/test_ncu_fuzz.py

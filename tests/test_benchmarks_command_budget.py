@@ -21,7 +21,7 @@ def budget(monkeypatch: pytest.MonkeyPatch) -> Any:
     return command_budget
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 @pytest.mark.timeout(1200)
 def test_no_command_has_grown_by_more_than_a_fifth(budget: Any) -> None:
     """Other work on the machine only lengthens a run: what is above its limit is measured again."""

@@ -165,7 +165,7 @@ def test_neither_a_worker_nor_the_scheduler_takes_work_with_it(tmp_path: Path) -
     assert "is gone; waiting for it" in cluster.said("worker")
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
     faults = tmp_path / "faults"
     faults.mkdir()

@@ -96,7 +96,7 @@ def test_two_gpus_share_kernels_and_no_verdict_compares_two(tmp_path: Path, monk
     assert took.keys() == {"bench w0", "bench w1", "ncu"}
 
 
-@pytest.mark.slow
+@pytest.mark.alone
 def test_eight_gpus_are_kept_busy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the units take in sleep alone, over eight times the span from the first to the last: at least 0.85.
 
