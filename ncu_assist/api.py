@@ -6,7 +6,6 @@ project is the one that the current folder stands in, unless ``project`` names a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -165,7 +164,7 @@ class RunSummary:
         by_launch = partial(_by_launch, self.project, self.stored.reference, self.selection, self.workload)
         values = by_launch(list(ROWS)).dropna(axis=1, how="all")
         values.insert(0, "kernel", self.table().set_index("launch")["kernel"])
-        values.attrs["units"] = {key: ROWS[key].unit for key in values if key in ROWS}
+        values.attrs["units"] = {key: ROWS[key].unit for key in values if key in ROWS}  # which the archive may lack
         return launch_metrics(values, by_launch)
 
     @cached_property
@@ -243,8 +242,8 @@ def _table(
         made = export(project, request)
     except UsageProblem as error:
         raise UsageProblem(error.message, _in_python(error.hint)) from error
-    if made.notes:
-        made.frame.attrs["notes"] = made.notes
+    said = {"notes": made.notes, "units": made.units}
+    made.frame.attrs |= {name: words for name, words in said.items() if words}
     return made.frame
 
 
@@ -253,22 +252,22 @@ def _by_launch(
 ) -> pd.DataFrame:
     """Return metrics by launch; on its own, so that a frame that asks it later can be pickled."""
     frame = _table(project, reference, selection, workload, names).set_index("launch")
-    return frame[[*frame.columns][[*frame.columns].index("duration_ns") + 1 :]]
+    found = frame[[*frame.columns][[*frame.columns].index("duration_ns") + 1 :]]
+    found.attrs["units"] = {name: unit for name, unit in found.attrs.get("units", {}).items() if name in found}
+    return found
 
 
 def _in_python(hint: str) -> str:
-    """Return a hint of a command as one of this module."""
-    for option, words in HINTS.items():
-        hint = re.sub(option, words, hint)
-    return hint
+    """Return a hint of `export` as one of this module."""
+    return HINTS.get(hint, hint.removeprefix("--metrics "))
 
 
 HINTS = {
-    r"--table (\w+)": r'table("\1")',
-    r"--metrics (\S+)": r"\1",
-    r"(?:leave out|drop) --metrics": "no metrics",
-    r"(?:leave out|drop) --workload": "show() without workload=",
-    r"^ncu-assist metrics$": 'ncu_assist.metrics("PART OF A NAME")',
+    "--table metrics or --table launches": 'table("metrics") or table("launches")',
+    "leave out --metrics": "no metrics",
+    "drop --metrics": "no metrics",
+    "drop --workload": "show() without workload=",
+    "ncu-assist metrics": 'ncu_assist.metrics("PART OF A NAME")',
 }
 FINDING = (
     *("launch", "kernel", "whole", "rule", "severity", "estimated_speedup", "saved_ns"),

@@ -120,6 +120,12 @@ def test_metrics_by_key_and_by_ncu_s_names(tmp_path: Path) -> None:
     assert metrics.groupby("kernel")["duration"].sum().sum() == metrics["duration"].sum()
     assert all(name.startswith("l1tex__") for name in metrics["l1tex__t_sector*"])
     assert metrics.attrs["units"]["dram_bytes"] == "byte"
+    both = metrics[["kernel", "dram_bytes", "sm__cycles_elapsed.avg"]]
+    assert both.attrs["units"] == {"dram_bytes": "byte", "sm__cycles_elapsed.avg": "cycle"}
+    assert (metrics["duration"].attrs["units"], cycles.attrs["units"]) == (
+        {"duration": "ns"},
+        {"sm__cycles_elapsed.avg": "cycle"},
+    )
     assert {"dram_bytes", "dram__bytes_read.sum"} <= set(metrics["dram_*"])
     assert found[3].metrics.index.tolist() == [3]
     for wrong, said in (
@@ -159,9 +165,11 @@ CHANGED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "rename": lambda one: one[["kernel"]].rename(index={0: 1, 1: 0}),
     "index": lambda one: _in_place(one, lambda made: setattr(made, "index", one.index[::-1])),
     "imul": lambda one: _in_place(one.drop(columns="kernel"), lambda made: made.__imul__(2)),
-    "combine_first": lambda one: one.head(3).combine_first(one.iloc[3:]),
+    "combine_first": lambda one: one.head(2).combine_first(ncu_assist.show(SMALL_REPORT).metrics),
+    "again": lambda one: one[["sm__cycles_elapsed.avg"]].diff(),
+    "columns": lambda one: one[["duration"]].rename(columns=str.upper),
     "concat": lambda one: pd.concat([one.head(3), one.iloc[3:]]),
-    "agg": lambda one: one.groupby(one.index).mean(numeric_only=True),
+    "agg": lambda one: one.groupby("kernel").mean(numeric_only=True),
     "head": lambda one: one.drop(columns="kernel").diff().head(3),
 }
 
@@ -195,6 +203,7 @@ def test_names_of_ncu_stay_with_a_selection(tmp_path: Path) -> None:
         *(metrics.query("duration > 1e4"), metrics.tail(2), metrics.nlargest(2, "duration"), metrics.loc[[3, 0]]),
         *(metrics.assign(double=2 * metrics["duration"]), metrics.drop(index=1), metrics.sample(2, random_state=0)),
         *(metrics.drop_duplicates("kernel"), metrics.filter(like="stall_"), metrics.dropna(subset=["duration"])),
+        metrics.head(3).combine_first(metrics.iloc[3:]),  # computed, and yet what the report says
     ):
         assert len(some)
         assert some[name].equals(column.loc[some.index])
@@ -290,8 +299,9 @@ def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:
     assert len(other) == len(other.metrics) == 1 < len(every)
     assert other.metrics.index.tolist() != [own]
     for ask in (lambda: other.lines, lambda: other.timeline, lambda: other.table("sass")):
-        with pytest.raises(UsageProblem, match="the report that the run keeps has no launch of workload b16_d96"):
+        with pytest.raises(UsageProblem, match="the report that the run keeps has no launch of workload b16_d96") as no:
             ask()
+        assert no.value.hint == 'table("metrics") or table("launches")'
     with pytest.raises(UsageProblem, match="has none of these launches"):
         _ = every[-1 if own == 0 else 0].lines
     assert ncu_assist.diff(other, "lightning_decode/v7").diff.workload == "b16_d96"
