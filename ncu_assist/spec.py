@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import importlib.util
 import operator
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
@@ -134,12 +134,17 @@ class Version:
         return is_for_it and (not self.dtypes or workload.dtype in self.dtypes)
 
 
-def why_skipped(version: Version) -> str:
-    """Return which of a version's packages are not installed here, as a reason to skip it; empty where all are.
+def why_skipped(version: Version, absent: Collection[str] | None = None) -> str:
+    """Return which of a version's packages are not installed, as a reason to skip it; empty where all are.
 
-    Nothing is imported: a package that is there and broken is a failure of the version, told by its own words.
+    ``absent`` are those that lack where it would run; None: here. Nothing is imported: a package that is there and
+    broken is a failure of the version, told by its own words.
     """
-    absent = [name for name in version.packages if importlib.util.find_spec(name) is None]
+    absent = [
+        name
+        for name in version.packages
+        if (importlib.util.find_spec(name) is None if absent is None else name in absent)
+    ]
     if not absent:
         return ""
     return f"package{'s' * (len(absent) > 1)} {', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed"

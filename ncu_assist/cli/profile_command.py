@@ -125,7 +125,8 @@ def command(
     A version that was measured on this machine is measured again only where its source, kernel.toml, reference.py, a
     tool, the GPU or the settings have changed since; --again measures all. What changed is timed together with what it
     builds on, what builds on it, and the fastest versions: a verdict needs both sides in one bench.
-    With --cluster all of it is measured, on each model of GPU that there is.
+    With --cluster that is done on each model of GPU there: a run of that model holds where a worker has the same
+    driver, compiler and libraries.
 
     Where there is no GPU or no ncu, recorded runs answer, and say so. Exit code 5 when something failed, 6 when a
     version could neither be measured nor shown from a run of its source as it is; the others are shown.

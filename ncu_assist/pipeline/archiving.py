@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.metadata
 import importlib.util
+import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
@@ -14,12 +16,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
-from ncu_assist.backends import backend_of
+from ncu_assist.backends import BACKENDS, backend_of
 from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.executors.local import VISIBLE
 from ncu_assist.harness.events import COPY, EMPTY, LINK
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.command import ProfileOptions
+from ncu_assist.ncu.command import ProfileOptions, find_ncu, version_of
 from ncu_assist.pipeline.derived import save_judged
+from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.record import (
     LAUNCHED_NONE,
@@ -42,7 +47,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
+NOTHING = ": nothing to count"
 BENCH, NCU = "bench", "ncu"  # of what a run says how long it took
+Need = tuple[str, tuple[str, ...]]  # what a version is built and run with: a backend, by name, and packages
 TORCH_VERSION = re.compile(r"^__version__ *= *['\"]([^'\"]+)", re.MULTILINE)  # in torch/version.py
 
 
@@ -57,16 +64,20 @@ class Tools:
 
         Raises EnvironmentProblem where a compiler is missing.
         """
-        backend = backend_of(version.path)
-        if backend.name not in self._options:
-            self._options[backend.name] = backend.options()
-        options = self._options[backend.name]
+        return self.for_need(need_of(version))
+
+    def for_need(self, need: Need) -> Toolchain:
+        """Return the same for any version that needs this."""
+        backend, packages = need
+        if backend not in self._options:
+            self._options[backend] = BACKENDS[backend].options()
+        options = self._options[backend]
         return Toolchain(
             python=platform.python_version(),
             torch=self._torch,
             nvcc=self._nvcc if options else None,
             nvcc_options=options or None,
-            packages={name: self._package(name) for name in version.packages},
+            packages={name: self._package(name) for name in packages},
         )
 
     @cached_property
@@ -92,6 +103,44 @@ class Tools:
     @cached_property
     def _distributions(self) -> dict[str, list[str]]:
         return dict(importlib.metadata.packages_distributions())
+
+
+def need_of(version: Version) -> Need:
+    """Return what a version needs to be built and run."""
+    return backend_of(version.path).name, version.packages
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What would measure somewhere: the model of the GPU and the driver, None on a CPU, and programs and libraries.
+
+    ``toolchains`` are those of what versions need, but for what lacks a compiler; ``absent`` are packages that lack.
+    ``ncu`` is empty where nobody asked for it, or it is not there.
+    """
+
+    gpu: str | None
+    driver: str | None
+    triton: str | None
+    toolchains: Mapping[Need, Toolchain]
+    absent: frozenset[str]
+    ncu: str = ""
+
+
+def setup_here(needs: Collection[Need], has_gpu: bool, has_ncu: bool) -> Setup:
+    """Return what would measure here. Raises EnvironmentProblem where a GPU or ncu is to be there, and is not."""
+    gpu = driver = triton = None
+    if has_gpu:
+        driver, gpus = query_gpus()
+        gpu = chosen_gpu(gpus, os.environ.get(VISIBLE)).name
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        triton = importlib.metadata.version("triton")
+    tools, toolchains = Tools(), dict[Need, Toolchain]()
+    for need in needs:
+        with contextlib.suppress(EnvironmentProblem):
+            toolchains[need] = tools.for_need(need)
+    named = {name for _, packages in needs for name in packages}
+    absent = frozenset(name for name in named if importlib.util.find_spec(name) is None)
+    return Setup(gpu, driver, triton, toolchains, absent, version_of(find_ncu()) if has_ncu else "")
 
 
 def timings_of(samples: pd.DataFrame, version: str) -> tuple[Timing, ...]:
@@ -250,7 +299,14 @@ def silence(capture: VersionCapture) -> tuple[str, ...]:
     if not capture.silent:
         return ()
     where = f" on {', '.join(capture.silent)}" if capture.launches else ""
-    return (f"{LAUNCHED_NONE}{where}: nothing to count",)
+    return (f"{LAUNCHED_NONE}{where}{NOTHING}",)
+
+
+def silent_on(run: Run) -> set[str]:
+    """Return the workloads on which a run's version launched no kernel, while it did on others."""
+    begins = f"{LAUNCHED_NONE} on "
+    said = (note.removeprefix(begins).removesuffix(NOTHING) for note in run.notes if note.startswith(begins))
+    return {name for names in said for name in names.split(", ")}
 
 
 def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:

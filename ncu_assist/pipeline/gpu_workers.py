@@ -8,6 +8,7 @@ unit is submitted when a GPU is free for it, the longest first, and which one ta
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import hashlib
 import importlib.util
@@ -19,7 +20,7 @@ import shutil
 import signal
 import tempfile
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, S
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import VISIBLE
 from ncu_assist.ncu.command import find_ncu, version_of
+from ncu_assist.pipeline.archiving import Need, Setup, setup_here
 from ncu_assist.pipeline.doctor import Gpu, query_gpus
 from ncu_assist.pipeline.reporter import Reporter, minutes
 from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do, settled
@@ -42,6 +44,7 @@ STOPPED = "stopped"
 EVERY = ""  # topic: what a worker does for anybody
 CORES = "NCU_ASSIST_CORES"  # environment of a worker: the processors that its GPU is near to
 TICK_S = 0.5
+ANSWER_S = 20.0  # for all workers to say what they work with
 START_LIMIT_S = 120.0  # until every worker has started, on a busy machine
 GRACE_S = 20.0  # for the children of all workers to end: SIGINT, SIGTERM and SIGKILL take up to 15 s
 STATUS_STEP_S = 0.5  # between two live lines of a worker
@@ -336,6 +339,11 @@ def _call(work: Callable[..., Any], arguments: tuple[Any, ...], kernel: str, top
         return error
 
 
+async def _setup_there(needs: Collection[Need]) -> Setup:
+    """Return what would measure in a worker, also while it measures."""
+    return await asyncio.to_thread(setup_here, needs, has_gpu=True, has_ncu=False)
+
+
 def _keep_to_cores() -> None:
     cores = {int(core) for core in os.environ.get(CORES, "").split(",") if core}
     if cores:
@@ -366,6 +374,7 @@ class GpuWorkers:
     _lines: dict[str, str] = field(default_factory=dict)
     _workers: dict[str, tuple[str, dict[str, float]]] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
+    _setups: dict[tuple[str, frozenset[Need]], list[Setup]] = field(default_factory=dict)
     _done: int = 0
     _done_s: float = 0.0
     _expected_s: float = 0.0
@@ -395,6 +404,22 @@ class GpuWorkers:
     def gpus_for(self, on: str) -> int:
         self._look_again()
         return max(1, len(self._able(on)))
+
+    def setups(self, on: str, needs: Collection[Need], has_gpu: bool, has_ncu: bool) -> Sequence[Setup]:
+        if not self.is_away:
+            return [setup_here(needs, has_gpu, has_ncu)]
+        key = on, frozenset(needs)
+        if key in self._setups:
+            return self._setups[key]
+        self._look_again()
+        told: dict[str, Any] = {}
+        with contextlib.suppress(Exception):  # as a connection breaks, or a worker is frozen
+            asked = {"workers": self._able(on), "on_error": "return", "callback_timeout": ANSWER_S}
+            told = self.client.sync(self.client._run, _setup_there, needs, **asked)
+        ncu = {address: _after(NCU, resources) for address, (_, resources) in self._workers.items()}
+        found = ((ncu.get(address, ""), one) for address, one in told.items())
+        self._setups[key] = [replace(one, ncu=release) for release, one in found if isinstance(one, Setup)]
+        return self._setups[key]
 
     @property
     def names(self) -> list[str]:

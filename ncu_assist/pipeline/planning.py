@@ -30,6 +30,7 @@ from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.up_to_date import NOTHING_KNOWN, KnownRuns, damage_of, measure_changed
+from ncu_assist.pipeline.work_units import WorkPlace
 from ncu_assist.project import Project
 from ncu_assist.record import Source
 from ncu_assist.sources import VERSION_FILE, misnamed, reference_problem, source_sha256
@@ -409,12 +410,18 @@ def _measure(
     if request.cluster:
         with cluster_workers(request.cluster, request.allow_open, reporter) as away:
             on_each = [replace(job, on=chip) for job in jobs for chip in away.chips]
-            return [(outcome, NOTHING_KNOWN) for outcome in measure_all(on_each, reporter, place=away)]
+            return _measure_at(away, on_each, request, reporter)
     with gpu_workers(request.gpus) if request.gpus else nullcontext(None) as place:
-        if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
-            return [(outcome, NOTHING_KNOWN) for outcome in measure_all(jobs, reporter, place=place)]
-        against_first = bool(request.versions) and jobs[0].options is None
-        return measure_changed(jobs, reporter, against_first, place)
+        return _measure_at(place, jobs, request, reporter)
+
+
+def _measure_at(
+    place: WorkPlace | None, jobs: Sequence[MeasureJob], request: MeasureRequest, reporter: Reporter
+) -> list[tuple[KernelOutcome, KnownRuns]]:
+    if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
+        return [(outcome, NOTHING_KNOWN) for outcome in measure_all(jobs, reporter, place=place)]
+    against_first = bool(request.versions) and jobs[0].options is None
+    return measure_changed(jobs, reporter, against_first, place)
 
 
 def _without_ncu(

@@ -1,4 +1,7 @@
-"""Only what changed: which versions have a run of this machine that still says what measuring them would, and the rest.
+"""Only what changed: which versions have a run that still says what measuring them would, and the rest.
+
+Where this machine measures, that is a run of this machine; of a cluster, where nobody knows which machine will, any of
+the same model of GPU with the same driver, programs and libraries as one of its workers.
 
 Times are compared within one bench. So what changed is timed beside the versions that verdicts hold it against.
 """
@@ -6,24 +9,20 @@ Times are compared within one bench. So what changed is timed beside the version
 from __future__ import annotations
 
 import hashlib
-import importlib.metadata
-import os
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ncu_assist import __version__
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.errors import DamagedData, EnvironmentProblem
-from ncu_assist.ncu.command import ADAPTIVE, find_ncu, version_of
-from ncu_assist.pipeline.archiving import Tools
-from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
+from ncu_assist.ncu.command import ADAPTIVE
+from ncu_assist.pipeline.archiving import Setup, need_of, silent_on
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.reporter import Reporter
-from ncu_assist.pipeline.work_units import WorkPlace
+from ncu_assist.pipeline.work_units import OneGpu, WorkPlace
 from ncu_assist.record import Run, Toolchain
 from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_sha256
 from ncu_assist.spec import Version, Workload, unserved, why_skipped
@@ -33,7 +32,7 @@ from ncu_assist.store.matching import fastest_run, passed
 from ncu_assist.versions import short_name
 
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
-NOT_HERE, EDITED = "no run of this machine", "its source has changed"
+NOT_HERE, NOT_THERE, EDITED = "no run of this machine", "no run of this model of GPU", "its source has changed"
 SPAN = 3  # neighbours from which on the first and the last are named
 MOST = "full"  # the set that holds all that --adaptive would collect
 Pair = tuple[str, str, str]  # two versions that a verdict is about, and the workload
@@ -44,31 +43,40 @@ class KnownRuns:
     """What the archive knows of a job, by the versions' names.
 
     ``kept`` are the runs that stand for versions, ``timed`` all whose times do, newest first; ``changed`` says why a
-    version has to be measured, ``beside`` names those that are only timed again, with a changed one or each other.
+    version has to be measured, ``beside`` names those that are only timed again, with a changed one or each other;
+    ``skipped`` says why a version cannot be.
     """
 
     kept: Mapping[str, StoredRun]
     timed: Mapping[str, tuple[StoredRun, ...]]
     changed: Mapping[str, str]
     beside: frozenset[str]
+    skipped: Mapping[str, str]
 
 
-NOTHING_KNOWN = KnownRuns({}, {}, {}, frozenset())
+NOTHING_KNOWN = KnownRuns({}, {}, {}, frozenset(), {})
 
 
-def known_runs(job: MeasureJob, against_first: bool) -> KnownRuns:
+def known_runs(job: MeasureJob, against_first: bool, place: WorkPlace | None = None) -> KnownRuns:
     """Return what needs no measurement. ``against_first``: verdicts hold every version against the first one.
 
     Else they hold each against the nearest that it builds on, and the fastest own version against the fastest library;
-    what changed is held against both of these too. Raises EnvironmentProblem where GPU, driver or compiler are missing.
+    what changed is held against both of these too. ``place`` is where it would be measured, this machine unless given.
+    Raises EnvironmentProblem where GPU, driver or compiler are missing.
     """
-    judge = _Judge(job)
+    place = place or OneGpu()
+    needs = frozenset(need_of(version) for version in job.versions)
+    setups = place.setups(job.on, needs, job.settings.device == "cuda", job.options is not None)
+    if not setups:
+        raise EnvironmentProblem("no worker says what it measures with")
+    judge = _Judge(job, setups, place.is_away)
+    skipped = {version.name: why for version in job.versions if (why := judge.skipped(version))}
     kept: dict[str, StoredRun] = {}
     timed: dict[str, tuple[StoredRun, ...]] = {}
     changed: dict[str, str] = {}
     store = Store(job.project.reports)
     for version in job.versions:
-        if why_skipped(version) or not judge.served(version):
+        if version.name in skipped or not judge.served(version):
             continue
         problem, timed[version.name] = judge.timed(store.runs(job.kernel.name, version.name), version)
         lacks = [(one, judge.without_counters(version, one)) for one in timed[version.name]]
@@ -82,7 +90,7 @@ def known_runs(job: MeasureJob, against_first: bool) -> KnownRuns:
     pairs = set(_against_first(job, versions) if against_first else _against_parents(job, versions, kept, changed))
     together = (pair for pair in pairs if not _in_one_bench(pair, timed, changed))
     beside = {name for one, other, _ in together for name in (one, other)} - set(changed)
-    return KnownRuns(kept, timed, changed, frozenset(beside))
+    return KnownRuns(kept, timed, changed, frozenset(beside), skipped)
 
 
 def measure_changed(
@@ -92,7 +100,8 @@ def measure_changed(
 
     Without a GPU or a compiler nothing is known to hold. Raises as ``measure_all`` does.
     """
-    known = [_known(job, against_first) for job in jobs]
+    place = place or OneGpu()
+    known = [_known(job, against_first, place) for job in jobs]
     for job, runs in zip(jobs, known, strict=True):
         for line in in_words(job, runs) if runs.kept else ():
             reporter.note(line)
@@ -102,9 +111,9 @@ def measure_changed(
     return [(_whole(*one), one[1]) for one in zip(jobs, known, new, strict=True)]
 
 
-def _known(job: MeasureJob, against_first: bool) -> KnownRuns:
+def _known(job: MeasureJob, against_first: bool, place: WorkPlace) -> KnownRuns:
     try:
-        return known_runs(job, against_first)
+        return known_runs(job, against_first, place)
     except EnvironmentProblem:  # which is met again where it matters, and told there
         return NOTHING_KNOWN
 
@@ -126,15 +135,16 @@ def _whole(job: MeasureJob, known: KnownRuns, measured: KernelOutcome | None) ->
     if measured is not None and not known.kept:
         return measured
     new = {version.version: version for version in measured.versions} if measured is not None else {}
-    rows = tuple(_row(job, version, known.kept.get(version.name), new.get(version.name)) for version in job.versions)
+    rows = tuple(_row(job, version, known, new.get(version.name)) for version in job.versions)
     return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", rows)
 
 
-def _row(job: MeasureJob, version: Version, kept: StoredRun | None, new: VersionOutcome | None) -> VersionOutcome:
+def _row(job: MeasureJob, version: Version, known: KnownRuns, new: VersionOutcome | None) -> VersionOutcome:
     """Return a version as it was measured now, with the counters that it has already, or as it is kept."""
+    kept = known.kept.get(version.name)
     if new is not None:
         return replace(new, counted=kept) if new.run else replace(new, run=kept, kept=kept is not None)
-    skipped, apart = why_skipped(version) if kept is None else "", unserved(version, job.workloads)
+    skipped, apart = known.skipped.get(version.name, ""), unserved(version, job.workloads)
     return VersionOutcome(
         version.name, kept, skipped=skipped, unserved=apart, is_peer=version.is_peer, kept=kept is not None
     )
@@ -145,7 +155,12 @@ class _Judge:
     """Holds runs against what would measure now. What it says of one is empty where nothing differs."""
 
     job: MeasureJob
-    tools: Tools = field(default_factory=Tools)
+    setups: Sequence[Setup]
+    is_away: bool
+
+    def skipped(self, version: Version) -> str:
+        """Return why a version cannot run anywhere; empty where it can."""
+        return min((why_skipped(version, setup.absent) for setup in self.setups), key=len)
 
     def served(self, version: Version) -> list[Workload]:
         return [workload for workload in self.job.workloads if version.serves(workload)]
@@ -153,11 +168,14 @@ class _Judge:
     def timed(self, runs: Sequence[StoredRun], version: Version) -> tuple[str, tuple[StoredRun, ...]]:
         """Return those of a version's runs whose checks and times hold, and why the newest of its source does not."""
         machine, source = machine_hash(), source_sha256(version.path)
-        here = [one for one in runs if shown_source(one.run, machine) == "live"]
+        if self.is_away:
+            here = [one for one in runs if one.run.source == "live" and one.run.gpu == self.job.on]
+        else:
+            here = [one for one in runs if shown_source(one.run, machine) == "live"]
         same = [one for one in here if one.run.source_sha256 == source]
         if not same:
-            return (EDITED if here else NOT_HERE), ()
-        found = [(one, next(self._differences(version, one), "")) for one in same]
+            return EDITED if here else NOT_THERE if self.is_away else NOT_HERE, ()
+        found = [(one, self._difference(version, one)) for one in same]
         return found[0][1], tuple(one for one, problem in found if not problem)
 
     def without_counters(self, version: Version, stored: StoredRun) -> str:
@@ -173,23 +191,29 @@ class _Judge:
             return f"its counters are of set {profile.section_set}, not {options.section_set}"
         if profile.repeats < self.job.settings.profile_repeats:
             return f"profiled {profile.repeats} times, not {self.job.settings.profile_repeats}"
-        if (run.toolchain.ncu or "") != self._ncu:
-            return f"ncu {run.toolchain.ncu} is {self._ncu} now"
-        counted = {launch.workload for launch in run.launches}
+        if all((run.toolchain.ncu or "") != setup.ncu for setup in self.setups):
+            return f"ncu {run.toolchain.ncu} is {self.setups[0].ncu} now"
+        counted = {launch.workload for launch in run.launches} | silent_on(run)
         lacking = [one.name for one in self.served(version) if one in (self.job.counted or self.job.workloads)]
         lacking = [name for name in lacking if name not in counted and not run.launched_nothing]
         return f"no counters on {', '.join(lacking)}" if lacking else ""
 
+    def _difference(self, version: Version, stored: StoredRun) -> str:
+        """Return the first thing that would be another now. Empty where one of the places is as it was.
+
+        Raises EnvironmentProblem where nobody can build it.
+        """
+        need = need_of(version)
+        able = [(setup, setup.toolchains[need]) for setup in self.setups if need in setup.toolchains]
+        if not able:
+            raise EnvironmentProblem(f"there is no compiler for {version.name}")
+        there = [next(_other_setup(stored.run, *one), "") for one in able]
+        return min(there, key=len) or next(self._differences(version, stored), "")
+
     def _differences(self, version: Version, stored: StoredRun) -> Iterator[str]:
         run, settings = stored.run, self.job.settings
-        gpu, driver = self._gpu
-        if run.gpu != gpu:
-            yield f"measured on {run.gpu}, here is {gpu}"
-        if run.device and run.device.driver != driver:
-            yield f"driver {run.device.driver} is {driver} now"
         if run.tool != __version__:
             yield f"ncu-assist {run.tool} is {__version__} now"
-        yield from self._other_tools(run, self.tools.of(version))
         yield from self._other_problem(version, stored)
         lacking = [one.name for one in self.served(version) if not passed(run, one.name)]
         if lacking:
@@ -209,20 +233,6 @@ class _Judge:
         if damage is not None:
             yield damage.message
 
-    def _other_tools(self, run: Run, now: Toolchain) -> Iterator[str]:
-        """Yield which programs are not those of a run, whose nvcc may have built only others of its bench."""
-        then = run.toolchain
-        names = ("python", "torch", "nvcc") if now.nvcc else ("python", "torch")
-        for name in names:
-            if getattr(then, name) != getattr(now, name):
-                yield f"{name} {getattr(then, name)} is {getattr(now, name)} now"
-        if then.triton is not None and then.triton != self._triton:
-            yield f"triton {then.triton} is {self._triton} now"
-        if then.nvcc_options != now.nvcc_options:
-            yield f"built with {then.nvcc_options or 'other options'}, not {now.nvcc_options}"
-        if then.packages != now.packages:
-            yield f"{', '.join(now.packages or then.packages)} is another version now"
-
     def _other_problem(self, version: Version, stored: StoredRun) -> Iterator[str]:
         """Yield what of the problem that a version solves is not as it was: what kernel.toml and reference.py say."""
         files = stored.run.files
@@ -241,24 +251,24 @@ class _Judge:
         except DamagedData as error:
             yield error.message
 
-    @cached_property
-    def _gpu(self) -> tuple[str | None, str | None]:
-        """The model of the GPU that would measure, and the driver; None on a CPU."""
-        if self.job.settings.device != "cuda":
-            return None, None
-        driver, gpus = query_gpus()
-        return chosen_gpu(gpus, os.environ.get("CUDA_VISIBLE_DEVICES")).name, driver
 
-    @cached_property
-    def _ncu(self) -> str:
-        return version_of(find_ncu())
-
-    @cached_property
-    def _triton(self) -> str | None:
-        try:
-            return importlib.metadata.version("triton")
-        except importlib.metadata.PackageNotFoundError:
-            return None
+def _other_setup(run: Run, setup: Setup, now: Toolchain) -> Iterator[str]:
+    """Yield what a run was not measured with that it would be now. Its nvcc may have built only others of its bench."""
+    then = run.toolchain
+    if run.gpu != setup.gpu:
+        yield f"measured on {run.gpu}, here is {setup.gpu}"
+    if run.device and run.device.driver != setup.driver:
+        yield f"driver {run.device.driver} is {setup.driver} now"
+    names = ("python", "torch", "nvcc") if now.nvcc else ("python", "torch")
+    for name in names:
+        if getattr(then, name) != getattr(now, name):
+            yield f"{name} {getattr(then, name)} is {getattr(now, name)} now"
+    if then.triton is not None and then.triton != setup.triton:
+        yield f"triton {then.triton} is {setup.triton} now"
+    if then.nvcc_options != now.nvcc_options:
+        yield f"built with {then.nvcc_options or 'other options'}, not {now.nvcc_options}"
+    if then.packages != now.packages:
+        yield f"{', '.join(now.packages or then.packages)} is another version now"
 
 
 def _said(toml: bytes, workloads: Sequence[str]) -> dict[str, Any]:
@@ -316,20 +326,21 @@ def _in_one_bench(pair: Pair, timed: Mapping[str, tuple[StoredRun, ...]], change
 def in_words(job: MeasureJob, known: KnownRuns) -> Iterator[str]:
     """Yield a line for each day on which what is kept was measured, for each reason to measure, for what is beside."""
     order, kernel = [version.name for version in job.versions], job.kernel.name
+    on = f" on {job.on}" if job.on else ""
     days: dict[str, list[str]] = {}
     for name, stored in known.kept.items():
         if name not in known.beside:
             days.setdefault(stored.run.created[:10], []).append(name)
     for day in sorted(days):
-        yield f"{kernel} {spans(days[day], order)}: as measured on {day}, nothing changed; --again measures anew"
+        yield f"{kernel} {spans(days[day], order)}{on}: as measured on {day}, nothing changed; --again measures anew"
     reasons: dict[str, list[str]] = {}
     for name, why in known.changed.items():
         reasons.setdefault(why, []).append(name)
     for why, names in reasons.items():
-        yield f"{kernel} {spans(names, order)}: {why}"
+        yield f"{kernel} {spans(names, order)}{on}: {why}"
     if known.beside:
         beside = [name for name in order if name in known.beside]
-        yield f"{kernel} {spans(beside, order)}: timed again beside, as verdicts compare times of one bench"
+        yield f"{kernel} {spans(beside, order)}{on}: timed again beside, as verdicts compare times of one bench"
 
 
 def spans(names: Iterable[str], order: Sequence[str]) -> str:

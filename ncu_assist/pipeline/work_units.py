@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import secrets
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import ceil, sqrt
 from pathlib import Path
@@ -29,7 +29,7 @@ from ncu_assist.harness.sanitizer import (
     write_sanitizer_request,
 )
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, check_set, find_ncu
-from ncu_assist.pipeline.archiving import BENCH, NCU, Tools
+from ncu_assist.pipeline.archiving import BENCH, NCU, Need, Setup, Tools, setup_here
 from ncu_assist.pipeline.bundles import Built, Bundle, build_here, unpacked
 from ncu_assist.pipeline.ncu_stage import LAUNCH_S, ncu_stage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_adaptively, profile_versions
@@ -105,6 +105,13 @@ class WorkPlace(Protocol):
         """Return how many GPUs there are, or are of this chip or called so."""
         ...
 
+    def setups(self, on: str, needs: Collection[Need], has_gpu: bool, has_ncu: bool) -> Sequence[Setup]:
+        """Return what would measure: of several machines each, of the chip or GPU that is called so.
+
+        Empty where nobody can tell. Raises EnvironmentProblem where what is needed is not there.
+        """
+        ...
+
     def build(self, owner: Hashable, work: Callable[[], object]) -> None:
         """Build something: beside what the GPUs do, where that is possible. It stands among what is finished."""
         ...
@@ -131,6 +138,9 @@ class OneGpu:
 
     def gpus_for(self, on: str) -> int:
         return 1
+
+    def setups(self, on: str, needs: Collection[Need], has_gpu: bool, has_ncu: bool) -> Sequence[Setup]:
+        return [setup_here(needs, has_gpu, has_ncu)]
 
     def build(self, owner: Hashable, work: Callable[[], object]) -> None:
         self._todo.append((owner, work))

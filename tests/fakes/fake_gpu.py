@@ -39,14 +39,16 @@ from ncu_assist import process
 from ncu_assist.harness import results
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, read_request
+from ncu_assist.pipeline.archiving import Tools
 from ncu_assist.process import Completed, RunOptions
-from ncu_assist.record import Check, Toolchain
+from ncu_assist.record import Check
 from ncu_assist.store import Store, StoredRun, samples_parquet
 
 HARNESS = ["-m", "ncu_assist.harness"]
 RECORDED = Path(__file__).parents[2] / "reports"
 FAMILY = "softmax"
 STEP_S = 0.02
+DRIVER = "580.95"
 
 
 @dataclass(frozen=True)
@@ -189,7 +191,8 @@ def _facts() -> results.MeasurementFacts:
     assert device is not None
     uuid = os.environ.get("CUDA_VISIBLE_DEVICES", "")
     name = os.environ.get("FAKE_CHIP", device.name)
-    return results.MeasurementFacts(Toolchain(python="3"), replace(device, name=name, uuid_sha256=hashed(uuid)))
+    device = replace(device, name=name, driver=DRIVER, uuid_sha256=hashed(uuid))
+    return results.MeasurementFacts(Tools().for_need(("python", ())), device)
 
 
 def hashed(uuid: str) -> str:

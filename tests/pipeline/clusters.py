@@ -47,13 +47,14 @@ class Cluster:
 
     def start_workers(self, count: int, chip: str = H200, first: int = 0) -> subprocess.Popen[bytes]:
         fake = str(ROOT / "tests" / "fakes" / "fake_worker.py")
-        self.started.append(self._start("worker", [fake, str(first), str(count), chip, self.where]))
+        self.started.append(self._start("worker", [fake, self.where], FAKE_GPUS=f"{first} {count} {chip}"))
         return self.started[-1]
 
-    def _start(self, name: str, argv: list[str]) -> subprocess.Popen[bytes]:
+    def _start(self, name: str, argv: list[str], **more: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.log").open("ab") as log:
+            env = {**self.env, **more}
             return subprocess.Popen(
-                [sys.executable, *argv], env=self.env, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
+                [sys.executable, *argv], env=env, stdout=log, stderr=log, cwd=self.folder, start_new_session=True
             )
 
     def said(self, name: str) -> str:

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -86,6 +87,31 @@ def test_workers_measure_what_they_are_sent_on_each_model_of_gpu(
         done = run("profile", "one", "two", "--workload", "all", "--cluster", cluster.where)
         benched = run("bench", "one", "v0", "v1", "--workload", "w0", "--cluster", cluster.where, "--json")
         assert run("check", "one", "--cluster", cluster.where).code == 0
+        shown = run("history", "one")
+        asked = ("profile", "one", "two", "--workload", "all", "--cluster", cluster.where)
+        assert run(*asked).code == 0  # what the check of one workload has made the newest is no whole run
+        before = ids(tmp_path)
+        same = run(*asked)
+        assert (same.code, ids(tmp_path) - before) == (0, set())
+        edited = tmp_path / "kernels" / "one" / "v1_shared.py"
+        edited.write_text(f"{edited.read_text()}\n# edited\n")
+        part = run(*asked)
+        assert part.code == 0
+        again = run(*asked[:2], *asked[3:], "--again")
+        assert again.code == 0
+    for chip in (H100, H200):
+        assert f"one v0, v1 on {chip}: as measured on 20" in same.err
+        assert f"one v1 on {chip}: its source has changed" in part.err
+        assert f"two v0, v1 on {chip}: as measured on 20" in part.err
+    assert "as measured on" not in again.err
+    assert part.out.index("two on 2 models of GPUs")
+    new = [stored.run for stored in Store(tmp_path / "reports").runs() if stored.run.run_id not in before]
+    timed = Counter((one.kernel, one.version, one.profile is not None) for one in new)
+    assert timed == {
+        ("one", "v1_shared", True): 4,  # edited, and --again, on each of two
+        ("one", "v0_naive", False): 2,  # beside the one that was edited
+        ("one", "v0_naive", True): 2,
+    }
     assert done.code == 0, done.err
     table = done.out[done.out.index("one on 2 models of GPUs") :]
     assert "H100 80GB HBM3" in table
@@ -98,11 +124,14 @@ def test_workers_measure_what_they_are_sent_on_each_model_of_gpu(
     assert {run.gpu for run in runs} == {H200, H100}
     assert {run.machine for run in runs} == {machine_hash()}
     assert {len(run.launches) > 0 for run in runs if run.profile} == {True}
-    shown = run("history", "one")
     assert shown.code == 0
     assert "H100" in shown.out
     assert "H200" in shown.out
     assert not Store(tmp_path / "reports").damaged()
+
+
+def ids(root: Path) -> set[str]:
+    return {stored.run.run_id for stored in Store(root / "reports").runs()}
 
 
 CHILD = """

@@ -19,6 +19,7 @@ from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.pages.writing import PageRequest, report
 from ncu_assist.pipeline.recording import record
 from ncu_assist.pipeline.showing import gather
+from ncu_assist.pipeline.up_to_date import known_runs
 from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.terminal import outcome_text, show_text
 from ncu_assist.store import Store, StoredRun
@@ -73,6 +74,7 @@ def test_silence_on_one_workload_is_told(with_copies: MeasureJob, notes: Notes) 
     shared = run_of(outcome, 1).run
     assert {launch.workload for launch in shared.launches} == {"w0"}
     assert shared.notes == ("launched no kernel on w1: nothing to count",)
+    assert known_runs(with_copies, against_first=False).changed == {}  # it is no reason to measure again
     assert not shared.launched_nothing
 
 

@@ -13,7 +13,7 @@ from kernel_folder import write_kernel
 from measured import RIGHT, VERSIONS, Notes, make_job
 from requirements import needs
 
-from ncu_assist.pipeline.archiving import Tools
+from ncu_assist.pipeline.archiving import Tools, need_of, setup_here
 from ncu_assist.pipeline.measuring import MeasureJob
 from ncu_assist.pipeline.up_to_date import known_runs, measure_changed, spans
 from ncu_assist.spec_file import read_kernel
@@ -221,7 +221,7 @@ def test_what_beside_the_kernel_makes_a_run_hold_no_longer(
         patch.setattr(Tools, "_torch", "9.9")
         assert why(two).endswith("is 9.9 now")
     with monkeypatch.context() as patch:
-        patch.setattr("ncu_assist.pipeline.up_to_date.version_of", lambda ncu: "2099.1")
+        patch.setattr("ncu_assist.pipeline.archiving.version_of", lambda ncu: "2099.1")
         assert why(two) == "ncu 2025.3.1.0 is 2099.1 now"
     with monkeypatch.context() as patch:
         patch.setattr("ncu_assist.pipeline.up_to_date.__version__", "9.0")
@@ -230,7 +230,10 @@ def test_what_beside_the_kernel_makes_a_run_hold_no_longer(
         patch.setattr("ncu_assist.store.matching.machine_hash", lambda: "another")
         patch.setattr("ncu_assist.pipeline.up_to_date.machine_hash", lambda: "another")
         assert why(two) == "no run of this machine"
-    monkeypatch.setattr("ncu_assist.pipeline.up_to_date._Judge._gpu", (DEVICE.name, "550.1"))
+    here = setup_here({need_of(version) for version in two.versions}, has_gpu=False, has_ncu=True)
+    monkeypatch.setattr(
+        "ncu_assist.pipeline.work_units.setup_here", lambda *_: replace(here, gpu=DEVICE.name, driver="550.1")
+    )
     assert why(two) == f"measured on None, here is {DEVICE.name}"
 
 
