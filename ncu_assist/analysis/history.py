@@ -256,6 +256,7 @@ class OtherGpu:
     ``cells`` are those of the history's rows on the workload shown, each compared within that bench with the nearest
     version that it builds on; a version that was not timed in it has no run. ``changed`` are versions that were, by
     another source than the one shown: they have no run here either. ``newest`` is the newest run of the bench.
+    ``library_verdicts`` say of a workload, from the samples of that bench, whether the own version is the faster one.
     """
 
     gpu: str
@@ -264,6 +265,7 @@ class OtherGpu:
     cells: tuple[HistoryCell, ...]
     changed: tuple[str, ...]
     against_library: tuple[OwnAgainstLibrary, ...]
+    library_verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -272,6 +274,8 @@ class History:
 
     ``shown`` is the workload whose times are shown: the default one, where it was timed. ``only`` has the workloads
     that are for some versions only, with those. ``others`` are GPU models that are not that of the newest run.
+    ``library_verdicts`` say of a workload, from samples of one bench, whether the fastest own version is faster than
+    the fastest library.
     """
 
     kernel: str
@@ -281,6 +285,7 @@ class History:
     sweeps: tuple[Sweep, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: tuple[OtherGpu, ...] = ()
+    library_verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
     @cached_property
     def newest(self) -> Run | None:

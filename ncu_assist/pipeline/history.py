@@ -5,7 +5,7 @@ With it the floors of its runs, its sweeps over an integer, and which version bu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.diff.comparing import verdict_by_time
 from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.history import CounterReader, History, HistoryCell, OtherGpu, Sweep, VersionRow
-from ncu_assist.analysis.yardstick import own_against_library
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now
@@ -33,6 +33,7 @@ from ncu_assist.versions import Descent, Lineage, descent, version_order
 
 if TYPE_CHECKING:
     from ncu_assist.record import Device
+    from ncu_assist.verdict import Verdict
 
 LEAST = 2  # points of an axis
 ALL = "all"
@@ -166,16 +167,18 @@ def history_of(
     floors = Floors(store.reports)
     known = answers or Answers(store.reports, name)
     rows = {row.version: _judged(row, shown, floors, known) for row in _rows(plan, chosen, shown, known)}
+    found = History(name, chosen, shown, tuple(rows.values()))
+    if plan.kernel is not None:
+        only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
+        sweeps = tuple(
+            Sweep(version, axis, tuple((value, rows[version].cells[chosen.index(at)]) for value, at in points))
+            for version, axis, points in sweeps_of(plan.kernel, chosen)
+        )
+        found = replace(found, sweeps=sweeps, only=only)
+    found = replace(found, library_verdicts=_library_verdicts(found, SampleReader(known)))
     if answers is None:
         known.save()
-    if plan.kernel is None:
-        return _with_others(History(name, chosen, shown, tuple(rows.values())), plan, floors)
-    only = {one.name: one.versions for one in plan.kernel.workloads if one.versions and one.name in chosen}
-    sweeps = tuple(
-        Sweep(version, axis, tuple((value, rows[version].cells[chosen.index(at)]) for value, at in points))
-        for version, axis, points in sweeps_of(plan.kernel, chosen)
-    )
-    return _with_others(History(name, chosen, shown, tuple(rows.values()), sweeps, only), plan, floors)
+    return _with_others(found, plan, floors)
 
 
 def _of_folder(project: Project, store: Store, name: str) -> _Versions:
@@ -296,6 +299,30 @@ def _cell(
     return replace(compared, verdict=verdict_by_time(first, second, workload, samples))
 
 
+def _library_verdicts(found: History, samples: SampleReader) -> dict[str, Verdict]:
+    """Return the verdict on the fastest own version against the fastest library, of each workload of one bench."""
+    places = {name: place for place, name in enumerate(found.workloads)}
+    rows = {row.version: row for row in found.rows}
+
+    def run_of(version: str, workload: str) -> StoredRun | None:
+        return rows[version].cells[places[workload]].stored
+
+    return _verdicts_of(found.against_library, run_of, samples)
+
+
+def _verdicts_of(
+    every: Iterable[OwnAgainstLibrary], run_of: Callable[[str, str], StoredRun | None], samples: SampleReader
+) -> dict[str, Verdict]:
+    sides = {
+        one.workload: (run_of(one.library, one.workload), run_of(one.own, one.workload)) for one in every if one.ratio
+    }
+    return {
+        workload: verdict_by_time(library, own, workload, samples)
+        for workload, (library, own) in sides.items()
+        if library and own
+    }
+
+
 def _judged(row: VersionRow, shown: str | None, floors: Floors, answers: Answers) -> VersionRow:
     """Return a version with its floors, and what the rules say now of the run shown where it keeps no findings."""
     cells = (replace(one, floor=floors.of(one.stored, one.workload)) if one.stored else one for one in row.cells)
@@ -342,14 +369,15 @@ def _other_gpu(
     shown = {version: plan.store.opened(head) for version, head in current.items()}
     runs = [(row.version, row.is_peer, shown[row.version].run if row.version in shown else None) for row in found.rows]
     names = [name for place in found.places if (name := found.workloads[place]) is not None]
-    against = (own_against_library(runs, name) for name in names)
+    against = tuple(one for name in names if (one := own_against_library(runs, name)) is not None)
     return OtherGpu(
         gpu,
         bench,
         plan.store.opened(max(timed.values(), key=lambda head: head.created)).run,
         tuple(_cell_there(found, row, shown, plan.lineage, floors, samples) for row in found.rows),
         tuple(version for version in timed if version not in current),
-        tuple(one for one in against if one is not None),
+        against,
+        _verdicts_of(against, lambda version, _: shown[version], samples),
     )
 
 

@@ -23,7 +23,10 @@ from ncu_assist.render.json.archive import list_json
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.table import RunLinks
 from ncu_assist.render.words.floors import library_sentence, library_table
+from ncu_assist.render.words.terms import against
+from ncu_assist.render.words.verdicts import interval_words
 from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.verdict import Verdict, compare
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "flash_attention"
@@ -60,7 +63,7 @@ def test_times_of_two_benches_have_no_ratio() -> None:
     found = own_against_library([("v0", True, timed(2e4, "a")), ("v1", False, timed(1e4, "b"))], "small")
     assert found == OwnAgainstLibrary("small", "v1", 1e4, "v0", 2e4, None)
     assert library_sentence(found).endswith("not timed in one bench")
-    assert library_table([found]).rows[0][1].text == "-"
+    assert library_table([found], {}).rows[0][1].text == "-"
 
 
 def recorded(kernel: str) -> Iterator[tuple[bool, dict[str, Any]]]:
@@ -90,6 +93,36 @@ def test_numbers_are_those_of_the_bench_records(kernel: str) -> None:
         library_ns,
     )
     assert found["ratio"] == library_ns / own_ns
+
+
+@pytest.mark.slow
+def test_the_verdict_is_that_of_samples_of_one_bench() -> None:
+    """On every workload: faster, slower, the same or unclear, and its interval, in the words of a step."""
+    told = history(find_project(ROOT), "gemm_bias_gelu")
+    stored = {(row.version, cell.workload): cell.stored for row in told.rows for cell in row.cells}
+    table = {row[0].text: row[1] for row in library_table(told.against_library, told.library_verdicts).rows}
+    words = set()
+    for one in told.against_library:
+        library, own = (stored[version, one.workload] for version in (one.library, one.own))
+        assert library
+        assert own
+        found = compare(*(side.sampled().of(side.run.version, one.workload) for side in (library, own)))
+        assert told.library_verdicts[one.workload] == found
+        cell = table[one.workload]
+        assert cell.badge is not None
+        assert cell.badge.text == against(found)
+        assert cell.note == f"99 %: {interval_words(found)}"
+        words.add(found.verdict)
+    assert words == {"faster", "slower", "unclear"}
+
+
+def test_an_interval_is_of_the_ratio_that_is_said() -> None:
+    slower = Verdict("slower", None, "interval-beyond", 0.5, 0.4, 0.5, 100)
+    assert interval_words(slower) == "2.00 to 2.50"
+    unclear = replace(slower, verdict="unclear", speedup=0.95, low=0.9, high=1.01)
+    assert interval_words(unclear) == "0.990 to 1.111"
+    assert interval_words(replace(unclear, speedup=1.05)) == "0.900 to 1.010"
+    assert interval_words(replace(unclear, low=None)) == ""
 
 
 @pytest.mark.slow
@@ -137,10 +170,10 @@ def test_the_index_has_a_curve_and_the_ratio_of_each_kernel() -> None:
     table = kernels.model
     titles = [column.title for column in table.columns]
     (row,) = [row for row in table.rows if row[0].text == KERNEL]
-    against = one.against_library
-    assert against is not None
+    beside = one.against_library
+    assert beside is not None
     cell = row[titles.index("own / library")]
-    assert (cell.key, cell.note) == (repr(against.ratio), "v18 / v2")
+    assert (cell.key, cell.note) == (repr(beside.ratio), "v18 / v2")
     spark = row[titles.index("own versions")].spark
     assert spark is not None
     assert len(spark.points) == 17

@@ -88,7 +88,7 @@ def test_links_lead_to_pages_that_are_there(browser: object) -> None:
 
 
 ROW = re.compile(r'<th scope="row"[^>]*>([^<]*)</th>\n((?:<td .*\n)+)')
-CELL = re.compile(r'<td class="[^"]*"(?: data-key="([^"]*)")?>([^< ]*)')
+CELL = re.compile(r'<td class="[^"]*"(?: data-label="[^"]*")?(?: data-key="([^"]*)")?>([^< ]*)')
 
 
 @pytest.mark.parametrize("kernel", FAMILIES)

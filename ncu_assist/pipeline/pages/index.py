@@ -24,6 +24,7 @@ from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.store.index import RunHead
 from ncu_assist.store.matching import fastest_run, live_first, newest_of_source, passed
+from ncu_assist.verdict import Verdict
 from ncu_assist.versions import is_called, version_order
 
 MOST_SHOWN = 500  # runs of a kernel, the newest, that its page lists
@@ -146,9 +147,17 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Heads) -> Ke
         against_library=own_against_library(known.versions, known.workload) if known.workload else None,
     )
     try:
-        return _beside_best(_compared(state, _baseline(store, kernel, known), known), known)
+        compared = _beside_best(_compared(state, _baseline(store, kernel, known), known), known)
+        return replace(compared, library_verdict=_library_verdict(compared, known))
     except DamagedData as error:
         return replace(state, problem=error.message)
+
+
+def _library_verdict(state: KernelState, known: _KernelRuns) -> Verdict | None:
+    one, runs = state.against_library, {stored.run.version: stored for stored in known.current}
+    if one is None or not one.ratio:
+        return None
+    return verdict_by_time(runs[one.library], runs[one.own], state.workload, SampleReader())
 
 
 def _own_times(known: _KernelRuns) -> tuple[tuple[str, float], ...]:

@@ -24,7 +24,16 @@ from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Te
 from ncu_assist.render.words.changes import counter_note
 from ncu_assist.render.words.floors import copy_words
 from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone
-from ncu_assist.render.words.verdicts import UNCUT, between, counted, factor, names, next_command, origins, verdict_line
+from ncu_assist.render.words.verdicts import (
+    UNCUT,
+    counted,
+    factor,
+    interval_words,
+    names,
+    next_command,
+    origins,
+    verdict_line,
+)
 from ncu_assist.render.words.why import limit_words, why_lines
 from ncu_assist.verdict import REASONS, clock_note
 
@@ -118,14 +127,11 @@ def _verdict_table(facts: DiffFacts) -> Table:
 
 def _verdict_row(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
     verdict, badge = one.verdict, verdict_badge(one.verdict)
-    ends = (verdict.low, verdict.high) if verdict.low and verdict.high else None
-    if ends and verdict.verdict == "slower":  # as the badge says it
-        ends = (1 / ends[1], 1 / ends[0])
     return (
         Cell(one_line(one.workload), note="this page" if is_shown else ""),
         Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge) if badge else Cell(),
         *(number(duration(ns), ns) for ns in one.medians_ns),
-        Cell(between(*ends)) if ends else Cell(),
+        Cell(interval_words(verdict) or ABSENT),
     )
 
 

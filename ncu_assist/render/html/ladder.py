@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 
 from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.history import History, HistoryCell
-from ncu_assist.analysis.yardstick import COPY, OwnAgainstLibrary
+from ncu_assist.analysis.yardstick import COPY, OPERATIONS, OwnAgainstLibrary
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.ladder_chart import bandwidth_bars, ladder_chart, small_charts, sweep_bars
@@ -17,6 +17,7 @@ from ncu_assist.render.html.ladder_tables import (
     diagnoses_table,
     drafts_table,
     floor_tables,
+    idea,
     matrix,
     runs_table,
     traffic_table,
@@ -24,7 +25,7 @@ from ncu_assist.render.html.ladder_tables import (
     version_comments,
 )
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page, provenance, table_section
-from ncu_assist.render.table import Link, RunLinks
+from ncu_assist.render.table import Cell, Link, RunLinks
 from ncu_assist.render.words.floors import copy_words, library_table
 from ncu_assist.render.words.history import (
     MOST_SAID,
@@ -39,18 +40,19 @@ from ncu_assist.render.words.history import (
 )
 from ncu_assist.render.words.history_tables import faults_gone_table, other_gpus_table, other_libraries, versions_table
 from ncu_assist.render.words.values import number_of, unread
-from ncu_assist.render.words.verdicts import factor, level_words, origin
+from ncu_assist.render.words.verdicts import factor, faster_or_slower, level_words, origin
+from ncu_assist.verdict import Verdict
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
-STEPS = "Each version against its parent, the version that it builds on."
+STEPS = "Each version against its parent, the version that it builds on; below its name what its source says first."
 FLOORS = (
     "Each version against the time that bytes or operations take at the best rates measured, and against libraries and "
     "frameworks: the versions whose first comment starts with Baseline."
 )
 AGAINST_LIBRARY = (
-    "On each workload the fastest version of one's own, the fastest library or framework, and how much faster or "
-    "slower the own one is: medians of one bench, without an interval. Whether a few tenths of a per cent are real, "
-    "`ncu-assist diff` of the two says."
+    "On each workload the fastest version of one's own, the fastest library or framework, and the verdict on the two: "
+    "paired samples of one bench, with the 99 % interval of the ratio that it says. Where that reaches below 1, it may "
+    "be the other way round."
 )
 OTHERS = (
     "The same versions where another GPU model timed them, by one bench on each: the step from the parent and the "
@@ -91,10 +93,11 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     chart = ladder_chart(history, ladder.state.baseline if ladder.state else None, links)
     yield PageSection("times", "Times", {"verdict": _verdict(ladder), "chart": chart}, "ladder_times.html.j2")
     steps = versions_table(history, links).without_empty()
+    steps = replace(steps, rows=tuple(_with_idea(one, ladder.tried) for one in steps.rows))
     yield PageSection("steps", "Steps", {"table": steps, "legend": _legend(history)}, "table_section.html.j2", STEPS)
     comments = tuple(version_comments(ladder.tried, history))
     yield PageSection("tried", "What each version tried", comments, "ladder_comments.html.j2", TRIED)
-    against = library_table(history.against_library)
+    against = library_table(history.against_library, history.library_verdicts)
     yield table_section("library", "Own against library", against if against.rows else None, AGAINST_LIBRARY)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
     others = other_gpus_table(history).without_empty()
@@ -102,6 +105,12 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     yield PageSection("others", "On other GPUs", model if others.rows else None, "ladder_others.html.j2", OTHERS)
     words = traffic_words(history)
     yield table_section("traffic", "Launches and traffic", traffic_table(history), words)
+
+
+def _with_idea(row: tuple[Cell, ...], tried: Mapping[str, str]) -> tuple[Cell, ...]:
+    """Return a row of a version with what it changed below its name."""
+    version, *others = row
+    return replace(version, note=one_line(idea(tried.get(version.text, "")), MOST_SAID)), *others
 
 
 def _on_sources(ladder: KernelLadder) -> Iterator[PageSection]:
@@ -181,7 +190,8 @@ def _verdict(ladder: KernelLadder) -> str:
     time_ns = library.own_ns if library else timing.median_ns if timing else None
     said = [f"{one_line(own)} is the fastest{' own version' if library else ''}"]
     said += [f"on {one_line(state.workload)}: {duration(time_ns)}"] if state.workload and time_ns else []
-    said += [_against_library(library)] if library else []
+    verdicts = ladder.history.library_verdicts
+    said += [_against_library(library, verdicts.get(library.workload))] if library else []
     said += [level_words(state.same, state.unclear)] if own == best and (state.same or state.unclear) else []
     against = state.verdict
     beside = state.baseline.run.version if state.baseline and own == best else ""
@@ -193,19 +203,34 @@ def _verdict(ladder: KernelLadder) -> str:
         and not (library and library.library == beside)
     ):
         said += [f"{factor(against.speedup)} {against.words} than {one_line(beside)}, the baseline"]
+    sentence = " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
     cell = _cell_of(ladder.history, own, state.workload)
-    if cell is not None and cell.share is not None:
-        said += [f"at {100 * cell.share:.0f} % of {cell.measure.what}"]
-        said += [copy_words(cell.row.in_l2)] if cell.row and cell.row.in_l2 and cell.measure is COPY else []
-    return " ".join(said[:2]) + "".join(f", {one}" for one in said[2:])
+    beside = _beside(cell) if cell is not None else ""
+    return f"{sentence}. {beside}" if beside else sentence
 
 
-def _against_library(one: OwnAgainstLibrary) -> str:
-    """Return how the fastest own version stands to the fastest library."""
+def _beside(cell: HistoryCell) -> str:
+    """Return what a version is compared with, in a sentence with its time and its part of that of the version."""
+    if cell.share is None or cell.yardstick_ns is None:
+        return ""
+    taken = f"{duration(cell.yardstick_ns)}, {100 * cell.share:.0f} % of its time"
+    if cell.measure is OPERATIONS:
+        return f"The same operations at the best rate measured take {taken}."
+    kept = copy_words(cell.row.in_l2) if cell.row and cell.row.in_l2 and cell.measure is COPY else ""
+    return f"{cell.measure.what.capitalize()} takes {taken}{f'; {kept}' if kept else ''}."
+
+
+def _against_library(one: OwnAgainstLibrary, verdict: Verdict | None) -> str:
+    """Return how the fastest own version stands to the fastest library, by verdict."""
     name = f"{one_line(one.library)} ({duration(one.library_ns)}), the fastest library"
-    if not one.ratio:
+    if not one.ratio or verdict is None:
         return f"{name}, was not timed in one bench with it"
-    return f"{factor(max(one.ratio, 1 / one.ratio))} {'faster' if one.ratio >= 1 else 'slower'} than {name}"
+    if verdict.verdict == "same" or verdict.speedup is None:
+        return f"{'as fast as' if verdict.verdict == 'same' else 'not compared with'} {name}"
+    said = faster_or_slower(verdict.speedup) or "the same time"
+    if verdict.verdict == "unclear":
+        return f"perhaps {said} {'as' if said == 'the same time' else 'than'} {name}"
+    return f"{factor(max(verdict.speedup, 1 / verdict.speedup))} {verdict.words} than {name}"
 
 
 def _cell_of(history: History, version: str, workload: str | None) -> HistoryCell | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.history import History, HistoryCell, Sweep, VersionRow
 from ncu_assist.analysis.records import ArchivedRun
@@ -16,12 +16,13 @@ from ncu_assist.render.table import NO_LINKS, RunLinks, Term
 from ncu_assist.render.words.floors import l2_words
 from ncu_assist.render.words.history import SWEPT, bound_by, point_time, sweep_title, time_of
 from ncu_assist.render.words.history_tables import other_parent
-from ncu_assist.render.words.terms import BY_CLOCK, against, verdict_tone
+from ncu_assist.render.words.terms import against, verdict_tone
 from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.versions import short_name
 
 ROW, TOP, LINE = 32, 30, 18  # units of a row, of a heading above the rows, of the text of a line across them
 PLOT, PLOT_END, STEPS = 214, 640, 726  # where the axis starts and ends, and steps start, as in ladder_times.html.j2
+NARROW, NARROW_PLOT, NARROW_ROW = 340, (26, 312), 44  # of the drawing for narrow screens: its width, axis, and a row
 ASIDE, TIME_ROOM = 12, 82  # of a time from its dot, and what it takes with that
 NEAR, FAR = 8, 40  # how far a neighbour lies beside a dot: hardly, clearly
 BASELINE = "baseline"
@@ -48,6 +49,9 @@ KINDS = {  # a colour in words
 }
 
 
+Line = tuple[str, float, str, str]  # name, time in ns, kind, page
+
+
 @dataclass(frozen=True)
 class ChartLine:
     """A line across the drawing: the floor, what is timed beside, a library or the baseline.
@@ -70,8 +74,8 @@ class ChartLine:
 class ChartRow:
     """One version: where it stands, its words, and its dot, which it lacks without a time.
 
-    ``href`` is the page of its run, ``diff`` that which compares it with its parent; empty where there is none.
-    ``busy`` is the part of the time that the unit which binds it is busy, of 1.
+    ``shape`` is that of its dot. ``href`` is the page of its run, ``diff`` that which compares it with its parent;
+    empty where there is none. ``busy`` is the part of the time that the unit which binds it is busy, of 1.
     """
 
     y: float
@@ -81,6 +85,7 @@ class ChartRow:
     time_x: float
     anchor: str
     tone: str
+    shape: str
     step: str
     band: str
     bound: str
@@ -93,7 +98,8 @@ class ChartRow:
 class LadderChart:
     """The drawing; ``path`` goes from the dot of each version to that of its parent, where both have a time.
 
-    Versions of libraries are lines, and no part of it. ``bands`` are the colours of what binds, each with its name.
+    Versions of libraries are lines, and no part of it. ``bands`` are the colours of what binds, each with its name;
+    ``narrow`` is the same for a narrow screen.
     """
 
     title: str
@@ -110,11 +116,7 @@ class LadderChart:
     has_bands: bool
     has_steps: bool
     bands: tuple[tuple[str, str], ...] = ()
-
-    @property
-    def has_clocks(self) -> bool:
-        """Whether a step is one of its clock alone."""
-        return any(row.step.startswith(tuple(BY_CLOCK.values())) for row in self.rows)
+    narrow: LadderChart | None = None
 
 
 def ladder_chart(history: History, baseline: ArchivedRun | None, links: RunLinks = NO_LINKS) -> LadderChart:
@@ -124,32 +126,55 @@ def ladder_chart(history: History, baseline: ArchivedRun | None, links: RunLinks
     cells = own if any(cell.time_ns for _, cell in own) else every
     peers = [one for one in every if one not in cells]
     lines = [*_reference_lines(every, baseline, history.shown), *_peer_lines(peers, links)]
+    wide = _drawn(history, cells, lines, links, is_narrow=False)
+    return replace(wide, narrow=_drawn(history, cells, lines, links, is_narrow=True))
+
+
+def _drawn(
+    history: History,
+    cells: list[tuple[VersionRow, HistoryCell]],
+    lines: list[Line],
+    links: RunLinks,
+    *,
+    is_narrow: bool,
+) -> LadderChart:
+    """Return the drawing; a narrow one has the name and the step of a version above its dot, and not what binds it."""
+    (start, end), height = (NARROW_PLOT, NARROW_ROW) if is_narrow else ((PLOT, PLOT_END), ROW)
     times = [cell.time_ns for _, cell in cells if cell.time_ns]
-    axis = log_axis([*times, *(value for _, value, _, _ in lines)], PLOT, PLOT_END, duration)
-    top = TOP + LINE * len(lines)
-    dots = _placed_dots([axis.at(cell.time_ns) if cell.time_ns else None for _, cell in cells])
+    axis = log_axis([*times, *(value for _, value, _, _ in lines)], start, end, duration)
+    top = (0 if is_narrow else TOP) + LINE * len(lines)
+    dots = _placed_dots([axis.at(cell.time_ns) if cell.time_ns else None for _, cell in cells], start)
+    if is_narrow:
+        dots = [(dot, dot is not None and dot + TIME_ROOM > NARROW) for dot, _ in dots]
+    middle = 0.74 if is_narrow else 0.5  # of a row, where its dot is
     rows = tuple(
-        _chart_row(row, cell, top + ROW * (place + 0.5), dots[place], links, history)
+        _chart_row(row, cell, top + height * (place + middle), (*dots[place], start), links, history)
         for place, (row, cell) in enumerate(cells)
     )
-    bottom = top + ROW * max(len(rows), 1)
+    bottom = top + height * max(len(rows), 1) + (8 if is_narrow else 0)
     on = f" on {one_line(history.shown)}" if history.shown else ""
     return LadderChart(
-        title=f"Time of each version{on}, its step, and what binds it",
+        title=f"Time of each version{on}, its step{'' if is_narrow else ', and what binds it'}",
         description=_description(cells, lines),
         height=bottom + 46,
         top=top,
         bottom=bottom,
         axis=axis,
         label="median time, log scale" if history.shown else "time under ncu, log scale",
-        marks=tuple(_chart_lines(lines, axis)),
-        rows=rows,
+        marks=tuple(_chart_lines(lines, axis, NARROW if is_narrow else STEPS)),
+        rows=tuple(replace(one, name=_beside_step(one)) for one in rows) if is_narrow else rows,
         path=_steps_path(cells, rows),
         has_times=bool(times),
         has_bands=any(row.bound for row in rows),
         has_steps=any(row.step for row in rows),
         bands=tuple(sorted({(row.band, KINDS[row.band]) for row in rows if row.band})),
     )
+
+
+def _beside_step(row: ChartRow) -> str:
+    """Return the name of a version as it fits before its step, in a narrow drawing."""
+    room = int(NARROW / TEXT_WIDTH) - len(row.step) - 2
+    return row.name if len(row.name) <= room else short_name(row.name)
 
 
 def _steps_path(cells: Sequence[tuple[VersionRow, HistoryCell]], rows: Sequence[ChartRow]) -> str:
@@ -168,9 +193,6 @@ def path_of(points: list[tuple[float, float]]) -> str:
 def cut(text: str, letters: int = LETTERS) -> str:
     """Return a name as it fits beside a drawing, its end left out where it does not."""
     return text if len(text) <= letters else f"{text[: letters - 1]}…"
-
-
-Line = tuple[str, float, str, str]  # name, time in ns, kind, page
 
 
 def _reference_lines(
@@ -203,24 +225,30 @@ PEER_LOOKS = ("peer", "peer peer2", "peer peer3")  # dashes that tell libraries 
 BESIDE = 6  # units of a text from its line
 
 
-def _chart_lines(lines: Iterable[Line], axis: Axis) -> Iterator[ChartLine]:
-    """Yield the lines, each with its text to the right of it, or to the left where there is no room."""
+def _chart_lines(lines: Iterable[Line], axis: Axis, end: float) -> Iterator[ChartLine]:
+    """Yield the lines, each with its text to the right of it, or to the left where there is no room before ``end``."""
     peers = 0
     for place, (name, value, kind, href) in enumerate(lines):
         text, at = f"{name} {duration(value)}", axis.at(value)
-        fits = at + BESIDE + len(text) * TEXT_WIDTH <= STEPS
+        wide = len(text) * TEXT_WIDTH
+        fits = at + BESIDE + wide <= end or at - BESIDE < wide
         look = LOOKS.get(kind, PEER_LOOKS[min(peers, len(PEER_LOOKS) - 1)])
         peers += kind == "peer"
-        text_x = round(at + BESIDE if fits else at - BESIDE, 2)
+        text_x = round(max(min(at + BESIDE, end - wide), 2.0) if fits else at - BESIDE, 2)
         yield ChartLine(at, text, text_x, 14.0 + LINE * place, "start" if fits else "end", kind, look, href)
 
 
 def _chart_row(
-    row: VersionRow, cell: HistoryCell, y: float, places: tuple[float | None, bool], links: RunLinks, history: History
+    row: VersionRow,
+    cell: HistoryCell,
+    y: float,
+    at: tuple[float | None, bool, float],
+    links: RunLinks,
+    history: History,
 ) -> ChartRow:
-    dot, left = places
+    dot, left, start = at
     time = time_of(row, cell)
-    beside = PLOT + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
+    beside = start + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
     return ChartRow(
         y=y,
         name=cut(one_line(row.version)),
@@ -229,6 +257,7 @@ def _chart_row(
         time_x=round(beside, 2),
         anchor="end" if left and dot is not None else "start",
         tone="bad" if cell.failed else tone_of(cell),
+        shape="bad" if cell.failed else shape_of(cell),
         step=_step(row, cell, history) if cell.verdict else "",
         band=BANDS.get(cell.bottleneck.group, "latency") if cell.bottleneck else "",
         bound=bound_by(cell) if cell.bottleneck else "",
@@ -247,7 +276,7 @@ def _step(row: VersionRow, cell: HistoryCell, history: History) -> str:
     return whole if len(whole) <= STEP_LETTERS else said
 
 
-def _placed_dots(dots: list[float | None]) -> list[tuple[float | None, bool]]:
+def _placed_dots(dots: list[float | None], start: float) -> list[tuple[float | None, bool]]:
     """Return each dot, and whether its time stands to its left: there where the line runs to the right both ways."""
     drawn = [dot for dot in dots if dot is not None]
     found: list[tuple[float | None, bool]] = []
@@ -258,13 +287,20 @@ def _placed_dots(dots: list[float | None]) -> list[tuple[float | None, bool]]:
         place = sum(one is not None for one, _ in found)
         beside = [*drawn[max(place - 1, 0) : place], *drawn[place + 1 : place + 2]]
         turns = bool(beside) and all(other > dot - NEAR for other in beside) and any(o > dot + FAR for o in beside)
-        found.append((dot, turns and dot - TIME_ROOM > PLOT))
+        found.append((dot, turns and dot - TIME_ROOM > start))
     return found
 
 
 def tone_of(cell: HistoryCell) -> str:
-    """Return the tone of a dot: that of the verdict against the version before."""
+    """Return the tone of a step: that of the verdict against the version before."""
     return verdict_tone(cell.verdict) if cell.verdict else "plain"
+
+
+def shape_of(cell: HistoryCell) -> str:
+    """Return the shape of a dot: its tone, and ``up`` or ``down`` for what its clock alone made faster or slower."""
+    if cell.verdict is not None and cell.verdict.by_clock:
+        return {"faster": "up", "slower": "down"}[cell.verdict.verdict]
+    return tone_of(cell)
 
 
 def _description(cells: list[tuple[VersionRow, HistoryCell]], lines: list[Line]) -> str:
@@ -280,7 +316,7 @@ SMALL_LETTERS = 12  # of a version below its dot
 
 @dataclass(frozen=True)
 class SmallChart:
-    """One workload: the time of each version of one's own as a dot with its tone, names below.
+    """One workload: the time of each version of one's own as a dot with its shape, names below.
 
     ``floor`` is the height of the line of what was timed beside, ``library`` that of the fastest library; None where
     none was timed.
@@ -290,7 +326,7 @@ class SmallChart:
     title: str
     description: str
     axis: Axis
-    dots: tuple[tuple[float, float, str, str], ...]  # x, y, tone, version and time by hover
+    dots: tuple[tuple[float, float, str, str], ...]  # x, y, shape, version and time by hover
     names: tuple[tuple[float, str], ...]  # x, text
     path: str
     floor: float | None
@@ -318,7 +354,7 @@ def _small_chart(history: History, place: int) -> SmallChart | None:
     axis = log_axis(drawn, SMALL_BOTTOM, SMALL_TOP, duration)
     step = (SMALL_RIGHT - SMALL_LEFT - 24) / max(len(cells) - 1, 1)
     dots = tuple(
-        (round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), tone_of(cell), said)
+        (round(SMALL_LEFT + 12 + step * number, 2), axis.at(cell.time_ns or 0.0), shape_of(cell), said)
         for (number, _, cell), said in zip(timed, _small_description(timed, {}), strict=True)
     )
     return SmallChart(

@@ -18,7 +18,7 @@ from ncu_assist.render.words import drafts as words
 from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, copy_words, floor_cell, floor_note
 from ncu_assist.render.words.history import MOST_SAID, in_l2_lines
 from ncu_assist.render.words.terms import share_term, source_badge
-from ncu_assist.render.words.verdicts import factor
+from ncu_assist.render.words.verdicts import factor, faster_or_slower
 from ncu_assist.rules import RULES
 from ncu_assist.rules.base import severity
 from ncu_assist.versions import short_name
@@ -118,8 +118,8 @@ def _floor_table(history: History, place: int) -> Table | None:
 
 def _peer_column(peer: VersionRow) -> Column:
     name, whole = one_line(short_name(peer.version)), one_line(peer.version)
-    what = f"time of {whole} over that of the version, medians of one bench: 2x is twice as fast as it"
-    return Column(f"over {name}", "right", "number", Term(f"over {name}", whole, what))
+    what = f"how much faster or slower than {whole}: medians of one bench"
+    return Column(f"against {name}", "right", "number", Term(f"against {name}", "", what))
 
 
 def _floor_cells(row: VersionRow, cell: HistoryCell, measure: Yardstick) -> Iterator[Cell]:
@@ -134,7 +134,7 @@ def _floor_cells(row: VersionRow, cell: HistoryCell, measure: Yardstick) -> Iter
 def _peer_cells(cell: HistoryCell, peers: Sequence[tuple[VersionRow, HistoryCell]]) -> Iterator[Cell]:
     for _, peer in peers:
         ratio = cell.over(peer)
-        yield number(factor(ratio), ratio) if ratio is not None and peer is not cell else Cell()
+        yield _faster_cell(ratio if peer is not cell else None)
 
 
 def _floor_note(timed: Sequence[tuple[VersionRow, HistoryCell]]) -> str:
@@ -208,8 +208,8 @@ def _traffic_cells(row: VersionRow, cell: HistoryCell, first: HistoryCell) -> It
     yield number(str(launches), launches)
     yield number(quantity(moved, "byte"), moved)
     yield _ratio_cell(moved / needed if needed else None)
-    yield _ratio_cell(_moved_bytes(first) / moved if cell is not first else None)
-    yield _ratio_cell(cell.over(first) if cell is not first else None)
+    yield _faster_cell(_moved_bytes(first) / moved if cell is not first else None)
+    yield _faster_cell(cell.over(first) if cell is not first else None)
 
 
 def _moved_bytes(cell: HistoryCell) -> float:
@@ -225,6 +225,10 @@ def _needed_bytes(cell: HistoryCell) -> int:
 
 def _ratio_cell(value: float | None) -> Cell:
     return number(factor(value), value) if value else Cell()
+
+
+def _faster_cell(ratio: float | None) -> Cell:
+    return number(faster_or_slower(ratio) or "the same", ratio) if ratio else Cell()
 
 
 MOST_FLAWS = 3  # of one reply; `ledger` shows all
@@ -276,6 +280,8 @@ def _damaged_row(one: Damage) -> tuple[Cell, ...]:
 
 
 MOST_LETTERS = 1_500  # letters of a comment
+MOST_OF_IDEA = 90  # letters of it beside a version's name
+_FIRST = re.compile(r"(?<=[\w)])[.:;] ")
 # "Changes, to v3", "measured (a first run)"; in small letters only what our comments begin with, as "address:" in the
 # first column may be the end of a sentence.
 _LABEL = re.compile(
@@ -295,6 +301,13 @@ def version_comments(comments: Mapping[str, str], history: History) -> Iterator[
         if comment:
             paragraphs = list(_paragraphs(comment[:MOST_LETTERS]))
             yield row.version, paragraphs, max(0, len(comment) - MOST_LETTERS)
+
+
+def idea(comment: str) -> str:
+    """Return what a version says first of what it changes, as much as stands beside its name; empty for no word."""
+    first = next((text for _, text in _paragraphs(comment)), "")
+    said = _FIRST.split(first, maxsplit=1)[0].rstrip(".").replace("`", "")
+    return said if len(said) <= MOST_OF_IDEA else f"{said[:MOST_OF_IDEA].rsplit(' ', 1)[0]} …"
 
 
 def _paragraphs(comment: str) -> Iterator[tuple[str, str]]:

@@ -78,6 +78,16 @@ def _kept(text: str) -> str:
     return text if text[:1].isdigit() else _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
+_STRESSED = re.compile(r"(?<![\w*])\*(\w[\w ]{0,40}\w|\w)\*(?![\w*])")
+
+
+def _spoken(text: str) -> Markup:
+    """Return prose, escaped, with ``*words*`` as they are meant: stressed."""
+    from markupsafe import Markup, escape
+
+    return Markup(_STRESSED.sub(r"<em>\1</em>", str(escape(_kept(text)))))
+
+
 def hash_source(text: str) -> str:
     """Return the source expression of the policy that allows exactly this inline text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -251,7 +261,7 @@ def _environment() -> Environment:
     made.globals["glossary"] = help_words()
     made.globals["policy"] = policy(hash_source(style), hash_source(script))
     made.filters |= {"safe_href": safe_href, "one_line": one_line, "embedded_json": embedded_json}
-    made.filters["kept"] = _kept
+    made.filters |= {"kept": _kept, "spoken": _spoken}
     made.filters["scoped"] = functools.partial(scoped, shared="popovertarget")
     return made
 

@@ -66,13 +66,17 @@ def history_text(history: History, style: Style | None = None) -> str:
         parts += [Text(""), Text(heading, style="bold"), printed(steps)]
     if history.against_library:
         heading = "the fastest own version against the fastest library"
-        parts += [Text(""), Text(heading, style="bold"), printed(library_table(history.against_library))]
+        parts += [
+            Text(""),
+            Text(heading, style="bold"),
+            printed(library_table(history.against_library, history.library_verdicts, intervals=False)),
+        ]
         parts += [Text(f"{OWN_TERM.label}: {OWN_TERM.meaning}", style="dim")]
     if history.others:
         there = other_gpus_table(history)
         parts += [Text(""), Text(_heading(there), style="bold"), printed(there.without_empty())]
         parts += [Text(one_line(line, MOST_SAID), style="dim") for line in others_legend(history)]
-    for made in other_libraries(history):
+    for made in other_libraries(history, intervals=False):
         parts += [Text(""), Text(_heading(made), style="bold"), printed(made)]
     for sweep in history.sweeps:
         parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), printed(sweep_table(sweep))]

@@ -3,16 +3,17 @@ fastest library, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.roofline import counted_operations
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.verdicts import factor, faster_or_slower
-from ncu_assist.verdict.deciding import MARGIN
+from ncu_assist.render.table import Badge, Cell, Column, Table, Term, number
+from ncu_assist.render.words.terms import verdict_badge
+from ncu_assist.render.words.verdicts import factor, faster_or_slower, interval_words
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.yardstick import OwnAgainstLibrary
     from ncu_assist.ceilings import Floor
     from ncu_assist.record import Bench, Timing
+    from ncu_assist.verdict import Verdict
 
 IN_L2 = {"all": "in L2", "written": "writes in L2"}  # in the place of a rate
 NO_RATE = "so bytes over time are no rate of DRAM"
@@ -29,12 +31,12 @@ COPY_TOO = "fits in L2, the copy's too"
 OWN_TERM = Term(
     "own / library",
     "median_ns of the library / median_ns of the own version",
-    "how much faster or slower the fastest own version is than the fastest library or framework: medians of one bench, "
-    "without an interval",
+    "how much faster or slower the fastest own version is than the fastest library or framework: the verdict on paired "
+    "samples of one bench",
 )
 COLUMNS = (
     Column("workload"),
-    Column(OWN_TERM.label, "right", "number", OWN_TERM),
+    Column(OWN_TERM.label, "left", "number", OWN_TERM, wraps=True),
     Column("fastest own", order="number", wraps=True),
     Column("fastest library", order="number", wraps=True),
 )
@@ -191,27 +193,32 @@ def library_sentence(one: OwnAgainstLibrary | None) -> str:
     return f"{OWN_TERM.label}: {own}, {library}: {ratio}"
 
 
-def library_table(every: Sequence[OwnAgainstLibrary]) -> Table:
-    """Return a row a workload with the fastest own version, the fastest library, and their ratio."""
+def library_table(every: Sequence[OwnAgainstLibrary], verdicts: Mapping[str, Verdict], intervals: bool = True) -> Table:
+    """Return a row a workload with the fastest own version, the fastest library, and the verdict on the two.
+
+    ``intervals``: with the interval of each verdict below it, for which a terminal has no room.
+    """
     rows = tuple(
         (
             Cell(one_line(one.workload)),
-            ratio_cell(one),
+            judged if intervals else replace(judged, note=""),
             number(one_line(one.own), one.own_ns, duration(one.own_ns)),
             number(one_line(one.library), one.library_ns, duration(one.library_ns)),
         )
         for one in every
+        for judged in (ratio_cell(one, verdicts.get(one.workload)),)
     )
     return Table("library-table", "The fastest own version against the fastest library", COLUMNS, rows)
 
 
-def ratio_cell(one: OwnAgainstLibrary | None, note: bool = False) -> Cell:
-    """Return the ratio of one, absent without it; ``note`` names the library below it."""
+def ratio_cell(one: OwnAgainstLibrary | None, verdict: Verdict | None, names: bool = False) -> Cell:
+    """Return the verdict on one, absent without their ratio, by which it sorts; below it its interval, or ``names``."""
     if one is None or one.ratio is None:
         return Cell()
-    tone = "good" if one.ratio > 1 + MARGIN else "bad" if one.ratio < 1 - MARGIN else ""
-    beside = f"{one_line(short_name(one.own))} / {one_line(short_name(one.library))}" if note else ""
-    return Cell(_ratio_words(one.ratio), repr(one.ratio), note=beside, tone=tone)
+    badge = verdict_badge(verdict) or Badge(_ratio_words(one.ratio))
+    beside = f"{one_line(short_name(one.own))} / {one_line(short_name(one.library))}" if names else ""
+    interval = f"99 %: {interval_words(verdict)}" if verdict and verdict.low is not None else ""
+    return Cell(badge.text, repr(one.ratio), badge=badge, note=beside or interval)
 
 
 def _ratio_words(ratio: float) -> str:

@@ -107,7 +107,7 @@ ANOTHER_SOURCE = "another source"
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
 OF_LONGEST = "bound by … (#3): of its launch 3 alone, the longest of a call; a diagnosis is of all of them"
-ALL_WORKLOADS = "geomean: of the speed-ups; worst: the smallest of them, below 1x is slower"
+ALL_WORKLOADS = "geomean: of the speed-ups over the parent; worst: the smallest of them"
 
 
 def bound_by(cell: HistoryCell) -> str:

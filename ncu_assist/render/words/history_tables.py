@@ -22,7 +22,7 @@ from ncu_assist.render.words.history import (
     together,
 )
 from ncu_assist.render.words.terms import against, share_term, verdict_badge, verdict_tone
-from ncu_assist.render.words.verdicts import factor
+from ncu_assist.render.words.verdicts import factor, faster_or_slower
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
@@ -119,10 +119,12 @@ def _over_all_cells(row: VersionRow) -> tuple[Cell, ...]:
     worst = row.worst
     if len(row.cells) < 2 or not row.geomean or worst is None or worst.verdict is None:
         return Cell(), Cell(), Cell()
-    badge = Badge(against(worst.verdict), verdict_tone(worst.verdict))
+    text, _, clock = against(worst.verdict).partition(" at a ")
+    badge = Badge(text, verdict_tone(worst.verdict))
+    by_clock = f"at a {clock} " if clock else ""
     return (
-        number(factor(row.geomean), row.geomean),
-        Cell(badge.text, repr(worst.speedup), badge=badge, note=f"on {one_line(worst.workload or '')}"),
+        number(faster_or_slower(row.geomean) or factor(row.geomean), row.geomean),
+        Cell(badge.text, repr(worst.speedup), badge=badge, note=f"{by_clock}on {one_line(worst.workload or '')}"),
         Cell(one_line(slower_on(row)), tone="bad" if row.slower else ""),
     )
 
@@ -176,11 +178,11 @@ def _cells_there(row: VersionRow, place: int, other: OtherGpu) -> tuple[Cell, Ce
     return time, _against_cell(row, cell), floor_cell(cell.share_of_floor)
 
 
-def other_libraries(history: History) -> tuple[Table, ...]:
+def other_libraries(history: History, intervals: bool = True) -> tuple[Table, ...]:
     """Return for each other GPU the fastest own version against the fastest library there, where it has both."""
     return tuple(
         replace(
-            library_table(other.against_library),
+            library_table(other.against_library, other.library_verdicts, intervals),
             id=f"others-library-{place}",
             caption=f"The fastest own version against the fastest library on {one_line(other.gpu)}",
         )

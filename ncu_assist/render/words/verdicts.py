@@ -210,6 +210,18 @@ def between(low: float, high: float) -> str:
     return f"{low:.{digits}f} to {high:.{digits}f}"
 
 
+def interval_words(verdict: Verdict, turned: bool | None = None) -> str:
+    """Return the 99 % interval of how much faster the candidate is, ``turned`` of how much slower; empty for none.
+
+    It is of the ratio that a badge says, ``1.006x slower`` as well as ``unclear (1.006x slower)``, unless that is told.
+    """
+    if verdict.low is None or verdict.high is None:
+        return ""
+    if turned is None:
+        turned = verdict.speedup is not None and faster_or_slower(verdict.speedup).endswith("slower")
+    return between(*((1 / verdict.high, 1 / verdict.low) if turned else (verdict.low, verdict.high)))
+
+
 def _digits(ratio: float) -> int:
     return 2 if abs(ratio - 1) >= 0.1 else 3
 
@@ -306,8 +318,7 @@ def _sampled(verdict: Verdict, turned: bool) -> str:
             return f"{verdict.pairs} pair{'s' * (verdict.pairs != 1)}" if verdict.pairs else ""
         before, after = verdict.samples
         return "one sample a side" if before == after == 1 else f"not paired, {before} and {after} samples"
-    ends = (1 / verdict.high, 1 / verdict.low) if turned else (verdict.low, verdict.high)
-    return f"99 % interval {between(*ends)}, {verdict.pairs} pairs"
+    return f"99 % interval {interval_words(verdict, turned)}, {verdict.pairs} pairs"
 
 
 _SENTENCES: dict[str, Callable[[str, str, str, Verdict], str]] = {

@@ -23,7 +23,7 @@ from ncu_assist.pipeline.pages.index import kernel_ladder
 from ncu_assist.project import Project, find_project
 from ncu_assist.render.html.ladder import ladder_html, ladder_sections
 from ncu_assist.render.html.ladder_chart import small_charts
-from ncu_assist.render.html.ladder_tables import version_comments
+from ncu_assist.render.html.ladder_tables import idea, version_comments
 from ncu_assist.render.table import RunLinks
 from ncu_assist.render.words.history import OF_LONGEST, legend
 from ncu_assist.render.words.terms import against
@@ -130,7 +130,7 @@ def test_it_says_what_history_says(recorded: Project) -> None:
     rows = {row.name: row for row in made.times.chart.rows}
     assert made.times.verdict.startswith(
         "v10_row_groups is the fastest own version on b64_d96: 73.7 µs, 5.31x faster than v0_torch_eager (391 µs), the "
-        "fastest library, perhaps the same as v7, at"
+        "fastest library, perhaps the same as v7. A device copy of the same bytes takes 75.4 µs, 102 % of its time."
     )
     assert (rows[V7].time, rows[V7].step, rows[V7].bound, rows[V7].band) == (
         "73.9 µs",
@@ -280,7 +280,7 @@ def test_the_same_ladder_gives_the_same_bytes(recorded: Project) -> None:
     assert str(recorded.root) not in text
 
 
-MARKS = {"good": "▲", "bad": "▼", "unsure": "◆", "same": "●", "plain": "●"}
+MARKS = {"good": "▲", "bad": "▼", "up": "△", "down": "▽", "unsure": "?", "same": "=", "plain": "●"}
 
 
 @pytest.mark.parametrize("kernel", ["lightning_decode", "elementwise_add", "gemm_bias_gelu"])
@@ -294,6 +294,43 @@ def test_legends_explain_the_marks_that_are_drawn(kernel: str, tmp_path: Path) -
         assert sorted(told) == sorted({mark for tone, mark in MARKS.items() if f"dot-{tone}" in drawn})
         assert ("nothing to compare with" in said) == ("dot-plain" in drawn)
         assert ("dotted: the fastest library" in said) == (section == "workloads" and 'class="peer"' in drawn)
+
+
+def test_a_narrow_screen_has_a_drawing_of_its_own(browser: Browser, recorded: Project, tmp_path: Path) -> None:
+    """Each version with its time and its step, none of it to the right of the screen."""
+    drawn = content(recorded, "lightning_decode").times.chart
+    with opened(browser, written(recorded, "lightning_decode", tmp_path)) as page:
+        assert not page.is_visible("#ladder-narrow")
+        page.set_viewport_size({"width": 390, "height": 900})
+        assert not page.is_visible("#ladder-chart")
+        said = page.text_content("#ladder-narrow svg")
+        box = page.locator("#ladder-narrow .scroll")
+        assert box.evaluate("one => one.scrollWidth <= one.clientWidth")
+    for wide, narrow in zip(drawn.rows, drawn.narrow.rows, strict=True):
+        assert (narrow.time, narrow.step, narrow.shape) == (wide.time, wide.step, wide.shape)
+        assert all(words in said for words in (narrow.name, narrow.time, narrow.step))
+
+
+def test_rows_of_tables_are_blocks_on_a_narrow_screen(browser: Browser, recorded: Project, tmp_path: Path) -> None:
+    with opened(browser, written(recorded, "lightning_decode", tmp_path)) as page:
+        page.set_viewport_size({"width": 390, "height": 900})
+        wide = page.eval_on_selector_all(
+            "table.stacks",
+            "all => all.filter(one => one.scrollWidth > one.parentElement.clientWidth).map(one => one.id)",
+        )
+        assert wide == []
+        titles = page.eval_on_selector_all(
+            "#steps-table tbody tr:nth-child(7) td", "all => all.map(one => one.dataset.label)"
+        )
+        assert titles[:3] == ["median", "vs parent", "of copy"]
+
+
+def test_a_step_says_what_its_version_changed(recorded: Project) -> None:
+    rows = {row[0].text: row[0].note for row in content(recorded, "lightning_decode").steps.table.rows}
+    assert rows[V6] == "the new state leaves shared memory by flat index at the end"
+    assert idea("Changes, to v3: `a` warp loads. It waits.") == "a warp loads"
+    assert idea("word " * 40).endswith("word …")
+    assert idea("") == ""
 
 
 @pytest.mark.parametrize("times_over", [1, 3])

@@ -47,17 +47,24 @@ def test_ratios_are_of_medians_of_one_bench(rope: tuple[History, tuple[Table, ..
     assert compiled.timing is not None
     assert ours.floor is not None
     said = row(first, "v10")
-    assert float(said["over v2"].key) == compiled.timing.median_ns / ours.timing.median_ns
+    assert float(said["against v2"].key) == compiled.timing.median_ns / ours.timing.median_ns
+    assert said["against v2"].text == "1.12x faster"
+    assert row(first, "v3")["against v2"].text.endswith("x slower")
     assert float(said["of floor"].key) == ours.floor.ns / ours.timing.median_ns
     assert float(said["of copy"].key) == ours.share
-    assert row(first, "v2")["over v2"] == Cell()  # of itself it says nothing
+    assert row(first, "v2")["against v2"] == Cell()  # of itself it says nothing
 
 
 def test_a_peer_has_a_column_where_it_was_timed(rope: tuple[History, tuple[Table, ...]]) -> None:
     _, tables = rope
-    named = {one.caption: [c.title for c in one.columns if c.title.startswith("over ")] for one in tables}
-    assert named["s8k_f32"] == ["over v0", "over v2", "over v3"]
-    assert named["s8k_bf16"] == ["over v0", "over v2", "over v3", "over v4"]  # FlashInfer serves half types alone
+    named = {one.caption: [c.title for c in one.columns if c.title.startswith("against ")] for one in tables}
+    assert named["s8k_f32"] == ["against v0", "against v2", "against v3"]
+    assert named["s8k_bf16"] == [
+        "against v0",
+        "against v2",
+        "against v3",
+        "against v4",
+    ]  # FlashInfer serves half types alone
 
 
 def test_times_of_two_benches_have_no_ratio(rope: tuple[History, tuple[Table, ...]]) -> None:
