@@ -10,7 +10,7 @@ from traceback import format_exception
 
 import click
 
-from ncu_assist.cli.console import QUIET, take_every_text
+from ncu_assist.cli.console import QUIET, showing_steps, take_every_text
 from ncu_assist.errors import NcuAssistError, did_you_mean
 from ncu_assist.render.escape import plain
 
@@ -126,7 +126,8 @@ def main() -> None:
     take_every_text()
     gc.set_threshold(MANY_OBJECTS)
     try:
-        status = cli.main(prog_name="ncu-assist", standalone_mode=False)
+        with showing_steps():
+            status = cli.main(prog_name="ncu-assist", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:  # the help is the answer
         error.show()
         status = error.exit_code

@@ -34,6 +34,8 @@ MOST_OTHERS = 3  # kernels of a note
 FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
 PLAINER = "ncu-assist-plainer"
 SIGNS = dict(zip("▲▼█→≠≈…·•◆✓✗✕×µ°±–", "^v#>!~..**+xxxuo~-", strict=True))  # one for one: columns stay where they are
+QUICK_S = 0.5  # what is done in less needs no word of how far it is
+STEP_S = 0.1  # between two words of it
 QUIET_TERMINAL_STEP_S = 10.0  # without a terminal, a live line would be noise: one line in ten seconds at most
 
 
@@ -145,12 +147,13 @@ def write_new(made: NewKernel, command: str, as_json: bool) -> None:
 
 
 class Progress:
-    """Reports to stderr: ``note`` leaves a line, ``status`` replaces the live one."""
+    """Reports to stderr: ``note`` leaves a line, ``status`` replaces the live one, ``step`` says beside it how far."""
 
     def __init__(self, live: Status | None, quiet: bool = False) -> None:
         self._live = live
         self._quiet = quiet
-        self._last = time.monotonic()
+        self._last = self._stepped = time.monotonic()
+        self._text = self._far = ""
 
     def note(self, text: str) -> None:
         if not self._quiet:
@@ -159,13 +162,51 @@ class Progress:
     def status(self, text: str) -> None:
         if self._quiet:
             return
+        self._text = text
         if self._live is not None:
             from rich.text import Text
 
-            self._live.update(Text(plain(text)))
+            self._live.update(Text(plain(": ".join(filter(None, (self._far, text))))))
         elif time.monotonic() - self._last > QUIET_TERMINAL_STEP_S:
             self._last = time.monotonic()
             self.note(text)
+
+    def step(self, what: str, done: int, total: int) -> None:
+        """Show how far a row of steps is, at most ten times a second."""
+        self._far = _how_far(what, done, total) if done < total else ""
+        if done == total or time.monotonic() - self._stepped >= STEP_S:
+            self._stepped = time.monotonic()
+            self.status(self._text)
+
+
+class Steps:
+    """Shows how far a row of steps is on stderr, a terminal, once it takes a while; nothing is left of it."""
+
+    def __init__(self) -> None:
+        self._began = self._last = 0.0
+        self._is_shown = False
+
+    def step(self, what: str, done: int, total: int) -> None:
+        now = time.monotonic()
+        self._began = self._began if done else now
+        if done < total and now - self._began >= QUICK_S and now - self._last >= STEP_S and not is_quiet():
+            self._last, self._is_shown = now, True
+            width = shutil.get_terminal_size().columns - 1
+            click.echo(f"\r{plain(_how_far(what, done, total))[:width]}\x1b[K", err=True, nl=False)
+        elif done == total and self._is_shown:
+            self._is_shown = False
+            click.echo("\r\x1b[K", err=True, nl=False)
+
+
+def _how_far(what: str, done: int, total: int) -> str:
+    return f"{what} {100 * done // total} %, {done} of {total}"
+
+
+def showing_steps() -> contextlib.AbstractContextManager[None]:
+    """Show long rows of steps while the block runs, where stderr is a terminal."""
+    from ncu_assist.steps import told_to
+
+    return told_to(Steps().step if sys.stderr.isatty() else None)
 
 
 def note_damages(damages: Iterable[Damage]) -> None:
@@ -204,8 +245,12 @@ def progress() -> Iterator[Progress]:
         return
     from rich.console import Console
 
+    from ncu_assist.steps import told_to
+
     with Console(stderr=True).status("starting") as live:
-        yield Progress(live)
+        shown = Progress(live)
+        with told_to(shown.step):
+            yield shown
 
 
 def check_output(path: Path | None, force: bool, binary: bool) -> None:

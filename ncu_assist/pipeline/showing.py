@@ -42,6 +42,7 @@ from ncu_assist.rules.model.of_run import (
     results_of_shown,
 )
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
+from ncu_assist.steps import steps
 from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.reading import SOURCE_FOLDER
 from ncu_assist.versions import version_order
@@ -264,7 +265,7 @@ def _launches(
         whole[one.call] = whole.get(one.call, 0.0) + (one.duration_ns or 0.0)
     own = [one for one in run.launches if every or shown in (None, one.workload)]
     judged = {}
-    for one in judged_alone(own, None if every else MOST_JUDGED):
+    for one in steps("judging launches", judged_alone(own, None if every else MOST_JUDGED)):
         alone = combine_launches(one.workload, [one], [tables.get(one.index, {})])
         judged[one.index] = results_of(run, alone, ceilings, calls[one.call] == 1, stored.whole)
     return tuple(

@@ -9,6 +9,7 @@ from pathlib import Path
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Samples
 from ncu_assist.record import Run
+from ncu_assist.steps import steps
 from ncu_assist.store.findings import FINDINGS, decode_findings
 from ncu_assist.store.folders import (
     DERIVED_FILES,
@@ -293,7 +294,7 @@ class Store:
         found = [Damage(_path(folder), "is the rest of an interrupted write") for folder in leftovers(self.reports)]
         packs = [pack for name in self._kernels(None) for pack in opened_packs(self.reports, name)[0]]
         packed = {pack.folder(key) for pack in packs for key in pack.runs}
-        for one in run_folders(self.reports):
+        for one in steps("verifying runs", list(run_folders(self.reports))):
             if isinstance(one, Damage):
                 found.append(one)
             elif one not in packed or has_record(one):
@@ -304,7 +305,7 @@ class Store:
         for name in self._kernels(None):
             found += opened_packs(self.reports, name)[1]
         for pack in packs:
-            for key in pack.runs:
+            for key in steps(f"verifying {pack.path.name}", list(pack.runs)):
                 place = _path(pack.folder(key))
                 wrong = [Damage(place, said, is_newer) for said, is_newer in packed_problems(pack, key, deep)]
                 found += wrong if not wrong or pack.path.exists() or not self._packed_since(pack.folder(key)) else []

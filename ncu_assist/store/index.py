@@ -20,6 +20,7 @@ import msgspec
 
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run, Source
+from ncu_assist.steps import steps
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.folders import DERIVED_FILES, RUN_JSON, Damage
 from ncu_assist.store.packs import Key, Pack, opened_packs
@@ -244,7 +245,7 @@ def _entries(
 
 def _opened(folders: Iterable[Path]) -> Entries:
     heads, damages = [], []
-    for folder in folders:
+    for folder in steps("reading runs", list(folders)):
         try:
             stored = open_run(folder)
             heads.append(head_of(stored, written_ns(folder), place=stored))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import pty
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +102,34 @@ def test_quiet_leaves_results_and_errors(run: Run, here: Path) -> None:
     assert "transpose_naive" in silent.out
     wrong = run("show", "theirs/v9", "-q")
     assert (wrong.code, wrong.err.startswith("error: ")) == (2, True)
+
+
+@pytest.mark.slow
+def test_what_takes_a_while_says_how_far_it_is(tmp_path: Path) -> None:
+    """On a real terminal; nothing of it is left there."""
+    for name in ("kernels", "reports"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    verified = on_terminal_of(tmp_path, "verify")
+    assert re.search(r"verifying runs [1-9]\d? %, \d+ of \d+: reading the archive", verified)
+    large = tmp_path / "large.ncu-rep"
+    subprocess.run([sys.executable, ROOT / "benchmarks" / "large_report.py", REPORT, "300", large], check=True)
+    shown = on_terminal_of(tmp_path, "show", str(large))
+    assert re.search(r"\rjudging launches \d+ %, \d+ of 200\x1b\[K", shown)
+    assert shown.rfind("\r\x1b[K") > shown.rfind("judging launches")
+
+
+def on_terminal_of(folder: Path, *words: str) -> str:
+    """Return what a command writes to a terminal."""
+    here, there = pty.openpty()
+    kept = {**os.environ, "PYTHONPATH": str(ROOT), "PAGER": "", "TERM": "xterm"}
+    child = subprocess.Popen(
+        [sys.executable, "-m", "ncu_assist", *words], cwd=folder, env=kept, stderr=there, stdout=there
+    )
+    os.close(there)
+    found = b""
+    with contextlib.suppress(OSError):  # what reading raises once the other end is closed
+        while data := os.read(here, 65536):
+            found += data
+    os.close(here)
+    assert child.wait() == 0, found
+    return found.decode(errors="replace")

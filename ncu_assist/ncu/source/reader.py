@@ -57,6 +57,8 @@ def main(arguments: list[str]) -> int:
         for place, cubins in zip(request.places, request.cubins, strict=True):
             part, number = places[place]
             reading.launch(part.action_by_idx(number), cubins)
+            sys.stdout.write("\n")  # of which the parent counts how far this is
+            sys.stdout.flush()
     (Path(folder) / DOCUMENT).write_bytes(msgspec.json.encode(reading.document()))
     return 0
 

@@ -12,7 +12,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 from posixpath import normpath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -36,6 +36,7 @@ from ncu_assist.ncu.source.contents import (
     SourceRequest,
 )
 from ncu_assist.ncu.source.tables import Place, barriers_in, chains, lines_frame, sass_frame
+from ncu_assist.steps import teller
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -260,8 +261,11 @@ def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
         for number in wanted:
             if not 0 <= number < len(results):
                 raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
+        tell = teller("code of launches", len(wanted))
+        done = count()
         for batch in _batches(results, wanted):
-            found += _read(work, data, results, batch, known)
+            found += _read(work, data, results, batch, known, lambda _line: tell(next(done)))
+        tell(len(wanted))
     return found
 
 
@@ -293,7 +297,12 @@ def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[i
 
 
 def _read(
-    work: _Work, data: Bytes, results: Sequence[Entry], batch: Sequence[int], known: Chains
+    work: _Work,
+    data: Bytes,
+    results: Sequence[Entry],
+    batch: Sequence[int],
+    known: Chains,
+    on_launch: Callable[[str], None],
 ) -> list[LaunchSource]:
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), work.path
@@ -308,7 +317,7 @@ def _read(
         cubins = [tuple(report_file.sources_of(data, entry)) for entry in entries]
         request = SourceRequest(count, places, _numbers(entries, cubins))
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
-        _run_child(work, path, folder)
+        _run_child(work, path, folder, on_launch)
         found = list(_launches(folder, batch))
     return known.added(found, cubins)
 
@@ -327,10 +336,10 @@ def _numbers(entries: Sequence[Entry], cubins: Sequence[tuple[int, ...]]) -> tup
     return tuple(found)
 
 
-def _run_child(work: _Work, path: Path, folder: Path) -> None:
+def _run_child(work: _Work, path: Path, folder: Path, on_launch: Callable[[str], None]) -> None:
     argv = ["ncu_assist.ncu.source.reader", str(path), str(folder), str(work.memory_bytes)]
     reading = Reading(f"the code in {work.name}", "NVIDIA's reader", work.timeout_s)
-    run_child(argv, reading, max(work.deadline - time.monotonic(), 0.0), work.stopped)
+    run_child(argv, reading, max(work.deadline - time.monotonic(), 0.0), work.stopped, on_launch)
 
 
 def _launches(folder: Path, batch: Sequence[int]) -> Iterator[LaunchSource]:

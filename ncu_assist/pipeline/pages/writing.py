@@ -26,6 +26,7 @@ from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.render.table import RUN_PAGE, Link, diff_name, href_to
 from ncu_assist.render.words.values import shown_path
+from ncu_assist.steps import steps
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
 from ncu_assist.store.references import REPORT_ENDINGS
@@ -170,7 +171,7 @@ class Pages:
 
         history = ladder.history
         self._withdraw_all(ladder.damaged)
-        for pair, workload in _pairs(ladder, of):
+        for pair, workload in steps("pages of steps", list(_pairs(ladder, of))):
             self.tried(partial(self.diff, pair, workload))
         folder = self.project.reports / history.kernel
         there = frozenset({f"../{INDEX}", *_pages_below(folder)})
@@ -200,11 +201,11 @@ class Pages:
             self.reporter.status(str(name))
             pages[href_to(name)] = made()
 
-        for stored in _shown_runs(ladder):
+        for stored in steps("pages of runs", list(_shown_runs(ladder))):
             beside = frozenset(path.name for path in self.planned if path.parent == stored.folder.parent)
             made = partial(run_page, stored, self.store, True, beside, self.redact)
             self.tried(partial(add, stored.folder / RUN_PAGE, made))
-        for pair, workload in _pairs(ladder, None):
+        for pair, workload in steps("pages of steps", list(_pairs(ladder, None))):
             self.tried(partial(add, diff_path(pair), partial(self._diff_page, pair, workload, pages)))
         return bundle_html({INDEX: ladder_html(ladder, frozenset(pages)), **pages})
 
@@ -388,7 +389,7 @@ def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) ->
         ladders = _planned(pages, runs, diffs=False)
         with ThreadPoolExecutor(process.side_by_side()) as pool:  # half of a page's time goes to a child that reads
             made = [(stored, pool.submit(pages.run_text(stored))) for stored in runs]
-            for stored, page in made:
+            for stored, page in steps("pages", made):
                 pages.tried(partial(pages.run, stored, made=page.result))
         written = _and_around(pages, runs, ladders)
     except Exception as error:  # a bug in a page must not look like a failed measurement
@@ -459,7 +460,7 @@ def _everything(pages: Pages, request: PageRequest) -> Written:
         pages.tried(lambda kernel=kernel: ladders.append(_ladder(pages.project, kernel)))  # type: ignore[misc]
     for ladder in ladders:
         pages.plan(ladder)
-    for head in heads:
+    for head in steps("pages of runs", heads):
         pages.tried(lambda head=head: pages.run(pages.store.opened(head)))  # type: ignore[misc]
     for ladder in ladders:
         pages.tried(partial(pages.ladder, ladder))
@@ -477,7 +478,7 @@ def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
         pages.ladder_alone(ladder, request.output)
         return pages.written(pages.done[0])
     pages.plan(ladder)
-    for stored in _shown_runs(ladder):
+    for stored in steps("pages of runs", list(_shown_runs(ladder))):
         pages.tried(partial(pages.run, stored))
     pages.ladder(ladder)
     asked = pages.done[-1]

@@ -41,6 +41,7 @@ from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.render.words.terms import source_badge, term_of
 from ncu_assist.render.words.values import to_export, to_open, to_page, to_profile, to_time
 from ncu_assist.render.words.verdicts import of_longest, origin
+from ncu_assist.steps import steps
 
 UNKNOWN = "not known"
 COMMAND_LETTERS = 2000
@@ -171,7 +172,8 @@ def _of_many(record: RunRecord, first: int) -> Iterator[PageSection]:
     yield across_section(record)
     yield from _to_pick_from(record)
     budget = SourceBudget(*(max(10_000, min(own, every // len(record.alone))) for own, every in _SHARES))
-    parts = tuple(_launch_part(one, _parts_of(one, budget), record.shown, first) for one in record.alone)
+    alone = steps("writing the page of launches", record.alone)
+    parts = tuple(_launch_part(one, _parts_of(one, budget), record.shown, first) for one in alone)
     yield PageSection("launch", "The launch picked", parts, "run_launch.html.j2")
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ncu_assist.ceilings import DramDefault, dram_ceiling, dram_default
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.records import most_requests
-from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.facts import Facts, once
 
 OF_CEILING = 0.95  # docs/sources.md: at or above it of the measured ceiling a kernel is done
 # Without a curve, of the peak: from here on a short launch may be done; the longer one takes, the more is asked for.
@@ -117,6 +117,7 @@ def _still_in_l2(facts: Facts) -> float:
     return min(held, max(0.0, facts.algorithmic_bytes - facts.value("dram_bytes_read") - written))
 
 
+@once
 def _measured(facts: Facts) -> Reach | None:
     peak = facts.get("dram_peak_bandwidth")
     if facts.ceilings is None or not peak or not are_counted(facts):

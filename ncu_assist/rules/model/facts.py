@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, wraps
+from typing import TypeVar
 
 from ncu_assist.ceilings import Ceilings, ChipFacts, Floor, bytes_in_flight, chip_facts
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.record import Device
 from ncu_assist.rules.model.resources import PARTS, SM_PARTS, Resource
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True)
@@ -129,3 +132,18 @@ class Facts:
         """Return the busiest resource but some, and how busy it was, 0 to 1."""
         shares = [(one, self.busy(one)) for one in (*PARTS, *SM_PARTS) if one.name not in without]
         return max(shares, key=lambda pair: pair[1], default=None)
+
+
+def once(ask: Callable[[Facts], Answer]) -> Callable[[Facts], Answer]:
+    """Make a question that every rule asks one that is answered once for each facts: the answer is kept with them."""
+
+    @wraps(ask)
+    def answer(facts: Facts) -> Answer:
+        kept = vars(facts)
+        name = f"once {ask.__module__}.{ask.__name__}"
+        if name not in kept:
+            kept[name] = ask(facts)
+        found: Answer = kept[name]
+        return found
+
+    return answer

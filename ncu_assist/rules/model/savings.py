@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill, link_load, needed_link_load
-from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.facts import Facts, once
 from ncu_assist.rules.model.pipes import ISSUE
 from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, RESOURCES, SM, SM_PARTS
 
@@ -80,7 +80,7 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
     other leaves the start of each launch, beside what the busiest of the others needs; what DRAM can be asked for has
     its start in it. What has to come from the host crosses the link whatever is changed.
     """
-    kept, starts = loads(facts), START_NS * len(facts.combined.launches)
+    kept, starts = dict(loads(facts)), START_NS * len(facts.combined.launches)
     if START in finding.relieves:
         kept["DRAM"], starts = asked_share(facts) / REACHABLE, 0.0
     others = {name: load for name, load in kept.items() if name not in finding.relieves}
@@ -160,7 +160,8 @@ def _filled_slots(facts: Facts) -> float:
     return (rate.per_cycle_per_sm or 0.0) / SCHEDULERS if rate else 0.0
 
 
-def loads(facts: Facts) -> dict[str, float]:
+@once
+def loads(facts: Facts) -> Mapping[str, float]:
     """Return how busy each unit (names of `resources`) was, of what a kernel can ask of it; 1 is at its limit.
 
     The link to the host is one of them: what has to cross it does so no faster, whatever else is changed. Of different
