@@ -25,12 +25,14 @@ from ncu_assist.ncu.code import code_of
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
 from ncu_assist.ncu.report import Report, nvidia_findings, read_report
+from ncu_assist.ncu.source.contents import COUNTERS
 from ncu_assist.ncu.source.kept import launches_of
 from ncu_assist.ncu.source.tables import waits_of
 from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport, kept_report, launch_numbers
+from ncu_assist.rules.debug_build import may_be_unoptimised
 from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
     KernelPart,
@@ -188,40 +190,88 @@ def gather(
         ceilings=ceilings,
         profiled=len(stored.whole.launches),
     )
+    shown = _as_built(stored, shown)
     shown = replace(shown, results=_of_focus(shown))
     if not lines and not ncu_rules:
-        return _with_kept_code(stored, shown)
+        return _with_kept_waits(stored, shown)
     read = None if every or shown.focus is None else {shown.focus.launch.index}
     return with_places(replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read)))
 
 
-def _with_kept_code(stored: StoredRun, shown: RunView) -> RunView:
-    """Return what is shown with what the code says that the run's folder keeps, where that is worth the reading.
+def _with_kept_waits(stored: StoredRun, shown: RunView) -> RunView:
+    """Return what is shown with ``CloseLook.waits``, where a kernel has matrix instructions that ncu books as barriers.
 
-    It is for ``CloseLook.waits`` where the kernel has matrix instructions, which ncu books as barriers; and for what
-    somebody may have built without optimisation, of which our own builds keep the options.
+    The code that the run's folder keeps tells.
     """
     has_wgmma = any(combine.values["pipe_tensor_gmma"] for combine in shown.combined.by_kernel)
-    may_be_debug = shown.run.source == "imported" or "-G" in (shown.run.toolchain.nvcc_options or "").split()
-    code = stored.code() if has_wgmma or may_be_debug else None
+    code = stored.code() if has_wgmma else None
     found = _placed(code, stored.whole.launches, shown.combined.launches) if code else {}
     if code is None or not found:
         return shown
-    if has_wgmma:
-        launches = launches_of(code, set(found)) or ()
-        waits = {found[one.launch].index: waits_of(one) for one in launches}
-        shown = replace(shown, close=CloseLook(waits=waits))
-    texts = {
-        found[one.launch].index: [text for number in one.functions for text in code.functions[number].sass]
-        for one in code.launches
-    }
+    launches = launches_of(code, set(found)) or ()
+    waits = {found[one.launch].index: waits_of(one) for one in launches}
+    return replace(shown, close=CloseLook(waits=waits))
+
+
+Instructions = tuple[list[str], list[float]]  # SASS, and how often warps executed each; zeros where nobody counted
+MOST_KERNELS = 10  # of a report that is shown as it is: reading the code of a launch takes 30 ms
+
+
+def _as_built(stored: StoredRun, shown: RunView) -> RunView:
+    """Return what is shown with what its code says of how it was built, where somebody may have built it without
+    optimisation: reports of others, and our own builds whose options say so.
+
+    A launch whose code was not read is built as another of its kernel.
+    """
+    options = (shown.run.toolchain.nvcc_options or "").split()
+    if not isinstance(stored, BareReport) and shown.run.source != "imported" and not {"-G", "-O0"} & set(options):
+        return shown
+    read = _code_of_report(stored, shown) if isinstance(stored, BareReport) else _kept_instructions(stored, shown)
+    kernels = {one.launch.signature: read[one.launch.index] for one in shown.launches if one.launch.index in read}
 
     def built(results: RuleResults | None) -> RuleResults | None:
-        own = (texts.get(one.index, []) for one in results.facts.combined.launches) if results else ()
-        return as_built(results, [text for some in own for text in some]) if results else None
+        launches = results.facts.combined.launches if results else ()
+        found = [read.get(one.index) or kernels.get(one.signature) or ([], []) for one in launches]
+        sass, counts = [text for one, _ in found for text in one], [count for _, own in found for count in own]
+        return as_built(results, sass, counts) if results else None
 
-    rows = tuple(replace(row, results=built(row.results)) for row in shown.launches) if may_be_debug else shown.launches
-    return replace(shown, results=built(shown.results) if may_be_debug else shown.results, launches=rows)
+    rows = tuple(replace(row, results=built(row.results)) for row in shown.launches) if read else shown.launches
+    return replace(shown, results=built(shown.results), launches=rows)
+
+
+def _code_of_report(stored: BareReport, shown: RunView) -> dict[int, Instructions]:
+    """Return the instructions of the longest launch of each kernel that may have been built without optimisation."""
+    if stored.report.lossy:
+        return {}
+    longest: dict[str, int] = {}
+    for row in sorted(shown.launches, key=lambda row: -(row.launch.duration_ns or 0.0)):
+        if row.results and may_be_unoptimised(row.results.facts):
+            longest.setdefault(row.launch.signature, row.launch.index)
+    wanted = set(list(longest.values())[:MOST_KERNELS])
+    numbers = launch_numbers(stored.whole, stored.report)
+    places = [place for place, number in enumerate(numbers) if number in wanted]
+    sass = stored.report.source(places).sass if places else None
+    if sass is None or not len(sass):
+        return {}
+    read = {place: sass[sass["launch"] == place] for place in places}
+    return {
+        numbers[place]: (list(map(str, own["sass"])), own["instructions"].fillna(0.0).tolist())
+        for place, own in read.items()
+    }
+
+
+def _kept_instructions(stored: StoredRun, shown: RunView) -> dict[int, Instructions]:
+    """Return the instructions of the launches whose code the run's folder keeps."""
+    code = stored.code()
+    found = _placed(code, stored.whole.launches, shown.combined.launches) if code else {}
+    if code is None or not found:
+        return {}
+    read = {}
+    for one in launches_of(code, set(found)) or ():
+        sass = [text for function in one.functions for text in function.sass]
+        counted = dict(zip(one.metrics, one.values, strict=True)).get(COUNTERS["instructions"])
+        read[found[one.launch].index] = sass, [0.0] * len(sass) if counted is None else counted.tolist()
+    return read
 
 
 def _placed(code: KeptCode, every: Sequence[Launch], own: Sequence[Launch]) -> dict[int, Launch]:

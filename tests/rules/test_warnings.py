@@ -8,7 +8,7 @@ import pytest
 from shape_facts import Counters, made, of_case
 
 from ncu_assist.rules import Facts
-from ncu_assist.rules.model.warnings import unoptimised_build, warnings
+from ncu_assist.rules.model.warnings import warnings
 
 MB = 1_000_000
 COPY: Counters = {"dram_bytes_read": 200 * MB, "dram_bytes_write": 150 * MB, "l2_sectors_write": 200 * MB / 32}
@@ -32,17 +32,6 @@ def test_recorded_long_kernels_need_none(case: str) -> None:
 def test_short_kernels() -> None:
     assert [one.id for one in warnings(of_case("launch_small_norm"))] == ["short-kernel"]
     assert ids(made({}, duration_ns=20_000.0)) == []
-
-
-def test_a_build_without_optimisation() -> None:
-    """Moves of a register into itself tell it; one that is predicated counts, one into another register does not."""
-    moves = ["MOV R4, R4", "@!P0   MOV R12, R12", "MOV R4, R40", "MOV R2, R4", "IADD3 R1, R1, -0x10, RZ"]
-
-    (warned,) = unoptimised_build(moves)
-    assert warned.id == "debug-build"
-    assert warned.sentence.startswith("40 % of its instructions move a register into itself")
-    assert unoptimised_build(moves[2:]) == unoptimised_build([]) == ()
-    assert unoptimised_build([moves[0], *moves[2:] * 10]) == ()  # 3 %: none was seen
 
 
 def test_input_that_was_in_l2() -> None:

@@ -22,7 +22,6 @@ from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import LATENCY, Bottleneck
-from ncu_assist.rules.model.warnings import DEBUG_BUILD
 
 MESSAGE, CODE_LETTERS, NAME = 700, 160, 100
 MOST_PLACES = 3
@@ -120,11 +119,11 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
         badge = None
     else:
         badge = Badge(estimated(first.estimated_speedup, finding.assumed) + _in_time(first, shown), "unsure", AT_BEST)
-    why, warned = _sentences(finding.message), _debug_build(shown)
+    why = _sentences(finding.message)
     if not finding.advice:
         return AnswerRow("What to do", one_line(of + why, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
     text = f"{of}{_sentences(finding.advice)}"
-    told = one_line(" ".join(filter(None, [warned, why])), MESSAGE)
+    told = one_line(why, MESSAGE)
     return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),), told)
 
 
@@ -137,12 +136,6 @@ def _in_time(first: Ranked, shown: RunView) -> str:
     if timed is None or shown.results is None or shown.results.part or first.estimated_speedup <= 1.0:
         return ""
     return f": {duration(timed)} → {duration(timed / first.estimated_speedup)}"
-
-
-def _debug_build(shown: RunView) -> str:
-    """Return by what a build without optimisation is known, where it is one."""
-    warned = shown.results.warnings if shown.results else ()
-    return next((_sentences(one.sentence.partition(":")[0]) for one in warned if one.id == DEBUG_BUILD), "")
 
 
 def _another_format(shown: RunView, first: Ranked | None) -> Iterator[AnswerRow]:

@@ -25,7 +25,8 @@ class Facts:
     ``host_bytes`` have to come from the host in a call of which the launches are a part: its floor, of the call, says
     nothing of them. ``sections`` of ncu that the report holds, by identifier; empty where that is not known. ``left``
     is what part of its work a unit keeps, 0 to 1, once some fault is gone, by the name of the unit: of the kernel as it
-    would be then.
+    would be then. ``unoptimised``: where its code was built without optimisation, how often warps executed each opcode
+    (without modifiers); empty where it was not, or where the code was not read.
     """
 
     combined: Combined
@@ -39,6 +40,7 @@ class Facts:
     host_bytes: int | None = None
     sections: tuple[str, ...] = ()
     left: Mapping[str, float] = field(default_factory=dict)
+    unoptimised: Mapping[str, float] = field(default_factory=dict)
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""

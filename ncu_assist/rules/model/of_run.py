@@ -11,18 +11,15 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, floor_of
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.rules import RULES, tensor_underfed
+from ncu_assist.rules import RULES, debug_build, tensor_underfed
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.warnings import (
-    OPTIMISE,
-    OPTIMISE_FIRST,
     Warned,
     impossible_values,
     metric_missing,
-    unoptimised_build,
     warnings,
 )
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
@@ -156,29 +153,39 @@ def located(results: RuleResults | None, code: Code | None) -> RuleResults | Non
         own = replace(read, sass=own_lines(read)) if len(read.sass) else read
         findings = tuple(_located(one, results, own) for one in results.diagnosis.findings)
         results = replace(results, diagnosis=replace(results.diagnosis, findings=findings))
-    return as_built(results, list(map(str, read.sass["sass"])) if len(read.sass) else [])
-
-
-def as_built(results: RuleResults, instructions: Sequence[str]) -> RuleResults:
-    """Return results with a warning first where these instructions are of a build without optimisation.
-
-    Each finding says to compile with it first then.
-    """
-    built = unoptimised_build(instructions)
-    if not built:
+    if not len(read.sass):
         return results
-    findings = tuple(map(_of_unoptimised, results.diagnosis.findings))
-    diagnosis = replace(results.diagnosis, findings=findings)
-    return replace(results, diagnosis=diagnosis, warnings=(*built, *results.warnings))
+    counts = read.sass["instructions"].fillna(0.0).tolist() if "instructions" in read.sass else []
+    return as_built(results, list(map(str, read.sass["sass"])), counts)
+
+
+OPTIMISE_FIRST = "compile with optimisation first; if it is still there then"
+
+
+def as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence[float]) -> RuleResults:
+    """Return results with that first where these instructions are of a build without optimisation; last where next to
+    none of the time goes with it, as with a kernel that DRAM binds.
+
+    ``counts`` say how often each was executed, empty where nobody counted. Each other finding says to compile with
+    optimisation first then.
+    """
+    is_known = any(one.finding.rule == debug_build.ID for one in results.diagnosis.findings)
+    if is_known or not debug_build.is_unoptimised(instructions):
+        return results
+    facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
+    built = diagnose(facts, {debug_build.ID: debug_build}).findings
+    others = tuple(map(_of_unoptimised, results.diagnosis.findings))
+    is_worth_it = any(one.severity != "info" for one in built)
+    findings = (*built, *others) if is_worth_it else (*others, *built)
+    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
 
 
 def _of_unoptimised(ranked: Ranked) -> Ranked:
     """Return a finding of a build that has not been optimised: what is left of it then, nobody knows."""
     finding = ranked.finding
-    if ranked.severity == "info" or finding.is_done:
+    if ranked.severity == "info" or finding.is_done or not finding.advice:
         return ranked
-    advice = f"{OPTIMISE_FIRST}, {finding.advice}" if finding.advice else OPTIMISE
-    return replace(ranked, finding=replace(finding, advice=advice, assumed=True))
+    return replace(ranked, finding=replace(finding, advice=f"{OPTIMISE_FIRST}, {finding.advice}", assumed=True))
 
 
 def blames_lines(ranked: Ranked) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -124,27 +123,6 @@ def impossible_values(facts: Facts, asked: Sequence[str]) -> tuple[Warned, ...]:
     return (Warned("impossible-value", said),)
 
 
-# An optimising compiler never moves a register into itself; `nvcc -G` does all the time. Of a
-# kernel's code either no instruction does so, or 18 % and more of them (docs/sources.md, Builds without optimisation).
-SELF_MOVE = re.compile(r"\s*(?:@!?U?P\w+\s+)?MOV (R\d+), \1\s*$")
-DEBUG_BUILD = "debug-build"
-UNOPTIMISED = 0.05  # of the instructions
-OPTIMISE = "compile it with optimisation, so without -G (-lineinfo keeps the lines), and profile it again"
-
-OPTIMISE_FIRST = "compile with optimisation first, as this is a build with -G; if it is still there then"
-
-
-def unoptimised_build(instructions: Sequence[str]) -> tuple[Warned, ...]:
-    """Return that SASS was built without optimisation, where it was: then nothing else is worth a look yet."""
-    if not instructions:
-        return ()
-    share = sum(SELF_MOVE.match(one) is not None for one in instructions) / len(instructions)
-    if share < UNOPTIMISED:
-        return ()
-    said = f"{100 * share:.0f} % of its instructions move a register into itself, as only a build without optimisation"
-    return (Warned("debug-build", f"{said} (nvcc -G) does: {OPTIMISE}"),)
-
-
 def _short(facts: Facts) -> Warned | None:
     typical = facts.combined.typical_ns
     if not typical or not facts.is_short:
@@ -251,11 +229,6 @@ class WarningEntry:
 
 
 _TEXTS = {
-    DEBUG_BUILD: (
-        "The code was built without optimisation (`nvcc -G`): many of its instructions move a register into itself, "
-        "which no optimising compiler leaves there. Variables then lie in local memory, calls are not inlined, and "
-        "what the rules find is of that build.\n\nWhat to try: build without `-G`; `-lineinfo` keeps the source lines."
-    ),
     "short-kernel": (
         "A launch takes less than 20 µs. ncu collects counters in several passes, each of which runs the kernel again; "
         "in so short a time starting and ending weigh as much as the work, and ratios of counters from different "

@@ -1,0 +1,97 @@
+"""Rule `debug-build`: which SASS is of a build without optimisation, and what it says of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from made_facts import gallery, made, told
+
+from ncu_assist.rules import debug_build, local_array
+from ncu_assist.rules.model.of_run import RuleResults, as_built
+
+# nvcc 13.0 for 9.0: `y[i] = a * x[i] + y[i]`, with -G, and a loop of doubles with -Xptxas -O0; the same two with -O3.
+WITH_G = """
+MOV R0, RZ | LDC R0, c[0x0][R0+0x210] | MOV R0, R0 | MOV R2, 0x8 | LDC.64 R2, c[0x0][R2+0x210] | MOV R6, R2
+MOV R5, R3 | MOV R6, R6 | MOV R5, R5 | S2R R4, SR_CTAID.X | MOV R4, R4 | IMAD R4, R4, R8, RZ
+ISETP.LT.AND P0, PT, R4, R7, PT | PLOP3.LUT P0, PT, P0, PT, PT, 0x8, 0x0 | @P0 BRA 0x5b0 | BRA 0x270
+R2UR UR4, R10 | R2UR UR5, R11 | LD.E R6, desc[UR4][R6.64] | FMUL R5, R0, R6 | MOV R6, R6 | MOV R7, R7
+LD.E R6, desc[UR4][R6.64] | FADD R5, R5, R6 | ST.E desc[UR4][R2.64], R5 | EXIT
+"""
+WITH_PTXAS_O0 = """
+MOV R2, RZ | LDC.64 R2, c[0x0][R2+0x210] | MOV R4, R2 | MOV R5, R3 | MOV R4, R4 | MOV R5, R5 | R2UR UR4, R6
+R2UR UR5, R7 | LDG.E.64 R4, desc[UR4][R4.64] | MOV R8, 0xdb8bac71 | MOV R9, 0x3ff00068 | DFMA R4, R4, R8, 0.5
+MOV R8, 0xdb8bac71 | MOV R9, 0x3ff00068 | DFMA R4, R4, R8, 0.5 | STG.E.64 desc[UR4][R2.64], R4 | EXIT
+"""
+OPTIMISED = """
+S2R R7, SR_CTAID.X | S2R R0, SR_TID.X | IMAD R7, R7, UR4, R0 | ISETP.GE.AND P0, PT, R7, UR5, PT | @P0 EXIT
+LDC.64 R2, c[0x0][0x218] | MOV R9, R4 | @!P1 MOV R12, R40 | IMAD.WIDE R2, R7, 0x4, R2
+LDG.E R2, desc[UR4][R2.64] | LDG.E R9, desc[UR4][R4.64] | FFMA R7, R2, UR6, R9 | STG.E desc[UR4][R4.64], R7
+EXIT
+"""
+
+
+def lines(code: str) -> list[str]:
+    return [one.strip() for row in code.strip().splitlines() for one in row.split("|")]
+
+
+@pytest.mark.parametrize(
+    ("code", "is_one"), [(WITH_G, True), (WITH_PTXAS_O0, True), (OPTIMISED, False), ("MOV R4, R40 | MOV R2, R4", False)]
+)
+def test_moves_of_a_register_into_itself_tell_it(code: str, is_one: bool) -> None:
+    assert debug_build.is_unoptimised(lines(code)) is is_one
+    assert not debug_build.is_unoptimised([])
+
+
+def test_one_that_is_predicated_counts() -> None:
+    assert debug_build.is_unoptimised(["@!P0   MOV R12, R12", *lines(OPTIMISED)])
+
+
+@pytest.mark.parametrize(("code", "how"), [(WITH_G, "(nvcc -G)"), (WITH_PTXAS_O0, "(ptxas at -O0)")])
+def test_accesses_tell_which_option_it_was(code: str, how: str) -> None:
+    facts = replace(made(issue_slots_busy=80.0), unoptimised=debug_build.executed(lines(code), []))
+    (ranked,) = told(debug_build, facts).findings
+    assert how in ranked.finding.message
+    assert ranked.finding.assumed
+
+
+def test_what_was_executed_counts_and_not_what_stands_there() -> None:
+    code = ["MOV R4, R4", "FFMA R4, R4, R5, R6", "LDG.E R7, [R2]"]
+    assert debug_build.executed(code, [10.0, 80.0, 10.0]) == {"MOV": 10.0, "FFMA": 80.0, "LDG": 10.0}
+    assert debug_build.executed(code, [0.0, 0.0, 0.0]) == {"MOV": 1.0, "FFMA": 1.0, "LDG": 1.0}
+    facts = made(issue_slots_busy=80.0)
+    few, many = (
+        debug_build.find(replace(facts, unoptimised=debug_build.executed(code, counts)))
+        for counts in ([10.0, 80.0, 10.0], [80.0, 10.0, 10.0])
+    )
+    assert few is not None
+    assert many is not None
+    assert few.saved_ns == pytest.approx(0.1 * 0.8 * facts.duration_ns)
+    assert many.saved_ns == pytest.approx(0.8 * 0.8 * facts.duration_ns)
+
+
+def test_of_code_that_was_not_read_nothing_is_said() -> None:
+    said = told(debug_build, made())
+    assert said.findings == said.unanswered == ()
+
+
+def test_it_stands_first_and_other_findings_wait_for_an_optimised_build() -> None:
+    facts = gallery("local_stack")
+    before = RuleResults(facts, told(local_array, facts), ())
+    (local,) = before.diagnosis.findings
+    code = lines(WITH_G)
+    first, second = as_built(before, code, [1.0] * len(code)).diagnosis.findings
+    assert (first.finding.rule, second.finding.rule) == ("debug-build", "local-array")
+    assert (
+        second.finding.advice == f"compile with optimisation first; if it is still there then, {local.finding.advice}"
+    )
+    assert second.finding.assumed
+    assert as_built(before, lines(OPTIMISED), []) is before
+    again = as_built(before, code, [1.0] * len(code))
+    assert as_built(again, code, [1.0] * len(code)) is again
+
+
+def test_code_is_looked_at_where_little_of_what_is_executed_is_work() -> None:
+    assert debug_build.may_be_unoptimised(made())
+    assert debug_build.may_be_unoptimised(made(instructions=1e6, global_load_instructions=1e5))
+    assert not debug_build.may_be_unoptimised(made(instructions=1e6, global_load_instructions=4e5))
