@@ -15,8 +15,11 @@ converts one value for 128 sums); an operand load for 32 of them at least, from 
 polynomial has; and 64 operations a byte, of DRAM and of what the workload needs, which nothing has that uses each value
 once. Products of floats are no finding: tensor cores would round them. Of a library's product of floats "What would
 pay" names TF32, where the time in which its units were busy is longer than that takes. The time after is that of a
-product at the rate a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; bounds of L2
-and DRAM stay.
+product at the rate a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; but no less
+than it takes to get operands out of shared memory, where a warp has 16 x 16 results, the tile of `nvcuda::wmma`: two
+pieces of 512 bytes for 4096 products of halves, half as much for bytes. That is what binds such kernels first
+(`attention_values_in_floats_fix` of the fault gallery has L1's data pipe 81 % busy, its tensor cores 42 %); more
+results a warp, or `wgmma` on 9.0, go on from there. Bounds of L2 and DRAM stay.
 Of integers half of all instructions must be products that only
 one half of the FMA pipe does, `dp4a` among them, the same loads must feed them, and the ALU pipe hardly work: what
 hashes has shifts and logic beside each product. That they are bytes is *assumed*.
@@ -25,7 +28,7 @@ Without counts of operations on halves only the workload's dtype can tell that f
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import LANES
+from ncu_assist.ceilings.chips import LANES, WAVEFRONT_BYTES
 from ncu_assist.ceilings.floor import OF_HALVES
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
@@ -45,6 +48,8 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
     tensor_operations,
 )
+from ncu_assist.rules.model.resources import L1_DATA
+from ncu_assist.rules.model.savings import reachable
 
 ID = "no-tensor-core"
 NEEDS: tuple[str, ...] = (
@@ -65,6 +70,8 @@ HALF = 0.5  # of all instructions
 OPERATIONS_OF_DP4A = 8  # of a lane: four products and sums of bytes
 # All that a loop of products keeps busy: one instruction takes the place of hundreds, their loops and addresses.
 OF_A_PRODUCT = (FMA, FMA_HEAVY, ALU, ADU, UNIFORM, ISSUE, LSU, TENSOR)
+# Of 16 x 16 x 16 products, with operands that shared memory hands out once for each: 16 x 16 halves of either side.
+TILE_PRODUCTS, TILE_BYTES = 16**3, 2 * 16 * 16 * 2
 SPEED_UP = 8.0  # where the chip's rate is not known: HFMA2 against tensor cores on 8.0 and 9.0, the lesser ratio
 
 
@@ -84,7 +91,7 @@ def _bytes(facts: Facts) -> Finding | None:
         return None
     if not _is_product(facts, done, flops):
         return None
-    after = tensor_ns(facts, flops / OF_HALVES["int8"])
+    after = _after_ns(facts, flops / OF_HALVES["int8"])
     return Finding(
         rule=ID,
         message="multiplies matrices of integers, not on tensor cores, which do it with bytes",
@@ -106,7 +113,7 @@ def _halves(facts: Facts) -> Finding | None:
         return None
     if not packed and not _were_halves(facts, done):
         return None
-    after = tensor_ns(facts, flops)
+    after = _after_ns(facts, flops)
     with_tensor = facts.duration_ns / SPEED_UP if after is None else after
     words = "HFMA2" if packed else "FMA on floats that were converted"
     return Finding(
@@ -118,6 +125,16 @@ def _halves(facts: Facts) -> Finding | None:
         assumed=after is None,
         advice="multiply on tensor cores: mma.sync or wgmma, or a library's product",
     )
+
+
+def _after_ns(facts: Facts, operations: float) -> float | None:
+    """Return how long tensor cores and what feeds them take for operations on halves; None where nobody can tell."""
+    alone = tensor_ns(facts, operations)
+    count, cycles = facts.get("sm_count"), facts.get("sm_cycles_elapsed")
+    if alone is None or not count or not cycles:
+        return alone
+    wavefronts = operations / 2 / TILE_PRODUCTS * TILE_BYTES / WAVEFRONT_BYTES
+    return max(alone, facts.duration_ns * wavefronts / (count * cycles) / reachable(facts, L1_DATA))
 
 
 def _were_halves(facts: Facts, done: float) -> bool:

@@ -88,3 +88,13 @@ def test_a_product_of_bytes_is_named_and_what_hashes_is_not() -> None:
     assert (
         no_tensor_core.find(made(**{**DP4A, "shared_load_instructions": 1e4, "global_load_instructions": 1e4})) is None
     )
+
+
+def test_operands_have_to_come_out_of_shared_memory() -> None:
+    """Two pieces of 512 bytes for 16 x 16 x 16 products: eight cycles of L1's data pipe for 4096 of them."""
+    facts = gallery("matrix_pairs_of_halves")
+    found = no_tensor_core.find(facts)
+    assert found is not None
+    products = 2 * facts.value("fp16_fma_per_cycle") * facts.value("sm_cycles_elapsed")
+    of_all = 8 * products / 4096 / facts.value("sm_count") / facts.value("sm_cycles_elapsed")
+    assert found.saved_ns == pytest.approx(facts.duration_ns * (1.0 - of_all / 0.9))
