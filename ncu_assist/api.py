@@ -171,13 +171,17 @@ class RunSummary:
     def lines(self) -> pd.DataFrame:
         """What each source line cost in each launch, as ``Report.lines``.
 
-        Stalls are counts of samples here, by the names that ncu's samples have: a ``…_not_issued`` is the part of its
-        reason in which the scheduler issued nothing, and no reason beside it. Without line numbers ``file`` and
+        Stalls are counts of samples here, by the names that ``metrics`` has (``stall_gmma``, where ncu's samples and
+        ``table("lines")`` say ``stall_warpgroup_arrive``). A ``…_not_issued`` is the part of its reason in which the
+        scheduler issued nothing, and no reason beside it; with ``stall_selected``, which is no stall, reasons add up to
+        ``samples``. Of a few dozen samples a share can be 20 points off. Without line numbers ``file`` and
         ``line`` are NA, without its text ``source``: ``groupby(…, dropna=False)`` keeps such rows. A recorded run
         keeps the report of one workload: ``attrs["notes"]`` says how many launches are missing here.
         Raises UsageProblem without a report, and where the one that is kept has none of the launches chosen.
         """
-        return self.table("lines")
+        from ncu_assist.ncu.catalogue.stalls import as_counted
+
+        return self.table("lines").rename(columns=as_counted)
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
@@ -216,11 +220,14 @@ class RunSummary:
         return show_json(self.view)
 
     def to_html(self, redact: bool = True) -> str:
-        """Return the page of the run, whole in one file; ``redact`` takes out who measured it and where."""
+        """Return the page of the run, whole in one file, with details of ``workload`` where one was asked for.
+
+        ``redact`` takes out who measured it and where.
+        """
         from ncu_assist.pipeline.pages.run import run_page
 
         some = narrowed(self.stored, self.selection)
-        return run_page(some, Store(self.project.reports), linked=False, redact=redact)
+        return run_page(some, Store(self.project.reports), linked=False, redact=redact, workload=self.workload)
 
 
 def _table(
@@ -272,6 +279,10 @@ HINTS = {
 FINDING = (
     *("launch", "kernel", "whole", "rule", "severity", "estimated_speedup", "saved_ns"),
     *("message", "advice", "file", "line"),
+)
+STEP = (
+    *("version", "before", "workload", "fault", "rule", "detail", "estimated_speedup", "assumed", "low", "high"),
+    *("achieved", "achieved_by", "judged", "tool"),
 )
 METRIC = ("group", "key", "label", "unit", "meaning", "better", "exact", "name")
 CHANGE = ("metric", "label", "unit", "baseline", "candidate", "delta", "verdict", "role")
@@ -328,6 +339,11 @@ class RunComparison:
         return self.diff.verdict
 
     @property
+    def workload(self) -> str | None:
+        """What both were measured on; None where a report, or two launches, know of no workload."""
+        return self.diff.workload
+
+    @property
     def diagnosis(self) -> str:
         """Which is faster, by how much and how sure that is, in a sentence."""
         from ncu_assist.render.words.verdicts import verdict_line
@@ -364,8 +380,8 @@ class RunComparison:
 
         ``ratio`` is candidate over baseline, 0.5 is half as much; ``delta`` the difference in points where ``unit`` is
         ``%``, else the relative change: 0.1 is 10 % more. ``factor`` is the larger over the smaller, to sort by: 1
-        where nothing changed, infinite where one side is 0. ``verdict`` knows for which metrics less is better. Without
-        rows, ``attrs["note"]`` says why.
+        where nothing changed, infinite where one side is 0, NaN where one side has none. ``verdict`` knows for which
+        metrics less is better. All are of ``workload``. Without rows, ``attrs["note"]`` says why.
         """
         import numpy as np
         import pandas as pd
@@ -381,6 +397,7 @@ class RunComparison:
         frame.insert(CHANGE.index("delta") + 1, "factor", factor.mask(sides["candidate"] == sides["baseline"], 1.0))
         if frame.empty:
             frame.attrs["note"] = self._why_empty()
+        frame.insert(0, "workload", pd.Series(self.workload, frame.index, dtype=object))
         last = frame["verdict"].eq("unchanged")
         return pd.concat([frame[~last], frame[last]], ignore_index=True)
 
@@ -521,7 +538,7 @@ class KernelHistory:
 
     @cached_property
     def versions(self) -> pd.DataFrame:
-        """A row a version and workload that was timed: version, before, workload, median_ns, speedup, verdict, …
+        """A row a version and workload that was timed: version, before, gpu, workload, median_ns, speedup, verdict, …
 
         ``speedup`` and ``verdict`` are against ``before``, ``low`` and ``high`` the 99 % interval of the speed-up;
         ``share_of_floor`` is the least time possible, ``floor_ns``, over the median: 1 is at the floor, which
@@ -532,7 +549,7 @@ class KernelHistory:
 
         from ncu_assist.analysis.faults_gone import findings_of
 
-        names = ("version", "is_peer", "workload", "before", "median_ns", "speedup", "verdict", "share_of_floor")
+        names = ("version", "is_peer", "gpu", "workload", "before", "median_ns", "speedup", "verdict", "share_of_floor")
         more = ("low", "high", "floor_ns", "floor_bound", "finding")
         rows = []
         for row in self.history.rows:
@@ -541,7 +558,8 @@ class KernelHistory:
                 verdict, floor = cell.verdict, cell.floor
                 rows.append(
                     (
-                        *(row.version, row.is_peer, cell.workload, cell.before, cell.time_ns, cell.speedup),
+                        *(row.version, row.is_peer, cell.stored.run.gpu if cell.stored else None),
+                        *(cell.workload, cell.before, cell.time_ns, cell.speedup),
                         *(verdict.verdict if verdict else None, cell.share_of_floor),
                         *((verdict.low, verdict.high) if verdict else (None, None)),
                         *((floor.ns, floor.bound) if floor else (None, None)),
@@ -550,6 +568,38 @@ class KernelHistory:
                 )
         return pd.DataFrame(rows, columns=[*names, *more])
 
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """What was promised and what came, on the workload shown: a row a fault that a version got rid of, or has anew.
+
+        version, before, workload, ``fault`` (gone, renamed, new), rule, detail (pipe or limiter), estimated_speedup (of
+        this fault alone), assumed, low and high (of all that went: if they wasted the same time, or each its own; high
+        is NaN where that is more than there was), achieved (speed-up over ``before``), achieved_by, judged, tool. What
+        is *new* is judged of ``version``, all else of ``before``: *stored* when that was archived, or *now* where it
+        keeps no findings. A ``renamed`` fault is found on the same resource by another rule. No rows of a step to
+        another program, such as a library's or in another language: no fault was mended there. ``achieved`` is of the
+        whole change: where several faults went at once, of all of them. Raises DamagedData for findings that were
+        changed.
+        """
+        import pandas as pd
+
+        from ncu_assist.analysis.faults_gone import faults_gone
+
+        rows = []
+        for step in faults_gone(self.history).values():
+            fates = {"gone": step.gone, "renamed": [old for old, _ in step.renamed], "new": step.appeared}
+            judged = "stored" if step.source == "stored" else "now"
+            for fate, one in ((fate, one) for fate, some in fates.items() for one in some if not step.another_program):
+                rows.append(
+                    (
+                        *(step.version, step.before, self.history.shown, fate, one.rule),
+                        *(" ".join(one.detail.values()) or None, one.estimated_speedup, one.assumed),
+                        *((step.low, step.high) if fate == "gone" else (None, None)),
+                        *(step.achieved, step.achieved_by, judged, step.tool),
+                    )
+                )
+        return pd.DataFrame(rows, columns=list(STEP)).astype(dict.fromkeys(("low", "high", "achieved"), float))
+
     def plot(self, ax: Any = None) -> Any:
         """Draw the median of each version on the workload shown, and the floor, into matplotlib axes."""
         from ncu_assist.render.plots import plot_history
@@ -557,7 +607,8 @@ class KernelHistory:
         return plot_history(self.history, ax)
 
     def __repr__(self) -> str:
-        return f"<{self.history.kernel}: {len(self.history.rows)} versions on {self.history.shown}>"
+        on = f"{self.history.shown}, {', '.join(self.history.gpus) or 'no GPU'}"
+        return f"<{self.history.kernel}: {len(self.history.rows)} versions on {on}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.run_verdict import history_box
@@ -625,9 +676,9 @@ class KernelTrend:
         return f"<{self.trend.kernel} on {self.trend.workload}: {', '.join(counts)}>"
 
     def _repr_html_(self) -> str:
-        from ncu_assist.render.html.run_verdict import text_box
+        from ncu_assist.render.html.run_verdict import trend_box
 
-        return text_box(self.to_text())
+        return trend_box(self.trend)
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
@@ -711,11 +762,17 @@ def diff(
     return RunComparison(compare_runs(runs, options), runs, where, options)
 
 
-def history(kernel: str | None = None, *, workload: str | None = None, project: Place = None) -> KernelHistory:
-    """Return how a kernel got faster, version by version, from the archive. Raises UsageProblem as `history` does."""
+def history(
+    kernel: str | None = None, *, workload: str | None = None, gpu: str | None = None, project: Place = None
+) -> KernelHistory:
+    """Return how a kernel got faster, version by version, from the archive.
+
+    ``gpu`` is a model, or a part of its name such as ``H100``; without one each version is shown by its newest run,
+    whose GPU ``versions`` has. Raises UsageProblem as `history` does, and for a GPU that no run is of.
+    """
     from ncu_assist.pipeline import history as histories
 
-    return KernelHistory(histories.history(_project(project), kernel, workload))
+    return KernelHistory(histories.history(_project(project), kernel, workload, gpu))
 
 
 def trend(
@@ -749,7 +806,9 @@ def metrics(*patterns: str, chip: str | None = None) -> pd.DataFrame:
     """Return the metrics that `metrics` lists, all without a pattern: group, key, label, unit, meaning and more.
 
     A pattern is a part of a key, a name of ncu or a label; with a ``*`` it stands for the whole. Where the catalogue
-    has nothing, and for a ``chip``, ncu's own names follow, without a key. Raises UsageProblem where nothing matches.
+    has nothing, and for a ``chip``, ncu's own names follow, without a key. ``better`` is lower, higher or neither,
+    which depends; of ncu's own names it is not known. What a report has values for are the columns of its ``metrics``.
+    Raises UsageProblem where nothing matches.
     """
     import pandas as pd
 
@@ -757,7 +816,9 @@ def metrics(*patterns: str, chip: str | None = None) -> pd.DataFrame:
     from ncu_assist.render.json import metrics_json
 
     found = metrics_json(search(patterns, chip))
-    rows = [{name: one.get(name) for name in METRIC} for one in found["metrics"]]
+    rows = [
+        {**{name: one.get(name) for name in METRIC}, "better": one["better"] or "neither"} for one in found["metrics"]
+    ]
     rows += [{"name": one["name"], "unit": one["unit"]} for one in found["names"]]
     return pd.DataFrame(rows, columns=list(METRIC))
 

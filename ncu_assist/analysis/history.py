@@ -297,6 +297,12 @@ class History:
     def source(self) -> Source:
         return self.newest.source if self.newest else "live"
 
+    @property
+    def gpus(self) -> tuple[str, ...]:
+        """The GPU models that the times shown are of: where they are several, no verdict is between two of them."""
+        cells = [self.cell(row) for row in self.rows if row.cells]
+        return tuple(dict.fromkeys(one.stored.run.gpu for one in cells if one.stored and one.stored.run.gpu))
+
     def cell(self, row: VersionRow) -> HistoryCell:
         """Return the cell of the workload whose times are shown."""
         return row.cells[self.workloads.index(self.shown)]

@@ -45,7 +45,7 @@ COMMANDS = {  # name -> what it does; the module <name>_command is imported when
     "explain": "Explain one metric, warp stall reason or rule of ncu.",
     "ceilings": "Measure what this GPU can reach, once, or show what is stored.",
     "verify": "Check the archive for damage.",
-    "query": "Answer SQL over runs, timings, metrics and findings of the archive.",
+    "query": "Answer SQL over runs, timings, samples, metrics and findings of the archive.",
     "archive": "Keep an archive of many runs in order: pack, prune, merge.",
     "bug-report": "Collect what a report of a bug needs, without names of people and machines.",
     "completion": "Print what a shell has to read so that Tab completes what there is here.",

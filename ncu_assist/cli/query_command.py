@@ -21,12 +21,13 @@ from ncu_assist.cli.console import note_damages, progress, say, write, write_byt
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="Rows at most; as text 1000 unless given.")
 @options.as_json
 def command(sql: str, text_format: str, limit: int | None, as_json: bool) -> int:
-    """Answer a SELECT over the archive, by DuckDB: tables runs, timings, metrics, findings.
+    """Answer a SELECT over the archive, by DuckDB: tables runs, timings, samples, metrics, findings.
 
     reference names a run in each, with kernel and version; `describe metrics` lists the columns of a table. Times are
-    in ns, sizes in bytes. timings has a row a run and workload, metrics a row a metric of a launch, findings a row a
-    finding, rank 0 first. Nothing is changed, and no other file is read. The first query over new runs makes their
-    tables, which are kept in .ncu-assist/index/. It needs DuckDB: pip install 'ncu-assist[query]'.
+    in ns, sizes in bytes. timings has a row a run and workload, samples a row a sample of its bench, metrics a row a
+    metric of a launch, findings a row a finding, rank 0 first. Nothing is changed, and no other file is read. The
+    first query over new runs makes their tables, which are kept in .ncu-assist/index/. It needs DuckDB: pip install
+    'ncu-assist[query]'.
     """
     from ncu_assist.pipeline.querying import query
     from ncu_assist.store import Store

@@ -137,30 +137,40 @@ class _Versions:
     kernel: Kernel | None = None
 
 
-def history(project: Project, kernel: str | None = None, workload: str | None = None) -> History:
+def history(
+    project: Project, kernel: str | None = None, workload: str | None = None, gpu: str | None = None
+) -> History:
     """Return the versions of a kernel, each against its parent; ``workload`` None or ``all`` are all measured.
+
+    ``gpu`` is a model, or a part of its name: without one a run is taken whatever GPU it is of.
 
     A version is shown by runs of its source as it is now; on each workload one of this machine goes before a recorded
     one, and one with times and counters before one with less. Times are compared within the newest bench of both. A
     kernel without a folder has all its archived versions, in the order of their first runs. Raises UsageProblem for a
-    kernel or workload that does not exist, DamagedData for a run whose files were changed.
+    kernel, workload or GPU that does not exist, DamagedData for a run whose files were changed.
     """
     store, context = Store(project.reports), Context(project, Path.cwd())
     name = choose_kernel(store, context, kernel, None)
     answers = Answers(store.reports, name)
-    found = history_of(project, store, name, workload, answers).read_counters()
+    found = history_of(project, store, name, workload, answers, gpu).read_counters()
     answers.save()
     return found
 
 
 def history_of(
-    project: Project, store: Store, name: str, workload: str | None = None, answers: Answers | None = None
+    project: Project,
+    store: Store,
+    name: str,
+    workload: str | None = None,
+    answers: Answers | None = None,
+    gpu: str | None = None,
 ) -> History:
     """Return what ``history`` does, of a kernel that exists, from the runs that ``store`` lists.
 
     Counters are read as they are asked for. What was worked out is kept; with ``answers``, once those are saved.
     """
     plan = _of_folder(project, store, name) if name in kernel_names(project) else _of_archive(store, name)
+    plan = plan if gpu is None else _on_gpu(plan, name, gpu)
     measured = _measured(plan)
     chosen = measured if workload in (None, ALL) else (_named(name, workload, plan, measured),)
     shown = _shown(plan, chosen)
@@ -224,6 +234,25 @@ def _of_one_source(version: str, runs: Sequence[RunHead]) -> _VersionRuns:
     shown = runs[0].run.source_sha256
     same, changed = ([r for r in runs if (r.run.source_sha256 == shown) is alike] for alike in (True, False))
     return _VersionRuns(version, tuple(same), tuple(changed))
+
+
+def _on_gpu(plan: _Versions, kernel: str, wanted: str) -> _Versions:
+    """Return the versions with their runs on one GPU model, which ``wanted`` is a part of the name of."""
+    runs = [stored.run for known in plan.versions for stored in known.runs]
+    models = sorted({run.gpu for run in runs if run.gpu})
+    chosen = [one for one in models if one == wanted] or [one for one in models if wanted.lower() in one.lower()]
+    if len(chosen) != 1:
+        said = "several" if chosen else "none"
+        message = f"a history is of one GPU model, and '{wanted}' fits {said} that {kernel} was measured on"
+        raise UsageProblem(f"{message}: {', '.join(chosen or models) or 'no run names its GPU'}", "a part of its name")
+
+    def there(known: _VersionRuns) -> _VersionRuns:
+        kept, changed = (
+            tuple(stored for stored in some if stored.run.gpu == chosen[0]) for some in (known.runs, known.changed)
+        )
+        return replace(known, runs=kept, changed=changed, missing="" if kept else f"not measured on {chosen[0]}")
+
+    return replace(plan, versions=tuple(map(there, plan.versions)))
 
 
 def _measured(plan: _Versions) -> tuple[str | None, ...]:

@@ -1,4 +1,4 @@
-"""SQL over an archive: runs, timings, metrics and findings as tables, answered by DuckDB.
+"""SQL over an archive: runs, timings, samples, metrics and findings as tables, answered by DuckDB.
 
 The tables are Parquet files of the cache, for each kernel one a pack and one for the loose runs, made when they are
 asked for. DuckDB may read these files and no other, and write none: a query may come from an agent.
@@ -13,7 +13,7 @@ import html
 import re
 import secrets
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -29,7 +29,6 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.index import RunHead, cache_folder
 from ncu_assist.store.packs import Pack
-from ncu_assist.store.parquet import SAMPLE_COLUMNS
 from ncu_assist.store.reading import CODE, METRICS, REPORTS
 from ncu_assist.versions import version_order
 
@@ -39,7 +38,7 @@ if TYPE_CHECKING:
 
 MEMORY = "600MB"  # of DuckDB; what does not fit goes to a temporary folder
 CHUNK_RUNS = 100  # whose rows are held at once while a table is made
-FORMAT = 2  # goes up with what the tables say
+FORMAT = 3  # goes up with what the tables say
 NAMES = (("reference", "text"), ("kernel", "text"), ("version", "text"))
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "runs": (
@@ -52,12 +51,18 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     ),
     "timings": (
         *NAMES,
-        *(("number", "integer"), ("gpu", "text"), ("workload", "text"), ("default", "flag")),
+        *(("number", "integer"), ("is_peer", "flag"), ("gpu", "text"), ("workload", "text"), ("default", "flag")),
         *(("dtype", "text"), ("algorithmic_bytes", "integer"), ("flops", "integer")),
         *((name, "number") for name in ("median_ns", "q1_ns", "q3_ns", "min_ns")),
         *(("samples", "integer"), ("dropped", "integer")),
         *((name, "number") for name in ("sm_clock_mhz", "empty_ns", "copy_ns", "link_ns")),
         ("bench_id", "text"),
+    ),
+    "samples": (
+        *NAMES,
+        *(("is_peer", "flag"), ("gpu", "text"), ("kind", "text"), ("bench_id", "text"), ("workload", "text")),
+        *(("round", "integer"), ("position", "integer"), ("time_ns", "number"), ("sm_clock_mhz", "number")),
+        ("late", "flag"),
     ),
     "metrics": (
         *NAMES,
@@ -71,6 +76,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
             ("duration_ns", "number"),
             ("judged", "text"),
             ("tool", "text"),
+            ("rules", "text"),
             ("rank", "integer"),
             ("rule", "text"),
             ("severity", "text"),
@@ -80,6 +86,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
 }
 NO_TABLE = re.compile(r"Table with name (\S+) does not exist")
 TRY_JOINED = "name the table before the column, as in timings.kernel, or join using (reference, kernel, version)"
+NO_COLUMN = re.compile(r"column \"|have a column named")
 TRY = "ncu-assist query 'select * from runs limit 3'"
 
 
@@ -98,7 +105,7 @@ def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
             damaged = [path for some in tables.values() for path in some if _removed_if_damaged(path)]
             if damaged:
                 return query(store, sql, limit)
-            raise UsageProblem(f"the query cannot be answered: {_said(error)}", _hint(str(error))) from error
+            raise UsageProblem(f"the query cannot be answered: {_said(error)}", _hint(str(error), tables)) from error
 
 
 def _said(error: Exception) -> str:
@@ -108,8 +115,11 @@ def _said(error: Exception) -> str:
     return f"there is no table '{name[1]}'; {known}" if name else str(error)
 
 
-def _hint(error: str) -> str:
-    return TRY_JOINED if "Ambiguous reference" in error else TRY
+def _hint(error: str, tables: Iterable[str]) -> str:
+    if "Ambiguous reference" in error:
+        return TRY_JOINED
+    named = next(iter(tables), "runs")
+    return f"ncu-assist query 'describe {named}'" if NO_COLUMN.search(error) else TRY
 
 
 def _duckdb() -> Any:
@@ -173,8 +183,8 @@ def parts(store: Store, table: str, beside: Path) -> list[Path]:
     folders: dict[Path, set[str]] = {}
     for (kernel, _), heads in groups.items():
         digests = "\n".join(sorted(head.digest for head in heads))
-        if table == "timings":
-            digests += f"\n{default_workload(store.reports, kernel)}"
+        if table in OF_A_KERNEL:
+            digests += f"\n{default_workload(store.reports, kernel)} {sorted(peers_of(store, kernel))}"
         name = hashlib.sha256(f"{FORMAT} {__version__}\n{digests}".encode()).hexdigest()[:32]
         folder = cache_folder(store.reports) / table / kernel
         path = folder / f"{name}.parquet"
@@ -219,8 +229,23 @@ def _chunks(store: Store, table: str, heads: Sequence[RunHead]) -> Iterator[pa.T
         runs = _readable(store, ordered[low : low + CHUNK_RUNS])
         if table == "metrics":
             yield _metrics(list(runs))
+        elif table == "samples":
+            yield from _samples(store, runs)
         else:
-            yield pa.Table.from_pylist(list(_rows(table, runs, store.reports)), schema=_schema(table))
+            yield pa.Table.from_pylist(list(_rows(table, runs, store)), schema=_schema(table))
+
+
+def _samples(store: Store, runs: Iterable[StoredRun]) -> Iterator[pa.Table]:
+    import pyarrow as pa
+
+    peers: dict[str, frozenset[str]] = {}
+    for stored in runs:
+        if stored.run.timings:
+            if stored.run.kernel not in peers:
+                peers[stored.run.kernel] = peers_of(store, stored.run.kernel)
+            with contextlib.suppress(DamagedData):
+                frame = _samples_of(stored, peers[stored.run.kernel])
+                yield pa.Table.from_pandas(frame, schema=_schema("samples"), preserve_index=False)
 
 
 def _readable(store: Store, heads: Iterable[RunHead]) -> Iterator[StoredRun]:
@@ -230,8 +255,8 @@ def _readable(store: Store, heads: Iterable[RunHead]) -> Iterator[StoredRun]:
                 yield store.opened(head)
 
 
-def _rows(table: str, runs: Iterable[StoredRun], reports: Path) -> Iterator[dict[str, Any]]:
-    defaults: dict[str, str | None] = {}
+def _rows(table: str, runs: Iterable[StoredRun], store: Store) -> Iterator[dict[str, Any]]:
+    known: dict[str, tuple[str | None, frozenset[str]]] = {}
     for stored in runs:
         kernel = stored.run.kernel
         with contextlib.suppress(DamagedData):
@@ -239,11 +264,11 @@ def _rows(table: str, runs: Iterable[StoredRun], reports: Path) -> Iterator[dict
                 yield run_row(stored)
                 continue
             if table == "timings":
-                if kernel not in defaults:
-                    defaults[kernel] = default_workload(reports, kernel)
-                rows = timing_rows(stored, defaults[kernel])
+                if kernel not in known:
+                    known[kernel] = default_workload(store.reports, kernel), peers_of(store, kernel)
+                rows = timing_rows(stored, *known[kernel])
             else:
-                rows = finding_rows(stored, reports)
+                rows = finding_rows(stored, store.reports)
             yield from [{**naming(stored), **row} for row in rows]
 
 
@@ -324,13 +349,14 @@ def _removed_if_damaged(path: Path) -> bool:
     return False
 
 
+OF_A_KERNEL = ("timings", "samples")  # which say what its folder, or its sources, say today
 NAMING = ("reference", "kernel", "version")
 TOOLS = ("ncu", "nvcc", "cuda", "torch")
 FACTS = ("dtype", "algorithmic_bytes", "flops")
 BESIDE = ("empty_ns", "copy_ns", "link_ns")
 TIMES = ("median_ns", "q1_ns", "q3_ns", "min_ns", "samples", "dropped", "sm_clock_mhz", *BESIDE)
 INTEGERS = ("number", "launches", "launch", "rank", "samples", "dropped", "algorithmic_bytes", "flops")
-KINDS = {**dict.fromkeys(INTEGERS, "Int64"), **dict.fromkeys(("correct", "default"), "boolean")}
+KINDS = {**dict.fromkeys(INTEGERS, "Int64"), **dict.fromkeys(("correct", "default"), "boolean"), "is_peer": "bool"}
 KEPT = {True: "stored", False: "now"}
 FINDING = ("rule", "severity", "saved_ns", "estimated_speedup", "assumed")
 
@@ -382,11 +408,20 @@ class ArchiveFrames:
         """One row a run and workload that was timed; what has one ``bench_id`` was timed in turns.
 
         ``number`` is that of the version, to sort by; ``default`` tells whether the workload is the kernel's default,
-        NA where the project has no folder of it. A kernel may have runs on several ``gpu``s.
+        NA where the project has no folder of it. ``is_peer``: the run is of a library's version, which is no step. A
+        kernel may have runs on several ``gpu``s. What has late samples only, ``dropped`` from every median, has no row.
         """
-        return _frame(
-            _each(self.stored, lambda stored: timing_rows(stored, self.defaults.get(stored.run.kernel))), "timings"
-        )
+
+        def rows(stored: StoredRun) -> Iterator[dict[str, Any]]:
+            kernel = stored.run.kernel
+            return timing_rows(stored, self.defaults.get(kernel), self._peers.get(kernel, frozenset()))
+
+        return _frame(_each(self.stored, rows), "timings")
+
+    @cached_property
+    def _peers(self) -> dict[str, frozenset[str]]:
+        store, kernels = Store(self.reports), {one.run.kernel for one in self.stored if one.run.timings}
+        return {name: peers_of(store, name) for name in kernels}
 
     @cached_property
     def samples(self) -> pd.DataFrame:
@@ -401,21 +436,15 @@ class ArchiveFrames:
         """
         import pandas as pd
 
-        from ncu_assist.pipeline.history import lineage_of
-
-        columns = list(dict.fromkeys((*NAMING, "is_peer", "gpu", "kind", *SAMPLE_COLUMNS)))
-        store, timed = Store(self.reports), [one for one in self.stored if one.run.timings]
-        kernels = {one.run.kernel for one in timed}
-        lineages = {name: lineage_of(store, name, sorted(store.versions(name), key=version_order)) for name in kernels}
-        frames = [
-            _samples_of(one).assign(is_peer=lineages[one.run.kernel].said(one.run.version).is_peer)[columns]
-            for one in timed
-        ]
+        columns = [name for name, _ in COLUMNS["samples"]]
+        frames = [_samples_of(one, self._peers[one.run.kernel]) for one in self.stored if one.run.timings]
         return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
     @cached_property
     def findings(self) -> pd.DataFrame:
         """One row a finding, as it was when the run was archived, by the version ``tool``; ``rank`` 0 could win most.
+
+        ``rules`` tells rules apart within one ``tool``: it changes with their code, and is NA where it was not kept.
 
         ``judged`` is *stored* there. A run of before findings were kept is judged *now*, and its promises may be other
         ones than those that older rules made: ``findings_now`` has all by the rules of today, as `show` does.
@@ -436,7 +465,7 @@ class ArchiveFrames:
         return _frame(rows, "findings")
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Return what a SELECT over runs, timings, metrics and findings says, see `query`; DuckDB answers it.
+        """Return what a SELECT over runs, timings, samples, metrics and findings says, see `query`; DuckDB answers it.
 
         Raises UsageProblem for what is no SELECT or names what there is not, EnvironmentProblem without DuckDB.
         """
@@ -448,12 +477,20 @@ class ArchiveFrames:
         return pd.DataFrame.from_records(found.rows, columns=list(found.columns))
 
 
-def _samples_of(stored: StoredRun) -> pd.DataFrame:
-    frame = stored.samples()
+def _samples_of(stored: StoredRun, peers: Collection[str]) -> pd.DataFrame:
+    frame, run = stored.samples(), stored.run
     beside = frame["version"].astype(str).str.extract(r"^\((\w+)\)$", expand=False)
-    return frame.assign(
-        reference=stored.reference, kernel=stored.run.kernel, gpu=stored.run.gpu, kind=beside.fillna("kernel")
-    )
+    facts = {"is_peer": run.version in peers, "gpu": run.gpu, "kind": beside.fillna("kernel")}
+    named = frame.assign(reference=stored.reference, kernel=run.kernel, **facts)
+    return named[[name for name, _ in COLUMNS["samples"]]]
+
+
+def peers_of(store: Store, kernel: str) -> frozenset[str]:
+    """Return the versions of the archive that are a library's or a framework's own, as their sources say."""
+    from ncu_assist.pipeline.history import lineage_of  # with what a history takes: other tables need none of it
+
+    lineage = lineage_of(store, kernel, sorted(store.versions(kernel), key=version_order))
+    return frozenset(name for name in lineage.names if lineage.said(name).is_peer)
 
 
 def _kept(stored: StoredRun) -> dict[str, bool]:
@@ -496,13 +533,14 @@ def run_row(stored: StoredRun) -> dict[str, Any]:
     }
 
 
-def timing_rows(stored: StoredRun, default: str | None) -> Iterator[dict[str, Any]]:
-    """Yield the times of a run, a row a workload, without its name; ``default`` is the workload that is the default."""
+def timing_rows(stored: StoredRun, default: str | None, peers: Collection[str]) -> Iterator[dict[str, Any]]:
+    """Yield the times of a run, a row a workload, without its name; ``default`` is the default workload."""
     number = NUMBER.match(stored.run.version)
     for timing in stored.run.timings:
         facts = stored.run.workload(timing.workload)
         yield {
             "number": int(number[0][1:]) if number else None,
+            "is_peer": stored.run.version in peers,
             "gpu": stored.run.gpu,
             "default": None if default is None else timing.workload == default,
             **{name: getattr(timing, name) for name in ("workload", *TIMES, "bench_id")},
@@ -515,11 +553,12 @@ def finding_rows(stored: StoredRun, reports: Path, is_anew: bool = False) -> Ite
     kept = None if is_anew else stored.findings()
     judgement = KEPT[kept is not None]
     found = kept or findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports))
+    by = {"tool": found.tool, "rules": found.code or None}
     for judged in found.judged:
         about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
         for rank, finding in enumerate(judged.findings):
             said = {name: getattr(finding, name) for name in FINDING}
-            yield {**about, "function": judged.kernel, "judged": judgement, "tool": found.tool, "rank": rank, **said}
+            yield {**about, "function": judged.kernel, "judged": judgement, **by, "rank": rank, **said}
 
 
 def _each(

@@ -108,7 +108,14 @@ def _roofline(whole: RunView, ax: Axes | None) -> Axes:
         end = min(high, max(tops) / slope.per_second)
         style = "-" if slope.measured else "--"
         line = [low * slope.per_second, end * slope.per_second]
-        ax.plot([low, end], line, style, color="tab:gray", lw=1.2, label=f"{slope.label}: {slope.per_second:.3g} B/s")
+        ax.plot(
+            [low, end],
+            line,
+            style,
+            color="tab:gray",
+            lw=1.2,
+            label=f"{slope.label}: {slope.per_second / 1e12:.3g} TB/s",
+        )
     for flat in numbers.flats:
         start = min((flat.per_second / slope.per_second for slope in slopes), default=low)
         style = "-" if flat.measured else "--"
@@ -172,7 +179,8 @@ def plot_outcome(outcome: KernelOutcome, ax: Axes | None) -> Axes:
     timed = [
         (version, cell.workload, cell.row.timing.median_ns) for version, cell in cells if cell.row and cell.row.timing
     ]
-    return _versions(outcome.kernel, timed, {}, ax)
+    gpu = [outcome.newest.gpu] if outcome.newest and outcome.newest.gpu else []
+    return _versions(", ".join([outcome.kernel, *gpu]), timed, {}, ax)
 
 
 def plot_history(history: History, ax: Axes | None) -> Axes:
@@ -180,12 +188,12 @@ def plot_history(history: History, ax: Axes | None) -> Axes:
     cells = [(row.version, history.cell(row)) for row in history.rows]
     timed = [(version, str(cell.workload or ""), cell.time_ns) for version, cell in cells if cell.time_ns]
     floors = {str(cell.workload or ""): cell.floor.ns for _, cell in cells if cell.floor}
-    return _versions(history.kernel, timed, floors, ax)
+    return _versions(", ".join([history.kernel, *history.gpus]), timed, floors, ax)
 
 
-def _versions(kernel: str, timed: Sequence[Bar], floors: dict[str, float], ax: Axes | None) -> Axes:
+def _versions(title: str, timed: Sequence[Bar], floors: dict[str, float], ax: Axes | None) -> Axes:
     if not timed:
-        raise UsageProblem(f"no version of {kernel} was timed", f"ncu-assist bench {kernel}")
+        raise UsageProblem(f"no version of {one_line(title)} was timed", "ncu_assist.bench(KERNEL)")
     versions = list(dict.fromkeys(version for version, _, _ in timed))
     workloads = list(dict.fromkeys(workload for _, workload, _ in timed))
     ax = axes(ax, 1.2 + INCH * len(timed) + 0.1 * len(versions))
@@ -203,7 +211,7 @@ def _versions(kernel: str, timed: Sequence[Bar], floors: dict[str, float], ax: A
     times = [ns for _, _, ns in timed]
     ax.set(xlabel="median, µs", xscale="log" if max(times) > 20 * min(times) else "linear")
     ax.margins(x=0.12, y=0.01)
-    ax.set_title(one_line(kernel), fontsize="medium")
+    ax.set_title(one_line(title), fontsize="medium")
     if len(workloads) > 1 or floors:
         ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return ax

@@ -47,11 +47,16 @@ class Judged:
 
 @dataclass(frozen=True)
 class Findings:
-    """What a version of the tool said of a run; ``rules`` are all that it knew, so that silence is an answer."""
+    """What a version of the tool said of a run; ``rules`` are all that it knew, so that silence is an answer.
+
+    ``code`` changes with the modules of the rules: within one version of the tool it tells them apart. It is empty in
+    what was kept before there was such a field.
+    """
 
     tool: str
     rules: tuple[str, ...]
     judged: tuple[Judged, ...]
+    code: str = ""
     schema: str = SCHEMA
 
     def of_workload(self, workload: str | None) -> Judged | None:

@@ -19,7 +19,9 @@ from commandline import DATA, SMALL_REPORT, Run
 import ncu_assist
 from ncu_assist.errors import UsageProblem
 from ncu_assist.moved import MOVED, PACKAGE
+from ncu_assist.ncu.catalogue.stalls import TOLD_APART
 from ncu_assist.pipeline.querying import ArchiveFrames
+from ncu_assist.rules.model.of_run import rules_code
 from ncu_assist.store.findings import FINDINGS
 
 MANY_LAUNCHES = DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst"
@@ -223,6 +225,8 @@ def test_the_catalogue_in_pandas(run: Run) -> None:
     assert found["key"].tolist() == [one["key"] for one in run("metrics", "bank_conflict", "--json").json["metrics"]]
     assert found.set_index("key").loc["bank_conflicts_load", "name"].endswith("mem_shared_op_ld.sum")
     assert len(ncu_assist.metrics()) > 200
+    ways = ncu_assist.metrics("dram_bytes", "achieved_occupancy").set_index("key")["better"]
+    assert (ways["dram_bytes"], ways["achieved_occupancy"]) == ("lower", "neither")
     assert ncu_assist.explain("dram_bytes").rstrip() == run("explain", "dram_bytes").out.rstrip()
     with pytest.raises(UsageProblem, match="begins with 'bank_conflicts': bank_conflicts_load, bank_conflicts_store"):
         ncu_assist.explain("bank_conflicts")
@@ -304,7 +308,9 @@ def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:
         assert no.value.hint == 'table("metrics") or table("launches")'
     with pytest.raises(UsageProblem, match="has none of these launches"):
         _ = every[-1 if own == 0 else 0].lines
-    assert ncu_assist.diff(other, "lightning_decode/v7").diff.workload == "b16_d96"
+    both = ncu_assist.diff(other, "lightning_decode/v7")
+    assert both.workload == "b16_d96"
+    assert both.changes["workload"].eq("b16_d96").all()
     with pytest.raises(UsageProblem, match="a diff is of one workload"):
         ncu_assist.diff(other, same)
 
@@ -384,6 +390,33 @@ def test_diff(run: Run, recorded: Path) -> None:
     assert by_names.to_markdown().rstrip("\n") == run("diff", "v2", "v3", "--format", "markdown").out.rstrip("\n")
 
 
+def test_stalls_of_lines_have_the_names_of_metrics() -> None:
+    run = ncu_assist.show("gemm_bias_gelu/v18", project=Path(__file__).parents[2])
+    lines, sampled = run.lines, run.table("lines")
+    assert lines["stall_gmma"].equals(sampled["stall_warpgroup_arrive"].rename("stall_gmma"))
+    own = {name for name in lines if name.startswith("stall_") and not name.endswith("_not_issued")}
+    assert {"stall_gmma_not_issued", "stall_no_instruction_not_issued"} <= set(lines)
+    told_apart = {f"stall_{name}" for name in TOLD_APART}
+    assert own - told_apart - {"stall_selected"} == {
+        name for name in run.metrics if name.startswith("stall_") and name not in told_apart
+    }
+    assert lines[list(own)].sum().sum() == lines["samples"].sum()
+
+
+@pytest.mark.slow
+def test_a_page_is_of_the_workload_asked_for() -> None:
+    root = Path(__file__).parents[2]
+    pages = {name: ncu_assist.show("softmax/v3", workload=name, project=root).to_html() for name in ("c4k", "c64k")}
+    whole = ncu_assist.show("softmax/v3", project=root).to_html()
+    assert whole == pages["c4k"]
+    run = ncu_assist.show("softmax/v3", workload="c64k", project=root)
+    assert f"{run.diagnosis.partition(':')[0].partition(',')[0]}" in pages["c64k"]
+    answers = [re.search(r"(?s)<h1.*?</section>", page) for page in pages.values()]
+    assert all(answers)
+    assert "on c64k" in answers[1][0]  # type: ignore[index]
+    assert "on c64k" not in answers[0][0]  # type: ignore[index]
+
+
 @pytest.mark.slow
 def test_pages(tmp_path: Path) -> None:
     report = ncu_assist.read_report(SMALL_REPORT)
@@ -445,6 +478,7 @@ def test_the_archive_in_pandas() -> None:
         found.timings.set_index(["reference", "workload"])["median_ns"].sort_index().rename("time_ns")
     )
     told = found.samples.groupby("reference")[["is_peer", "gpu"]].first()
+    assert found.timings.groupby("reference")["is_peer"].first().equals(told["is_peer"])
     assert told["gpu"].to_dict() == {one.reference: one.run.gpu for one in found.stored if one.run.timings}
     of_softmax = told[told.index.str.startswith("softmax/")]
     rows = ncu_assist.history("softmax", project=Path(__file__).parents[2]).versions
@@ -460,6 +494,7 @@ def test_findings_by_the_rules_of_today_are_those_of_show() -> None:
     stored = [one for one in ncu_assist.archive(project=root).stored if one.run.kernel == "fast_h2d"]
     found = ArchiveFrames(stored, root / "reports").findings_now.query("whole and rank == 0")
     assert found["judged"].unique().tolist() == ["now"]
+    assert found["rules"].unique().tolist() == [rules_code()]
     for row in found.query("workload == 't256k'").head(3).itertuples():
         said = ncu_assist.show(row.reference, project=root).diagnosis
         assert said.startswith(f"{row.rule}, up to {row.estimated_speedup:.3g}x:")
@@ -477,6 +512,37 @@ def test_the_history_in_pandas() -> None:
         assert row["floor_bound"] == cell["floor_bound"]
     assert rows.loc[("v9_async_statistics", "c4k"), "finding"] == "at-dram-roofline"
     assert pd.isna(rows.loc[("v9_async_statistics", "small"), "finding"]), "it was not profiled there"
+
+
+def test_a_history_says_of_which_gpu_it_is() -> None:
+    root, name = Path(__file__).parents[2], "NVIDIA H100 80GB HBM3"
+    newest, there = (ncu_assist.history("gemm_bias_gelu", gpu=gpu, project=root) for gpu in (None, "H100"))
+    assert newest.versions["gpu"].unique().tolist() == ["NVIDIA H200"]
+    assert there.versions["gpu"].unique().tolist() == [name]
+    assert name in repr(there)
+    box = newest._repr_html_()
+    assert "gemm_bias_gelu on square8k, NVIDIA H200" in box
+    assert box.index("Also on") < box.index(name)
+    timed = ncu_assist.archive(project=root).timings.query("kernel == 'gemm_bias_gelu' and gpu == @name and default")
+    own = there.versions.query("workload == 'square8k'").set_index("version")["median_ns"]
+    assert own.to_dict() == timed.set_index("version")["median_ns"].to_dict()
+
+
+def test_what_was_promised_and_what_came() -> None:
+    found = ncu_assist.history("lightning_decode", project=Path(__file__).parents[2])
+    steps = found.steps.set_index(["version", "fault", "rule"])
+    row = steps.loc[("v6_coalesced_store", "gone", "uncoalesced-global-store")]
+    assert (row["before"], row["workload"], row["judged"]) == ("v5_shared_padded", "b64_d96", "now")
+    versions = found.versions.query("workload == 'b64_d96'").set_index("version")
+    assert row["achieved"] == versions.loc["v6_coalesced_store", "speedup"]
+    assert row["estimated_speedup"] == pytest.approx(row["achieved"], rel=0.2)
+    gone = steps.xs("gone", level="fault")
+    together = gone[gone.groupby("version")["low"].transform("size") > 1]
+    largest = together.groupby("version")["estimated_speedup"].max()
+    assert len(together)
+    assert largest.equals(together.groupby("version")["low"].first().rename("estimated_speedup"))
+    assert (together["high"].fillna(np.inf) > together["low"]).all()
+    assert steps.xs("new", level="fault")["low"].isna().all()
 
 
 def test_the_archive_is_read_with_pandas_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,6 +39,10 @@ def test_the_tables_are_what_the_runs_say(run: Run, family: Path, packed: bool) 
     rows = found.query("select distinct reference, launch, workload, function from metrics")
     assert set(rows.itertuples(index=False, name=None)) == launched
     assert len(found.query("select * from findings")) == len(found.findings)
+    order = ["reference", "kind", "workload", "round", "position"]
+    taken, same = (one.sort_values(order, ignore_index=True) for one in (found.query("from samples"), found.samples))
+    assert taken.astype(same.dtypes).equals(same)
+    assert len(taken) > 100
 
 
 def metric_rows(stored: StoredRun) -> list[tuple[object, ...]]:
@@ -129,6 +133,20 @@ def test_an_empty_archive_has_the_columns(run: Run, tmp_path: Path, monkeypatch:
     for table, columns in querying.COLUMNS.items():
         found = run("query", f"select * from {table}", "--json").json
         assert (found["columns"], found["rows"]) == ([name for name, _ in columns], [])
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("select nowhere from timings", "ncu-assist query 'describe timings'"),
+        ("select s.nowhere from samples s", "ncu-assist query 'describe samples'"),
+        ("select * from sample", "ncu-assist query 'select * from runs limit 3'"),
+    ],
+)
+def test_what_there_is_not_is_told_by_what_there_is(family: Path, sql: str, hint: str) -> None:
+    with pytest.raises(UsageProblem) as caught:
+        querying.query(Store(family / "reports"), sql)
+    assert caught.value.hint == hint
 
 
 def test_without_duckdb(run: Run, family: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -353,6 +353,21 @@ def test_another_gpu_is_shown_by_the_newest_bench_that_timed_most_versions(archi
     assert [one.run.gpu for row in found.rows if (one := on(row).stored)] == [DEVICE.name] * 3
 
 
+def test_a_history_of_one_gpu_of_several(archive: Archive) -> None:
+    for version, ns in (("v0_torch", 4e5), ("v1_fused", 1e5)):
+        archive.save(version, {"small": ns}, "there", **TIMES_ALONE)
+    ladder_here(archive)
+    found = history(archive.project, "add_one", gpu="h100")
+    assert (found.gpus, found.others, archive.history().gpus) == ((H100.name,), (), (DEVICE.name,))
+    times = [cell.timing.median_ns if (cell := on(row)).timing else None for row in found.rows]
+    assert times == [pytest.approx(4e5, rel=0.02), pytest.approx(1e5, rel=0.02), None, None]
+    assert found.rows[2].missing == f"not measured on {H100.name}"
+    with pytest.raises(UsageProblem, match=f"'A100' fits none .*: {H100.name}, {DEVICE.name}"):
+        history(archive.project, "add_one", gpu="A100")
+    with pytest.raises(UsageProblem, match="'NVIDIA' fits several"):
+        history(archive.project, "add_one", gpu="NVIDIA")
+
+
 def test_the_floor_on_another_gpu_is_its_own(archive: Archive) -> None:
     for device in (H100, DEVICE):
         large = replace(WORKLOAD, algorithmic_bytes=4 << 30)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,7 @@ def test_versions_with_their_floor() -> None:
     own = found.versions[found.versions["workload"] == found.history.shown]
     assert [bar.get_width() * 1e3 for bar in ax.patches] == pytest.approx(own["median_ns"].tolist())
     assert "floor of b64_d96" in words(ax)
+    assert ax.get_title() == "lightning_decode, NVIDIA H200"
     assert own.set_index("version").loc["v7_registers_128bit", "verdict"] == "faster"
     box = found._repr_html_()
     assert box.count("<tr") == len(found.history.rows)
@@ -151,6 +153,10 @@ def test_a_trend_with_its_levels(tmp_path: Path) -> None:
         100 * (found.runs["level_ns"].iloc[-1] / found.runs["level_ns"][0] - 1)
     )
     assert repr(found) == "<add_one on small: 30 runs, 1 change>"
+    box = found._repr_html_()
+    assert "add_one on small, 30 runs, the newest measured" in box
+    assert "30 runs, first 100.0 µs" in box
+    assert re.search(r"Changes</th>\s*<td[^>]*>▼ .*15", box)
     assert found.to_html().startswith("<!doctype html>")
 
 

@@ -17,7 +17,7 @@ from ncu_assist.store.findings import FINDINGS, Findings, Judged, StoredFinding,
 FAULT = StoredFinding("pipe-bound", "high", 5e4, 2.0, {"pipe": "xu"}, assumed=True)
 NOTHING_LEFT = StoredFinding("launch-bound", "high", 1e5, None)
 ONE = Judged("small", True, 0, "add_one_kernel", 1e5, (FAULT, NOTHING_LEFT), ("barrier-stall",))
-SAID = Findings("0.0.9", ("pipe-bound", "launch-bound", "barrier-stall"), (ONE,))
+SAID = Findings("0.0.9", ("pipe-bound", "launch-bound", "barrier-stall"), (ONE,), "c0de")
 
 
 @pytest.fixture

@@ -152,6 +152,13 @@ def stall_reasons(values: Mapping[str, float]) -> dict[str, float]:
     return {reason: value for reason, value in sorted(found.items()) if value is not None and not math.isnan(value)}
 
 
+def as_counted(column: str) -> str:
+    """Return what the counters call a column of lines: ``stall_no_instruction``, of samples ``…_instructions``."""
+    start, _, reason = column.partition("stall_")
+    bare = reason.removesuffix("_not_issued")
+    return column if start else column.replace(bare, SAMPLED_AS.get(bare, bare)) if bare else column
+
+
 def spoken(reason: str) -> str:
     """Return the name of a stall reason for people, also of one as samples spell it: ``lg throttle``, ``gmma``.
 

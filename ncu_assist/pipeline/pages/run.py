@@ -108,28 +108,32 @@ def run_page(
     linked: bool = True,
     beside: Collection[str] = (),
     redact: bool = True,
+    workload: str | None = None,
 ) -> str:
     """Return the page of a run, to lie in its folder; the same runs in the archive give the same bytes.
 
     One that is not ``linked`` lies elsewhere, and leads nowhere. ``beside`` are the pages in its version's folder.
-    ``redact`` takes out who measured it and where, as an export does.
+    ``redact`` takes out who measured it and where, as an export does. Details are of ``workload``, without one of that
+    which `show` takes.
 
-    Raises DamagedData when one of its files was changed.
+    Raises DamagedData when one of its files was changed, UsageProblem for a workload that the run does not know.
     """
-    record = run_record(stored, store, redact)
+    record = run_record(stored, store, redact, workload)
     name = diff_name(record.shown.before.version) if linked and record.shown.before else ""
     return run_html(replace(record, linked=linked, diff=href_to("..", name) if name in beside else ""))
 
 
-def run_record(stored: StoredRun, store: Store | None = None, redact: bool = True) -> RunRecord:
+def run_record(
+    stored: StoredRun, store: Store | None = None, redact: bool = True, asked: str | None = None
+) -> RunRecord:
     """Return all that the page of a run says; ``store`` is its archive, for the version before."""
     identity = identities_of([stored]) if redact and stored.run.source != "recorded" else None
     with ThreadPoolExecutor(1) as beside:  # most of the time goes to a child process that reads the report again
-        workload = shown_workload(stored.run, None, stored.whole)
+        workload = shown_workload(stored.run, asked, stored.whole)
         looking = beside.submit(look_closer, stored, workload, timeline=_may_stand_alone(stored.run, workload))
         clean = stored if identity is None else redacted_run(stored, identity)
         named = _named_by_content(clean)
-        shown = gather(clean, None, store)
+        shown = gather(clean, asked, store)
         verdicts = _verdicts(shown)
         metrics = stored.metrics()
         raw = raw_metrics(metrics if identity is None else redact_frame(metrics, identity), shown.combined)

@@ -1,6 +1,6 @@
 """How fast a version is: the verdict against the version before, the numbers that stand out, every workload.
 
-And as a box, which a notebook shows of a run, of a diff, of versions and of a history: the answer of the page.
+And as a box, which a notebook shows of a run, a diff, versions, a history and a trend: the answer of the page.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from markupsafe import escape
-
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
 from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
+from ncu_assist.analysis.trend import Trend
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Launch
@@ -33,7 +32,7 @@ from ncu_assist.render.words.floors import (
     no_rates,
     operations_words,
 )
-from ncu_assist.render.words.history import bound_by, history_title, time_of
+from ncu_assist.render.words.history import MOST_SAID, bound_by, history_title, time_of
 from ncu_assist.render.words.launches import (
     payoff_sentence,
     selection_words,
@@ -42,7 +41,16 @@ from ncu_assist.render.words.launches import (
     worth_telling,
 )
 from ncu_assist.render.words.terms import against, share_term, term_of, verdict_badge
-from ncu_assist.render.words.values import to_compare, to_time
+from ncu_assist.render.words.trend import (
+    DIGITS,
+    TOO_SHORT,
+    changes,
+    found_words,
+    name_of,
+    trend_provenance,
+    trend_title,
+)
+from ncu_assist.render.words.values import number_of, to_compare, to_time
 from ncu_assist.render.words.verdicts import (
     UNCUT,
     counted,
@@ -387,12 +395,28 @@ def history_box(history: History) -> str:
         rows.append(AnswerRow(one_line(row.version), ", ".join(words)))
     on = next((one for one in history.against_library if one.workload == history.shown), None)
     said = library_sentence(on) or f"{len(history.rows)} versions"
-    return _box(one_line(history_title(history)), said, tuple(rows))
+    rows += [AnswerRow("Also on", one_line(", ".join(one.gpu for one in history.others)))] if history.others else []
+    title = ", ".join([history_title(history), *history.gpus])
+    return _box(one_line(title), said, tuple(rows))
 
 
-def text_box(text: str) -> str:
-    """Return what a terminal shows, as HTML for a notebook."""
-    return f'<pre style="line-height: 1.2; overflow-x: auto">{escape(text)}</pre>'
+def trend_box(trend: Trend) -> str:
+    """Return how a kernel's times moved over its runs, as HTML for a notebook: a row a series, then what changed."""
+    rows = []
+    for series in trend.series:
+        times = [duration(one.timing.median_ns, DIGITS) for one in (series.points[0], series.best, series.points[-1])]
+        words = [number_of(len(series.points), "run"), times[0]]
+        if len(series.points) > 1:
+            words[1:] = [f"first {times[0]}", f"best {times[1]}", f"last {times[2]}"]
+        words.append(found_words(series))
+        rows.append(AnswerRow(one_line(name_of(series)), ", ".join(words)))
+    said = list(changes(trend))
+    for place, (change, text, details) in enumerate(said[:FLAGS]):
+        sign = "▼" if change.is_slower else "▲"
+        rows.append(AnswerRow("" if place else "Changes", f"{sign} {one_line(text, MOST_SAID)}"))
+        rows += [AnswerRow("", one_line(detail, MOST_SAID)) for detail in details]
+    count = number_of(len(said), "change") if any(one.is_long_enough for one in trend.series) else TOO_SHORT
+    return _box(one_line(f"{trend_title(trend)}, {trend_provenance(trend)}"), count, tuple(rows))
 
 
 def _cell(cell: LadderCell) -> str:

@@ -83,17 +83,20 @@ def _time(point: TrendPoint) -> Cell:
     return number(duration(median, DIGITS), median)
 
 
-def _found(series: TrendSeries) -> Cell:
+def found_words(series: TrendSeries) -> str:
+    """Return what was found in a series: ``2 steps and 1 creep``."""
     if not series.is_long_enough:
-        return Cell("too few runs", tone="dim")
-    newest = series.changes[-1] if series.changes else None
-    if newest is None:
-        return Cell("no change")
-    words = " and ".join(
-        number_of(count, kind)
-        for kind in ("step", "creep")
-        if (count := sum(one.kind == kind for one in series.changes))
-    )
+        return "too few runs"
+    counts = ((sum(one.kind == kind for one in series.changes), kind) for kind in ("step", "creep"))
+    return " and ".join(number_of(count, kind) for count, kind in counts if count) or "no change"
+
+
+def _found(series: TrendSeries) -> Cell:
+    words = found_words(series)
+    if not series.is_long_enough:
+        return Cell(words, tone="dim")
+    if not series.changes:
+        return Cell(words)
     slower = series.total > 0
     return Cell(words, badge=Badge(f"{'▼' if slower else '▲'} {words}", "bad" if slower else "good"))
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
@@ -221,7 +224,19 @@ def findings_of(run: Run, tables: Mapping[int, Values], ceilings: Ceilings | Non
     """
     workloads = dict.fromkeys(launch.workload for launch in run.launches)
     judged = [one for name in workloads for one in _of_workload(run, combine_tables(run, tables, name), ceilings)]
-    return Findings(__version__, tuple(RULES), tuple(judged))
+    return Findings(__version__, tuple(RULES), tuple(judged), rules_code())
+
+
+@functools.cache
+def rules_code() -> str:
+    """Return what changes with the modules of the rules and of what they share."""
+    folder, digest = Path(__file__).parents[1], hashlib.sha256()
+    for path in sorted(folder.rglob("*.py")):
+        digest.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:LETTERS]
+
+
+LETTERS = 12  # of a digest
 
 
 def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool = True) -> Judged | None:
