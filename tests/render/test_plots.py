@@ -156,7 +156,7 @@ def test_a_trend_with_its_levels(tmp_path: Path) -> None:
     box = found._repr_html_()
     assert "add_one on small, 30 runs, the newest measured" in box
     text = " ".join(re.sub("<[^>]+>", " ", box).split())
-    assert re.search(r"v1_a 30 runs, first 1\S+ µs, best \S+ µs, last 1\S+ µs, 1 step Changes ▼ ", text), text
+    assert re.search(r"v1_a 30 runs, first \S+ µs, best \S+ µs, last 1\S+ µs, 1 step Changes ▼ v1_a: ", text), text
     assert found.to_html().startswith("<!doctype html>")
 
 
