@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.ncu.blanking import SessionTexts
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline.importing import sent
 from ncu_assist.pipeline.opened_reports import kept_report, launch_numbers
@@ -285,6 +286,9 @@ def _redacted(value: Any, identity: Identity) -> Any:
 
 def _units(source: ExportSource, chosen: tuple[Chosen, ...] | None) -> dict[str, str]:
     """Return the unit of each metric that is a column of the wide table."""
-    rows = _metrics(source, chosen).drop_duplicates("metric")
-    found = dict(zip(rows["metric"].astype(str), rows["unit"].astype(str), strict=True))
-    return {"duration_ns": "ns", **found}
+    rows = source.metrics.drop_duplicates("metric")
+    units = dict(zip(rows["metric"].astype(str), rows["unit"].astype(str), strict=True))
+    if chosen is not None:
+        known = [one for one in chosen if one.names]
+        units = {one.column: ROWS[one.column].unit if one.is_derived else units[one.names[0]] for one in known}
+    return {"duration_ns": "ns", **units}

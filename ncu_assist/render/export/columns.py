@@ -197,30 +197,38 @@ def rows_of(metrics: pd.DataFrame, chosen: Sequence[Chosen]) -> pd.DataFrame:
 
     A metric that a launch lacks has no row; a ratio over traffic that there was none of has one without a value.
     """
+    import numpy as np
     import pandas as pd
 
     places = metrics.groupby("metric", observed=True).indices
-    values = by_launch(metrics) if any(one.is_derived for one in chosen) else {}
-    parts = [metrics.iloc[:0].assign(place=0)]
-    for place, one in enumerate(chosen):
-        if not one.names:
-            continue
-        if one.is_derived:
-            parts.append(_rows_of_key(values, one.column).assign(place=place))
-        else:
-            parts.append(metrics.iloc[places[one.names[0]]].assign(metric=one.column, place=place))
+    known = [(place, one) for place, one in enumerate(chosen) if one.names]
+    counted = [(place, one.column, places[one.names[0]]) for place, one in known if not one.is_derived]
+    sizes = [len(taken) for *_, taken in counted]
+    rows = metrics.take(np.concatenate([np.array([], dtype=np.intp), *(taken for *_, taken in counted)]))
+    rows = rows.assign(
+        metric=np.repeat(np.array([name for _, name, _ in counted], dtype=object), sizes),
+        place=np.repeat(np.array([place for place, *_ in counted], dtype=np.int64), sizes),
+    )
+    derived = [(place, one.column) for place, one in known if one.is_derived]
+    values = by_launch(metrics) if derived else {}
+    parts = [rows, pd.DataFrame(_rows_of_keys(values, derived), columns=KEY_ROW).astype({"value": "float64"})]
     joined = pd.concat([part.astype({"metric": object, "unit": object}) for part in parts], ignore_index=True)
     ordered = joined.sort_values(["launch", "place"], kind="stable", ignore_index=True).drop(columns="place")
     return ordered.astype({"launch": "int32", "metric": "category", "unit": "category"})
 
 
-def _rows_of_key(values: Mapping[int, Mapping[str, float]], key: str) -> pd.DataFrame:
-    import pandas as pd
+KEY_ROW = ["launch", "metric", "value", "text", "unit", "place"]
 
-    row = ROWS[key]
-    found = {launch: row.value(numbers) for launch, numbers in values.items()}
-    rows = [(launch, key, value, None, row.unit) for launch, value in found.items() if value is not None]
-    return pd.DataFrame(rows, columns=["launch", "metric", "value", "text", "unit"]).astype({"value": "float64"})
+
+def _rows_of_keys(
+    values: Mapping[int, Mapping[str, float]], derived: Iterable[tuple[int, str]]
+) -> list[tuple[object, ...]]:
+    return [
+        (launch, key, value, None, ROWS[key].unit, place)
+        for place, key in derived
+        for launch, numbers in values.items()
+        if (value := ROWS[key].value(numbers)) is not None
+    ]
 
 
 def _by_key(problem: NameProblem) -> NameProblem:
