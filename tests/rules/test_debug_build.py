@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from made_facts import gallery, made, told
 
-from ncu_assist.rules import debug_build, local_array
+from ncu_assist.rules import RULES, debug_build, diagnose
 from ncu_assist.rules.model.of_run import RuleResults, as_built
 
 # nvcc 13.0 for 9.0: `y[i] = a * x[i] + y[i]`, with -G, and a loop of doubles with -Xptxas -O0; the same two with -O3.
@@ -75,20 +75,29 @@ def test_of_code_that_was_not_read_nothing_is_said() -> None:
     assert said.findings == said.unanswered == ()
 
 
-def test_it_stands_first_and_other_findings_wait_for_an_optimised_build() -> None:
-    facts = gallery("local_stack")
-    before = RuleResults(facts, told(local_array, facts), ())
-    (local,) = before.diagnosis.findings
-    code = lines(WITH_G)
-    first, second = as_built(before, code, [1.0] * len(code)).diagnosis.findings
-    assert (first.finding.rule, second.finding.rule) == ("debug-build", "local-array")
-    assert (
-        second.finding.advice == f"compile with optimisation first; if it is still there then, {local.finding.advice}"
-    )
-    assert second.finding.assumed
+def test_it_is_ranked_by_what_it_wins_and_others_wait_for_an_optimised_build() -> None:
+    facts = gallery("pipe_issue_angles")
+    before = RuleResults(facts, diagnose(facts, RULES), ())
+    (issue,) = before.diagnosis.findings
+    assert issue.finding.rule == "pipe-bound"
+    code = ["MOV R4, R4", "FFMA R4, R4, R5, R6", "LDG.E R7, [R2]"]
+    for moves, order in ((80.0, ["debug-build", "pipe-bound"]), (10.0, ["pipe-bound", "debug-build"])):
+        after = as_built(before, code, [moves, 90.0 - moves, 10.0])
+        assert [one.finding.rule for one in after.diagnosis.findings] == order
+        other = next(one.finding for one in after.diagnosis.findings if one.finding.rule == "pipe-bound")
+        assert other.advice.startswith("compile with optimisation first; if it is still there then, ")
+        assert other.advice.endswith(issue.finding.advice)
+        assert other.assumed
+        assert as_built(after, code, [moves, 90.0 - moves, 10.0]) is after
     assert as_built(before, lines(OPTIMISED), []) is before
-    again = as_built(before, code, [1.0] * len(code))
-    assert as_built(again, code, [1.0] * len(code)) is again
+
+
+def test_of_a_kernel_at_the_ceiling_of_dram_it_is_not_first() -> None:
+    facts = gallery("healthy_stencil")
+    before = RuleResults(facts, diagnose(facts, RULES), ())
+    code = lines(WITH_G)
+    after = as_built(before, code, [1.0] * len(code))
+    assert after.diagnosis.findings[0].finding.rule == before.diagnosis.findings[0].finding.rule == "at-dram-roofline"
 
 
 def test_code_is_looked_at_where_little_of_what_is_executed_is_work() -> None:

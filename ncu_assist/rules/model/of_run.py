@@ -152,41 +152,38 @@ def located(results: RuleResults | None, code: Code | None) -> RuleResults | Non
     if results is None or code is None or not results.diagnosis.findings:
         return results
     read = code.of([one.index for one in results.facts.combined.launches])
-    if any(map(blames_lines, results.diagnosis.findings)):
-        own = replace(read, sass=own_lines(read)) if len(read.sass) else read
-        findings = tuple(_located(one, results, own) for one in results.diagnosis.findings)
-        results = replace(results, diagnosis=replace(results.diagnosis, findings=findings))
-    if not len(read.sass):
+    if len(read.sass):
+        counts = read.sass["instructions"].fillna(0.0).tolist() if "instructions" in read.sass else []
+        results = as_built(results, list(map(str, read.sass["sass"])), counts)
+    if not any(map(blames_lines, results.diagnosis.findings)):
         return results
-    counts = read.sass["instructions"].fillna(0.0).tolist() if "instructions" in read.sass else []
-    return as_built(results, list(map(str, read.sass["sass"])), counts)
+    own = replace(read, sass=own_lines(read)) if len(read.sass) else read
+    findings = tuple(_located(one, results, own) for one in results.diagnosis.findings)
+    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
 
 
 OPTIMISE_FIRST = "compile with optimisation first; if it is still there then"
 
 
 def as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence[float]) -> RuleResults:
-    """Return results with that first where these instructions are of a build without optimisation; last where next to
-    none of the time goes with it, as with a kernel that DRAM binds.
+    """Return results that know of it where these instructions are of a build without optimisation: rules judge again.
 
     ``counts`` say how often each was executed, empty where nobody counted. Each other finding says to compile with
     optimisation first then.
     """
-    is_known = any(one.finding.rule == debug_build.ID for one in results.diagnosis.findings)
-    if is_known or not debug_build.is_unoptimised(instructions):
+    if results.facts.unoptimised or not debug_build.is_unoptimised(instructions):
         return results
     facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
-    built = diagnose(facts, {debug_build.ID: debug_build}).findings
-    others = tuple(map(_of_unoptimised, results.diagnosis.findings))
-    is_worth_it = any(one.severity != "info" for one in built)
-    findings = (*built, *others) if is_worth_it else (*others, *built)
-    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
+    diagnosis = _in_a_library(diagnose(facts, RULES), facts)
+    findings = tuple(map(_of_unoptimised, diagnosis.findings))
+    return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=findings))
 
 
 def _of_unoptimised(ranked: Ranked) -> Ranked:
     """Return a finding of a build that has not been optimised: what is left of it then, nobody knows."""
     finding = ranked.finding
-    if ranked.severity == "info" or finding.is_done or not finding.advice:
+    is_itself = finding.rule == debug_build.ID
+    if is_itself or ranked.severity == "info" or finding.is_done or not finding.advice:
         return ranked
     return replace(ranked, finding=replace(finding, advice=f"{OPTIMISE_FIRST}, {finding.advice}", assumed=True))
 
