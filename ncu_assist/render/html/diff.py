@@ -13,6 +13,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone
 from ncu_assist.render.html.diff_changes import (
     changes_section,
+    is_calm,
     largest_of,
     launches_section,
     line_tables,
@@ -55,8 +56,10 @@ def diff_sections(facts: DiffFacts) -> tuple[PageSection, ...]:
         PageSection("speed", "Speed of light", units_bars(facts) if both else None, "bars_section.html.j2"),
         changes_section(facts, bool(missing)),
         warps_section(facts),
-        PageSection("roofline", "Roofline", roofline(*sides) if both else None, "roofline.html.j2"),
-        PageSection("memory", "Memory chart", memory_chart(*sides) if both else None, "memory_chart.html.j2"),
+        PageSection("roofline", "Roofline", roofline(*sides, sides=facts.names) if both else None, "roofline.html.j2"),
+        PageSection(
+            "memory", "Memory chart", memory_chart(*sides, facts.names[0]) if both else None, "memory_chart.html.j2"
+        ),
         launches_section(facts),
         PageSection("source", "Source", _source(facts) if both else None, "diff_source.html.j2"),
         metrics_section(facts),
@@ -66,7 +69,7 @@ def diff_sections(facts: DiffFacts) -> tuple[PageSection, ...]:
 
 def _source(facts: DiffFacts) -> dict[str, object] | None:
     pair = source_pair(facts.baseline, facts.candidate)
-    return {"pair": pair, "lines": line_tables(facts, pair)} if pair else None
+    return {"pair": pair, "lines": line_tables(facts, pair), "calm": is_calm(facts)} if pair else None
 
 
 def _head(facts: DiffFacts) -> Head:
@@ -91,7 +94,7 @@ def _timing(facts: DiffFacts) -> TimingChart | None:
     before, after = facts.samples
     if not facts.is_comparable or before is None or after is None:
         return None
-    return timing_chart(after, None if facts.diff.is_one_run else before)
+    return timing_chart(after, None if facts.diff.is_one_run else before, before_is=facts.names[0])
 
 
 def _missing(facts: DiffFacts) -> tuple[str, str]:
@@ -158,7 +161,8 @@ def units_bars(facts: DiffFacts) -> Bars | None:
         return None
     found += _parts((LINK,), both, bound, inner=False)
     marked = bound if any(bar.tone == "limit" for bar in found) else ""
-    return Bars("Units of the GPU, in percent of what each could do", tuple(found), _legend(facts, marked))
+    scale = f"{_legend(facts, marked)} ▲ ▼: busier and less busy, which is neither better nor worse."
+    return Bars("Units of the GPU, in percent of what each could do", tuple(found), scale)
 
 
 def _parts(
@@ -198,18 +202,19 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     if not shares:
         return None
     words = {change.metric: change.verdict for change in (*facts.every, *facts.diff.changes)}
+    tones = {"improved": TONES["improved"]} if is_calm(facts) else TONES
     bars = [
         Bar(
             stall_term(reason),
             after / FULL,
             _text(before, after),
             before / FULL,
-            tone=TONES.get(words.get(f"stall_{reason}", ""), ""),
+            tone=tones.get(words.get(f"stall_{reason}", ""), ""),
         )
         for reason, (before, after) in shares.items()
     ]
-    tones = {bar.tone for bar in bars}
-    coloured = [words for tone, words in (("good", "green: improved"), ("bad", "red: regressed")) if tone in tones]
+    found = {bar.tone for bar in bars}
+    coloured = [words for tone, words in (("good", "green: improved"), ("bad", "red: regressed")) if tone in found]
     colours = f" Wide bars, {', '.join(coloured)}, blue: neither." if coloured else ""
     scale = f"{_legend(facts)}{colours} Full width: {FULL:.0f} % of the states of all warps."
     return Bars("What warps waited for, in percent of their states", tuple(bars), scale)
@@ -222,7 +227,7 @@ def _occupancy(facts: DiffFacts) -> Table | None:
     if not known:
         return None
     is_short = max(map(len, facts.names)) <= SHORT
-    before, after = facts.names if is_short else ("baseline", "candidate")
+    before, after = facts.names if is_short else ("before", "after")
     columns = Column("", order=""), *(Column(title, "right", "") for title in (before, after, "change"))
     return Table("occupancy-table", "Occupancy and what it depends on", columns, tuple(known))
 

@@ -29,11 +29,18 @@ from ncu_assist.render.words.changes import (
     moved_cell,
     only_in,
     pair_table,
+    role_words,
     rows_of,
     values_text,
 )
 from ncu_assist.render.words.verdicts import names, of_launches
 from ncu_assist.render.words.why import BARRIER, sampled_at, stall_words
+
+
+def is_calm(facts: DiffFacts) -> bool:
+    """Tell whether the time did not get worse: what got worse beside it is told, and is no alarm."""
+    verdict = facts.diff.verdict
+    return verdict.verdict in ("faster", "same") or verdict.likely == "faster"
 
 
 def changes_section(facts: DiffFacts, is_missing: bool) -> PageSection:
@@ -51,15 +58,30 @@ def changes_section(facts: DiffFacts, is_missing: bool) -> PageSection:
         "flags": [(heading, bad, list(map(one_line, told))) for heading, bad, told in flags_by_role(diff)],
         "note": _coverage_note(diff.changes),
         "is_missing": is_missing,
-        "legend": CHANGE_WORDS,
+        "legend": " ".join((CHANGE_WORDS, *role_words(moved))),
+        "calm": is_calm(facts),
+        "beside": _beside_flags(facts),
     }
     title = "What changed" if facts.is_comparable else "Metrics of both sides"
     return PageSection("changes", title, model if moved or rest else None, "diff_changes.html.j2")
 
 
+def _beside_flags(facts: DiffFacts) -> str:
+    """Return what to make of the flags where the time did not get worse, and how many metrics more could be among."""
+    if not is_calm(facts):
+        return ""
+    looked_at = {one.metric for one in facts.diff.changes}
+    more = sum(one.verdict == "regressed" and one.metric not in looked_at for one in facts.every)
+    said = "No reason to go back: the time is not worse for it."
+    return (
+        f"{said} Of all metrics, below, {more} more {'is' if more == 1 else 'are'} marked regressed." if more else said
+    )
+
+
 def metrics_section(facts: DiffFacts) -> PageSection:
     """Return every metric that a side has, in as little as is enough, for there are thousands."""
-    model = {"sides": facts.names, "rows": tuple(map(_metric_row, facts.every))} if facts.every else None
+    rows = tuple(map(_metric_row, facts.every))
+    model = {"sides": facts.names, "rows": rows, "calm": is_calm(facts)} if rows else None
     return PageSection("metrics", "All metrics", model, "diff_metrics.html.j2")
 
 
@@ -163,9 +185,8 @@ def changed_table(lines: LineChanges, both: tuple[str, str], pair: SourcePair) -
     columns = (
         Column("line", order=""),
         Column(f"time, {both[0]}", "right", ""),
-        Column(both[1], "right", ""),
-        Column(f"excess, {both[0]}", "right", "", Term(f"excess, {both[0]}", "", EXCESS_TERM.meaning)),
-        Column(both[1], "right", ""),
+        Column(f"time, {both[1]}", "right", ""),
+        *(Column(f"excess, {one}", "right", "", Term(f"excess, {one}", "", EXCESS_TERM.meaning)) for one in both),
         Column("", order=""),
     )
     rows = tuple(_line_row(one, pair) for one in lines.changes)
@@ -184,8 +205,14 @@ def _line_row(change: LineChange, pair: SourcePair) -> tuple[Cell, ...]:
         name = _line_cell(_line_name(costly[0]), href, change.text)
         unread = Cell(change.became)
         return name, *(unread if cell == Cell() else cell for cell in times), Cell(), Cell(), unread
+    names, text = dict.fromkeys(_line_name(one) for one in costly), change.text
+    held = next((one for one in costly if one.barrier_file and one.barrier_line), None)
+    if held and len(names) == 1:  # as below: it waits there, and is sampled at the instruction behind it
+        names, text = {_left_name(held): None}, f"{held.barrier_text or ''}  {BARRIER}, {sampled_at(held)}".strip()
+        side = held is after
+        href = pair.href((held.barrier_file or "", held.barrier_line or 0), side) or href
     return (
-        _line_cell(" → ".join(dict.fromkeys(map(_line_name, costly))), href, change.text),
+        _line_cell(" → ".join(names), href, text),
         _time_cell(before),
         _time_cell(after),
         *(Cell() if excess == ("0", "0") else Cell(text) for text in excess),
@@ -220,14 +247,18 @@ def _left_row(line: LineCost, pair: SourcePair) -> tuple[Cell, ...]:
     if line.barrier_file and line.barrier_line:  # it waits there, and is sampled at the instruction behind it
         place, text = (line.barrier_file, line.barrier_line), line.barrier_text
         waited = f"{BARRIER}, {sampled_at(line)}"
-    name = f"{base_name(place[0])}:{place[1]}"
     return (
-        _line_cell(name, pair.href(place, True) or pair.href(line.place, True), text),
+        _line_cell(_left_name(line), pair.href(place, True) or pair.href(line.place, True), text),
         _time_cell(line),
         Cell(f"{100 * line.share:.0f} %"),
         Cell() if excess == "0" else Cell(excess),
         _stall_cell(line.stall, waited) if line.stall else Cell(),
     )
+
+
+def _left_name(line: LineCost) -> str:
+    """Return where warps wait: at a barrier of another line they are sampled behind it."""
+    return f"{base_name(line.barrier_file)}:{line.barrier_line}" if line.barrier_file else _line_name(line)
 
 
 def _stall_cell(stall: str, words: str) -> Cell:

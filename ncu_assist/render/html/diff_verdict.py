@@ -38,7 +38,7 @@ from ncu_assist.render.words.why import limit_words, why_lines
 from ncu_assist.verdict import REASONS, clock_note
 
 ARROW = " → "
-MOST_WHY = 4  # lines in the answer: all stand below
+MOST_WHY = 4  # lines in the answer: others stand below
 
 
 def verdict_section(facts: DiffFacts) -> PageSection:
@@ -223,8 +223,8 @@ def why_section(facts: DiffFacts) -> PageSection:
     note = "The factors of a table multiply to the change of the time under ncu."
     if len(products) > 1:
         note += f" {OF_SEVERAL}"
-    model = {"first": first, "lines": told, "products": products, "note": note}
-    return PageSection("why", "Why", model if first or told else None, "diff_why.html.j2")
+    model = {"first": first, "lines": told[MOST_WHY:], "products": products, "note": note}  # the answer has the first
+    return PageSection("why", "Why", model if first or products else None, "diff_why.html.j2")
 
 
 def _bound_lines(diff: Diff) -> list[str]:

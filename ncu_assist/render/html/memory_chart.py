@@ -269,7 +269,6 @@ COLUMNS = (
     Column("from"), Column("to"), Column("figure"), Column("value", "right", "number"),
     Column("of peak", "right", "number", OF_PEAK),
 )  # fmt: skip
-CHANGE_COLUMNS = (Column("baseline", "right", "number"), Column("change", "right", "number"))
 BothValues = tuple[float | None, float | None, str]  # of the run, of the baseline, and their unit
 
 
@@ -278,7 +277,7 @@ class MemoryChart:
     """A memory chart ready to be drawn; ``missing`` instead of all else where nothing was counted.
 
     ``says`` is its outcome in a sentence, ``figures`` is a table of every number under ncu's name, ``tables`` are ncu's
-    memory tables by operation.
+    memory tables by operation. ``before`` is what the run is called that it is compared with.
     """
 
     says: str = ""
@@ -288,7 +287,7 @@ class MemoryChart:
     figures: Table | None = None
     tables: tuple[Table, ...] = ()
     description: str = ""
-    has_baseline: bool = False
+    before: str = ""
     missing: str = ""
     collect: str = ""
     id: str = "memory-figure"
@@ -296,8 +295,11 @@ class MemoryChart:
     height: int = 0
 
 
-def memory_chart(shown: RunView, baseline: RunView | None = None) -> MemoryChart:
-    """Return the memory chart of what a run shows; with ``baseline`` its arrows as dashed edges, and what changed."""
+def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = "the baseline") -> MemoryChart:
+    """Return the memory chart of what a run shows; with ``baseline`` its arrows as dashed edges, and what changed.
+
+    ``before`` is what that run is called.
+    """
     if all(flow.amount(shown) is None for flow in FLOWS):
         return MemoryChart(missing="No traffic of the memory was counted.", collect=to_profile(shown))
     place, marked = layout(shown, baseline), _binding_parts(shown)
@@ -309,10 +311,10 @@ def memory_chart(shown: RunView, baseline: RunView | None = None) -> MemoryChart
         boxes=tuple(drawn),
         shapes=tuple(shapes),
         words=(*texts, *labels),
-        figures=_figures(shown, baseline),
+        figures=_figures(shown, baseline, before),
         tables=tuple(_by_operation(one) for one in memory_tables(shown.combined)) if baseline is None else (),
         description=f"{says} Every figure that is not nothing stands in the table below.",
-        has_baseline=baseline is not None,
+        before=before if baseline else "",
         height=round(place.height),
     )
 
@@ -380,11 +382,13 @@ def _counted_cell(value: float | None, column: MemoryColumn) -> Cell:
     return Cell() if value is None else Cell(quantity(value, column.unit))
 
 
-def _figures(shown: RunView, baseline: RunView | None) -> Table:
+def _figures(shown: RunView, baseline: RunView | None, before: str) -> Table:
     rows = [row for flow in FLOWS for row in _flow_rows(flow, shown, baseline)]
     for part, keys in IN_BOXES.items():
         rows += [_box_row(part, key, shown, baseline) for key, _ in keys if _value(key, shown) is not None]
-    columns = (*COLUMNS, *CHANGE_COLUMNS) if baseline else COLUMNS
+    columns: tuple[Column, ...] = COLUMNS
+    if baseline:
+        columns = (*COLUMNS[:3], Column(before, "right", "number"), *COLUMNS[3:], Column("change", "right", "number"))
     return Table("memory-figures", "Figures of the memory chart", columns, tuple(rows), filterable=True)
 
 
@@ -425,12 +429,12 @@ def _figure_row(
     value, old, unit = values
     share = number(f"{percent:.1f} %", percent) if percent is not None else Cell()
     source, target = ends
-    cells = (Cell(source), Cell(target or ABSENT), Cell(term.label, term=term), _amount(value, unit), share)
+    names = Cell(source), Cell(target or ABSENT), Cell(term.label, term=term)
     if not compared:
-        return cells
+        return (*names, _amount(value, unit), share)
     change = delta(value, old, unit)
     moved = number(change, (value or 0.0) / old - 1 if old else 0.0) if change else Cell()
-    return (*cells, _amount(old, unit), moved)
+    return (*names, _amount(old, unit), _amount(value, unit), share, moved)
 
 
 def _amount(value: float | None, unit: str) -> Cell:

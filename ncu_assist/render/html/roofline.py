@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import dist
 
 from ncu_assist.analysis.roofline import (
     ONLY_CONSTANTS,
@@ -74,11 +75,14 @@ LEGEND = {
 }
 
 
-def drawing(scene: RooflineNumbers) -> RooflineDrawing:
-    """Return the drawing of a scene with at least one point that has an intensity."""
+SIDES = ("baseline", "candidate")  # what the two runs are called where nobody says
+
+
+def drawing(scene: RooflineNumbers, sides: tuple[str, str] = SIDES) -> RooflineDrawing:
+    """Return the drawing of a scene with at least one point that has an intensity; ``sides`` are names of both runs."""
     x, y = _axes(scene)
     roofs, names = _draw_roofs(scene, x, y)
-    marks, labels = _draw_points(scene, x, y, names)
+    marks, labels = _draw_points(scene, x, y, names, sides)
     return RooflineDrawing(x, y, (*roofs, *marks), (*names, *labels))
 
 
@@ -164,19 +168,17 @@ def _slope_names(scene: RooflineNumbers, top: float, x: Axis, y: Axis) -> tuple[
 
 
 def _draw_points(
-    scene: RooflineNumbers, x: Axis, y: Axis, names: Iterable[ChartText]
+    scene: RooflineNumbers, x: Axis, y: Axis, names: Iterable[ChartText], sides: tuple[str, str]
 ) -> tuple[list[Shape], list[ChartText]]:
     before = [one for one in scene.before if one.of_dram]
     ghosts = {one.precision.label: _place_of(one, x, y) for one in before}
-    shapes = [_baseline_mark(one, ghosts[one.precision.label]) for one in before]
+    shapes = [
+        Shape(circle(*ghosts[one.precision.label], RADIUS), "point-ghost", f"{sides[0]}: {hint_of(one)}")
+        for one in before
+    ]
     for one in scene.points:
         shapes += _point_marks(one, ghosts.get(one.precision.label), one is scene.main, x, y)
-    of_before = [(f"baseline {rate_of_point(one)}", ghosts[one.precision.label]) for one in before]
-    return shapes, _point_labels(scene, x, y, list(names), of_before)
-
-
-def _baseline_mark(point: RooflinePoint, place: ChartPoint) -> Shape:
-    return Shape(circle(*place, RADIUS), "point-ghost", f"baseline: {hint_of(point)}")
+    return shapes, _point_labels(scene, x, y, list(names), sides)
 
 
 def _place_of(point: RooflinePoint, x: Axis, y: Axis) -> ChartPoint:
@@ -213,26 +215,36 @@ def _on_roofs(scene: RooflineNumbers, x: Axis, y: Axis) -> list[Box]:
     return boxes
 
 
+NEAR = 60.0  # units between two dots of one precision: labels of each would stand beside the other too
+
+
 def _point_labels(
-    scene: RooflineNumbers, x: Axis, y: Axis, names: Sequence[ChartText], before: Sequence[tuple[str, ChartPoint]]
+    scene: RooflineNumbers, x: Axis, y: Axis, names: Sequence[ChartText], sides: tuple[str, str]
 ) -> list[ChartText]:
     """Return the labels of points, the main one first, each where nothing else is, and no other point nearer if it may.
 
-    Beside points of a baseline each says of which side it is.
+    Beside points of a baseline each says of which side it is; one label has both where they are near each other.
     """
-    ghosts = [place for _, place in before]
+    before = {one.precision.label: one for one in scene.before if one.of_dram}
+    ghosts = [_place_of(one, x, y) for one in before.values()]
     places = [_place_of(one, x, y) for one in scene.points if one.of_dram]
     dots = [*places, *ghosts]
     places += [(x.at(one.of_l2), y.at(one.per_second)) for one in scene.points if one.of_l2]
     taken = [Box(a - 8, b - 8, a + 8, b + 8) for a, b in (*places, *ghosts)] + [box_of(one) for one in names]
     taken += _on_roofs(scene, x, y)
     whole, made = Box(LEFT + 4, TOP, WIDTH, BOTTOM - 2), list[ChartText]()
-    wanted = [
-        (f"candidate {label_of(one)}" if before else label_of(one), *_place_of(one, x, y), "strong")
-        for one in sorted(scene.points, key=lambda p: p is not scene.main)
-        if one.of_dram
-    ]
-    wanted += [(text, *place, "") for text, place in before]
+    wanted = list[tuple[str, float, float, str]]()
+    for one in sorted(scene.points, key=lambda p: p is not scene.main):
+        here, old = _place_of(one, x, y), before.get(one.precision.label)
+        if not one.of_dram:
+            continue
+        if old is not None and dist(here, _place_of(old, x, y)) < NEAR:
+            rates = f"{sides[0]} {rate_of_point(old)} → {sides[1]} {rate_of_point(one)}"
+            wanted.append((f"{one.precision.label}: {rates}", *here, "strong"))
+            del before[one.precision.label]
+        else:
+            wanted.append((f"{sides[1]} {label_of(one)}" if scene.before else label_of(one), *here, "strong"))
+    wanted += [(f"{sides[0]} {rate_of_point(one)}", *_place_of(one, x, y), "") for one in before.values()]
     for text, across, up, cls in wanted:
         every = around(text, across, up, RADIUS + 5, cls)
         own = [one for one in every if all(box_of(one).away(across, up) <= box_of(one).away(*dot) for dot in dots)]
@@ -258,15 +270,17 @@ ROOF_COLUMNS = (Column("roof"), Column("a second", "right", "number"), Column("w
 NOT_DRAWN = f"not drawn: {ONLY_CONSTANTS}"
 
 
-def points_table(scene: RooflineNumbers) -> Table:
-    """Return the points of the run, the baseline's numbers below its own."""
+def points_table(scene: RooflineNumbers, sides: tuple[str, str] = SIDES) -> Table:
+    """Return the points of the run, the baseline's numbers before its own where they differ."""
     dram, rows = scene.dram, []
     before = {one.precision.label: one for one in scene.before}
     for one in scene.points:
         rows.append(_point_row(one, before.pop(one.precision.label, None), dram))
     rows += [_point_row(one, None, dram, NOT_DRAWN) for one in scene.trifles]
-    rows += [_point_row(one, None, dram, "in the baseline only") for one in before.values()]
-    return Table("roofline-points", "Points of the roofline", POINT_COLUMNS, tuple(rows)).without_empty()
+    rows += [_point_row(one, None, dram, f"of {sides[0]} only") for one in before.values()]
+    note = f"{sides[0]} → {sides[1]}, one number where both have it; what the roofs allow is of {sides[1]}"
+    made = Table("roofline-points", "Points of the roofline", POINT_COLUMNS, tuple(rows)).without_empty()
+    return replace(made, note=note) if scene.before else made
 
 
 def _point_row(
@@ -290,8 +304,10 @@ def _numbers(point: RooflinePoint | None) -> tuple[float | None, ...]:
 
 
 def _both_values(value: float | None, old: float | None, unit: str) -> Cell:
-    note = f"baseline {quantity(old, unit)}" if old else ""
-    return number(quantity(value, unit), value, note) if value is not None else Cell(note=note)
+    if value is None:
+        return Cell()
+    now, was = quantity(value, unit), quantity(old, unit) if old else ""
+    return number(now if was in ("", now) else f"{was} → {now}", value)
 
 
 def roofs_table(scene: RooflineNumbers) -> Table:
@@ -342,10 +358,11 @@ class Roofline:
     y_label: str = Y_LABEL
 
 
-def roofline(shown: RunView, baseline: RunView | None = None, of: str = "") -> Roofline:
+def roofline(shown: RunView, baseline: RunView | None = None, of: str = "", sides: tuple[str, str] = SIDES) -> Roofline:
     """Return the roofline of what a run shows; the points of ``baseline`` are ghosts, with arrows to those of the run.
 
-    ``of`` names the launch that is shown of several kernels. Of different kernels together there is none.
+    ``of`` names the launch that is shown of several kernels, ``sides`` the two runs. Of different kernels together
+    there is none.
     A precision is one of ncu's: operations of instructions, and those of the tensor cores by the type of their input.
     """
     if shown.combined.is_of_kernels or (baseline and baseline.combined.is_of_kernels):
@@ -363,9 +380,9 @@ def roofline(shown: RunView, baseline: RunView | None = None, of: str = "") -> R
     parts = [says, *(f"{label_of(one)}." for one in scene.points), *(f"Roof: {name_of(one)}." for one in scene.roofs)]
     return Roofline(
         says=says,
-        drawing=drawing(scene) if is_drawn else None,
+        drawing=drawing(scene, sides) if is_drawn else None,
         description=" ".join(parts),
-        points=points_table(scene),
+        points=points_table(scene, sides),
         roofs=roofs_table(scene),
         notes=tuple(filter(None, [f"Of {of}." if of else "", *_notes(shown, scene, is_drawn)])),
     )

@@ -92,31 +92,16 @@ def summary(one: SampleSeries, y: Axis, ghost: bool = False) -> list[Shape]:
 
 
 def histogram(one: SampleSeries, y: Axis, most: int, ghost: bool = False) -> list[Shape]:
-    """Return how many samples lie in each part of the axis, as bars from the left; of a ghost only the outline."""
+    """Return how many samples lie in each part of the axis, as bars from the left, those of a ghost paler."""
     counts = bins(one, y)
     each = (y.start - y.end) / BINS
     wide = [(HISTOGRAM_RIGHT - HISTOGRAM_LEFT) * count / most for count in counts]
-    if ghost:
-        return [Shape(_outline(wide, y.start, each), "curve-ghost")]
     bars = "".join(
         f"M{HISTOGRAM_LEFT:g} {y.start - i * each:.2f}h{w:.1f}v{-(each - 1):.2f}h{-w:.1f}Z"
         for i, w in enumerate(wide)
         if w
     )
-    return [Shape(bars, "mark")] if bars else []
-
-
-def _outline(wide: Sequence[float], bottom: float, each: float) -> str:
-    """Return the outline of bars one above the other; none along the axis, where there are none."""
-    path, before = "", 0.0
-    for place, width in enumerate([*wide, 0.0]):
-        at = bottom - place * each
-        if width and not before:
-            path += f"M{HISTOGRAM_LEFT:g} {at:.2f}"
-        if width or before:
-            path += f"H{HISTOGRAM_LEFT + width:.1f}" + (f"V{at - each:.2f}" if width else "")
-        before = width
-    return path
+    return [Shape(bars, "timing-bars-before" if ghost else "mark")] if bars else []
 
 
 def bins(one: SampleSeries, y: Axis) -> list[int]:
@@ -154,7 +139,7 @@ class TimingChart:
     shapes: tuple[Shape, ...] = ()
     words: tuple[ChartText, ...] = ()
     description: str = ""
-    has_baseline: bool = False
+    before: str = ""
     has_late: bool = False
     missing: str = ""
     collect: str = ""
@@ -164,9 +149,15 @@ class TimingChart:
 
 
 def timing_chart(
-    samples: TimedSamples | None, baseline: TimedSamples | None = None, collect: str = "ncu-assist bench KERNEL"
+    samples: TimedSamples | None,
+    baseline: TimedSamples | None = None,
+    collect: str = "ncu-assist bench KERNEL",
+    before_is: str = "the baseline",
 ) -> TimingChart:
-    """Return the chart of all samples; those of ``baseline`` are ghosts. ``collect`` is the command that takes some."""
+    """Return the chart of all samples; those of ``baseline``, called ``before_is``, are ghosts.
+
+    ``collect`` is the command that takes some.
+    """
     if samples is None or not samples.times_ns:
         return TimingChart(missing="No samples were taken.", collect=collect)
     sides = [_series(one) for one in (baseline, samples) if one and one.times_ns]
@@ -178,7 +169,7 @@ def timing_chart(
         ghost = one is not sides[-1]
         shapes += [*summary(one, y, ghost), *histogram(one, y, most, ghost), *dots(one, x, y, ghost)]
     words += outside(sides, y)
-    told = tuple(_sentence(one) for one in (samples, baseline) if one)
+    told = tuple(_sentence(one) for one in (baseline, samples) if one)
     return TimingChart(
         says=told,
         x=x,
@@ -186,7 +177,7 @@ def timing_chart(
         shapes=tuple(shapes),
         words=tuple(words),
         description=" ".join(told),
-        has_baseline=len(sides) > 1,
+        before=before_is if len(sides) > 1 else "",
         has_late=any(samples.late) or bool(baseline and any(baseline.late)),
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -27,7 +27,7 @@ PART = "*"  # behind a value that is not of all launches
 ROLES = {
     "explains": Badge("explains", "bad", "it got worse, and so did the time: it can be why"),
     "limit": Badge("limits it now", "unsure", "what most warps wait for now, and more than before: where to go on"),
-    "side-effect": Badge("side effect", "unsure", "it got worse, and the time did not: no reason to go back"),
+    "side-effect": Badge("side effect", "plain", "it got worse, and the time did not: no reason to go back"),
 }
 NOISE = Term(
     "noise",
@@ -44,6 +44,12 @@ NEUTRAL = ("unchanged", "missing", "not-comparable")
 MOVED_WORDS = ("improved", "regressed", "changed")
 STALL = "stall_"
 CHANGE, SCORED = "change", "change, z@n"  # with the standard score over repeats, as ncu writes it
+
+
+def role_words(changes: Iterable[Change]) -> Iterator[str]:
+    """Yield what the roles mean that some of these changes have: a hint by hover is out of reach on a phone."""
+    for role in dict.fromkeys(one.role for one in changes if one.role in ROLES):
+        yield f"{ROLES[role].text}: {ROLES[role].hint}."
 
 
 def values_text(change: Change) -> tuple[str, str]:

@@ -111,11 +111,52 @@ def test_the_verdict_comes_first_and_says_what_it_stands_on(faster: DiffFacts) -
     assert text.index('id="verdict"') < text.index('id="why"') < text.index('id="changes"')
 
 
+def test_nothing_alarms_in_red_where_the_kernel_is_faster(browser: Browser, page_path: Path) -> None:
+    """What got worse beside that is told and explained, in ink: lines that take a larger share, more instructions."""
+    with opened(browser, page_path) as page:
+        assert page.locator("#changes .badge-bad").count() > 0
+        inks = """ids => ids.flatMap(id => [...document.querySelectorAll(`#${id} :is(.tone-bad, .badge-bad)`)])
+            .map(one => getComputedStyle(one).color)"""
+        alarm = page.evaluate(
+            """() => {
+              const one = document.body.appendChild(document.createElement("i"));
+              one.style.color = "var(--bad)";
+              return getComputedStyle(one).color;
+            }"""
+        )
+        found = page.evaluate(inks, ["changes", "source", "metrics", "warps"])
+        assert found
+        assert alarm not in found
+        assert "No reason to go back" in page.inner_text("#changes .callout")
+        assert "side effect: it got worse, and the time did not" in page.inner_text("#changes .legend")
+
+
+def test_a_wait_at_a_barrier_stands_at_one_line(tmp_path: Path) -> None:
+    """Verdict and both tables of lines name the barrier, with where its warps were sampled."""
+    copy_family(tmp_path, "gemm_bias_gelu")
+    project = find_project(tmp_path)
+    one, other = named(project, ["gemm_bias_gelu/v11", "gemm_bias_gelu/v12"], None)
+    store = Store(tmp_path / "reports")
+    made = models(
+        html.diff_sections(facts_of((one, other), tmp_path / "reports", informed(store, (one, other), DiffOptions())))
+    )
+    told = [row.text for row in made.verdict.answer if "sampled at" in row.text]
+    assert told[0].startswith("hottest: v12.cu:39 ")
+    changed, left = made.source.lines["tables"]
+    for table in (changed, left):
+        assert any(
+            row[0].text == "v12_wgmma.cu:39" and "sampled at :40" in f"{row[0].note} {row[-1].text}"
+            for row in table.rows
+        )
+        assert not any(row[0].text == "v12_wgmma.cu:40" for row in table.rows)
+
+
 def test_why_says_what_bound_and_what_binds_and_the_product(faster: DiffFacts) -> None:
-    why = models(html.diff_sections(faster)).why
+    made = models(html.diff_sections(faster))
+    why, answer = made.why, [row.text for row in made.verdict.answer]
     assert why.first == "was bound by L2 input (85 %), now by L1 data pipe (82 %)"
-    assert any("`new_s[tid * D + col] " in line for line in why.lines)
-    assert len(why.lines) <= 4
+    assert any("`new_s[tid * D + col] " in line for line in answer)
+    assert not set(answer) & set(why.lines)  # said once
     gains = [row[-1].key for row in why.products[0].rows]
     product = 1.0
     for gain in gains[:-1]:

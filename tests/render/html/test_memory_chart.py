@@ -129,13 +129,15 @@ def test_rare_parts_are_drawn_where_they_were_used() -> None:
 
 
 def test_deltas_against_the_baseline() -> None:
-    made = memory_chart(shown("v7"), shown("v3"))
+    made = memory_chart(shown("v7"), shown("v3"), "v3")
     texts = [word.text for word in made.words]
     assert "▼ -87.4 %" in texts
     assert "▲ new" in texts
     assert any(one.cls == "link-before" for one in made.shapes)
     assert made.figures is not None
-    assert [column.title for column in made.figures.columns][-2:] == ["baseline", "change"]
+    assert [column.title for column in made.figures.columns][3:] == ["v3", "value", "of peak", "change"]
+    hits = next(row for row in made.figures.rows if "Hit Rate" in row[2].text)
+    assert hits[-1].text.endswith(" pt")  # of a percentage, points
 
 
 def test_the_change_of_bytes_is_not_that_of_requests() -> None:

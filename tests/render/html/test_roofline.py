@@ -123,15 +123,18 @@ def test_missing_counters_are_named_with_the_command() -> None:
 
 
 def test_the_baseline_is_a_ghost_with_an_arrow() -> None:
-    made = roofline(shown("v7"), shown("v3"))
+    made = roofline(shown("v7"), shown("v3"), sides=("v3", "v7"))
     assert made.drawing is not None
     classes = [one.cls for one in made.drawing.shapes]
     assert classes.count("point-ghost") == 1
     assert classes.count("step-head") == 1
     assert made.points is not None
-    assert "baseline" in made.points.rows[0][2].note
+    assert made.points.rows[0][2].text == "299 GFLOP/s → 2.78 TFLOP/s"  # that before first, as in every table
+    assert made.points.note.startswith("v3 → v7")
     own = roofline(shown("v7"), shown("v7")).drawing
     assert own is not None
+    together = [one.text for one in own.words if "candidate" in one.text]
+    assert together == ["FP32: baseline 2.78 TFLOP/s → candidate 2.78 TFLOP/s"]  # of dots that are near one label
     assert "step-head" not in [one.cls for one in own.shapes]
 
 
