@@ -81,7 +81,7 @@ def test_a_geometric_mean_hides_no_regression(ladder: History) -> None:
     assert (v1.worst.workload, v1.worst.speedup) == ("odd", 0.5)
     assert [cell.workload for cell in v1.slower] == ["odd"]
     text = history_text(ladder, Style())
-    assert row(text, "v1_fused", 1) == ["2.00x", "▼", "2.00x", "slower", "on", "odd", "1", "of", "3"]
+    assert row(text, "v1_fused", 1) == ["2.00x", "faster", "▼", "2.00x", "slower", "on", "odd", "1", "of", "3"]
     assert row(text, "v0_torch", 1) == ["-", "-", "-"]
 
 

@@ -174,7 +174,7 @@ _TEXTS = {
     ),
     "own, library, own / library": (
         "own versions are your steps; libraries are peers. *own / library* is how much faster the fastest own one "
-        "is: a ratio of medians, without an interval; `diff` of the two gives a verdict"
+        "is: a verdict in `history` and on pages, the ratio of two medians in `list`"
     ),
     "ladder": "the versions of a kernel in order, each against its parent: `history`, and the page of the kernel",
     "worklog": "the README of a kernel's folder: idea, prediction and outcome of each version",

@@ -22,7 +22,7 @@ from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.changes import counter_note
-from ncu_assist.render.words.floors import copy_words
+from ncu_assist.render.words.floors import copy_words, workload_words
 from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone
 from ncu_assist.render.words.verdicts import (
     UNCUT,
@@ -327,10 +327,7 @@ def _workload_text(shown: RunView, side: DiffSide) -> str:
     row = next((row for row in shown.rows if row.workload.name == side.workload), None)
     if row is None:
         return ABSENT
-    facts = row.workload
-    sizes = ", ".join(f"{name} {value}" for name, value in sorted(facts.integers.items()))
-    moved = f", {quantity(facts.algorithmic_bytes, 'byte')} to read and write once" if facts.algorithmic_bytes else ""
-    return one_line(f"{facts.name}: {facts.dtype}, {sizes}{moved}")
+    return one_line(f"{row.workload.name}: {workload_words(row.workload)}")
 
 
 def _check_words(shown: RunView, side: DiffSide) -> str:

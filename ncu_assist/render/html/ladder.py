@@ -26,7 +26,7 @@ from ncu_assist.render.html.ladder_tables import (
 )
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page, provenance, table_section
 from ncu_assist.render.table import Cell, Link, RunLinks
-from ncu_assist.render.words.floors import copy_words, library_table
+from ncu_assist.render.words.floors import copy_words, library_table, workload_words
 from ncu_assist.render.words.history import (
     MOST_SAID,
     SWEPT,
@@ -59,7 +59,10 @@ OTHERS = (
     "share of the floor are of that GPU."
 )
 DIAGNOSES = "What the rules say first of each version, from its counters alone, and what was expected of them."
-TRIED = "From the comment at the top of its source."
+TRIED = (
+    "From the comment at the top of its source. What it says of times was measured when it was written; tables are of "
+    "the runs shown."
+)
 DRAFTS = (
     "Next versions that a model wrote, and what proving them gave. A draft that was neither kept nor accepted is no "
     "version."
@@ -91,7 +94,8 @@ def ladder_sections(ladder: KernelLadder, links: RunLinks) -> tuple[PageSection,
 def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]:
     history = ladder.history
     chart = ladder_chart(history, ladder.state.baseline if ladder.state else None, links)
-    yield PageSection("times", "Times", {"verdict": _verdict(ladder), "chart": chart}, "ladder_times.html.j2")
+    model = {"verdict": _verdict(ladder), "chart": chart, "workload": _workload(history)}
+    yield PageSection("times", "Times", model, "ladder_times.html.j2")
     steps = versions_table(history, links).without_empty()
     steps = replace(steps, rows=tuple(_with_idea(one, ladder.tried) for one in steps.rows))
     yield PageSection("steps", "Steps", {"table": steps, "legend": _legend(history)}, "table_section.html.j2", STEPS)
@@ -177,6 +181,12 @@ def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
     listed = provenance(ladder.runs[:MOST_LISTED], ladder.every)
     pages = {stored.reference: links.of(stored) for stored in ladder.runs[:MOST_LISTED]}
     return replace(listed, origins=tuple(replace(one, href=pages[one.reference]) for one in listed.origins))
+
+
+def _workload(history: History) -> str:
+    """Return what the workload shown is; empty for a program that knows of none."""
+    facts = next((one for row in history.rows if row.cells and (one := history.cell(row).facts)), None)
+    return f"{one_line(facts.name)}: {workload_words(facts)}" if facts else ""
 
 
 def _verdict(ladder: KernelLadder) -> str:

@@ -15,7 +15,14 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, RunLinks, Table, Term, Tone, number
 from ncu_assist.render.words import drafts as words
-from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, copy_words, floor_cell, floor_note
+from ncu_assist.render.words.floors import (
+    FLOOR,
+    FLOOR_TERM,
+    copy_words,
+    floor_cell,
+    floor_note,
+    workload_words,
+)
 from ncu_assist.render.words.history import MOST_SAID, in_l2_lines
 from ncu_assist.render.words.terms import share_term, source_badge
 from ncu_assist.render.words.verdicts import factor, faster_or_slower
@@ -110,9 +117,11 @@ def _floor_table(history: History, place: int) -> Table | None:
         *(_peer_column(row) for row, _ in peers),
     )
     rows = tuple((*_floor_cells(row, cell, measure), *_peer_cells(cell, peers)) for row, cell in timed)
+    facts = next((cell.facts for _, cell in timed if cell.facts), None)
     name = one_line(history.workloads[place] or ABSENT)
     lies = next((cell.row.in_l2 for _, cell in timed if cell.row and cell.row.in_l2), "") if measure is COPY else ""
-    note = "; ".join(filter(None, [_floor_note(timed), f"{COPY.title}: {copy_words(lies)}" if lies else ""]))
+    is_of = f"{name}: {workload_words(facts)}" if facts else ""
+    note = "; ".join(filter(None, [is_of, _floor_note(timed), f"{COPY.title}: {copy_words(lies)}" if lies else ""]))
     return Table(f"floors-{place}", name, columns, rows, note=note).without_empty()
 
 
@@ -285,7 +294,8 @@ _FIRST = re.compile(r"(?<=[\w)])[.:;] ")
 # "Changes, to v3", "measured (a first run)"; in small letters only what our comments begin with, as "address:" in the
 # first column may be the end of a sentence.
 _LABEL = re.compile(
-    r"((?:[A-Z]\w{0,15}|expected|measured|parent|idea)(?:, [\w ]{1,20})?(?: \([^():]{1,40}\))?):(?:\s|$)"
+    r"((?:[A-Z]\w{0,15}|expected|measured|parent|idea|packages|dtypes|draws)"
+    r"(?:, [\w ]{1,20})?(?: \([^():]{1,40}\))?):(?:\s|$)"
 )
 _ENDS = (".", ":", ";", "!", "?", ")")  # of a sentence: only behind it a capital begins a label
 _LISTED = re.compile(r"\s*([-*|+•]|\d+[.)])\s")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.run_view import RunView, WorkloadRow
     from ncu_assist.analysis.yardstick import OwnAgainstLibrary
     from ncu_assist.ceilings import Floor
-    from ncu_assist.record import Bench, Timing
+    from ncu_assist.record import Bench, Timing, WorkloadFacts
     from ncu_assist.verdict import Verdict
 
 IN_L2 = {"all": "in L2", "written": "writes in L2"}  # in the place of a rate
@@ -40,6 +40,13 @@ COLUMNS = (
     Column("fastest own", order="number", wraps=True),
     Column("fastest library", order="number", wraps=True),
 )
+
+
+def workload_words(facts: WorkloadFacts) -> str:
+    """Return what a workload is, e.g. ``bfloat16, k 8192, m 8192, n 8192, 403 MB to read and write once``."""
+    sizes = ", ".join(f"{name} {value}" for name, value in sorted(facts.integers.items()))
+    moved = f"{quantity(facts.algorithmic_bytes, 'byte')} to read and write once" if facts.algorithmic_bytes else ""
+    return one_line(", ".join(filter(None, [facts.dtype, sizes, moved])), 300)
 
 
 def l2_words(row: WorkloadRow | None) -> str:
