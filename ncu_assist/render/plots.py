@@ -19,10 +19,10 @@ from ncu_assist.ncu.catalogue.stalls import ISSUED
 from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.run_counters import LEAST_STALL, part_label
+from ncu_assist.render.html.run_counters import LEAST_STALL
 from ncu_assist.render.html.timeline import PERCENT, drawn
 from ncu_assist.render.words.launches import selection_words
-from ncu_assist.render.words.terms import stall_name
+from ncu_assist.render.words.terms import part_label, stall_name
 from ncu_assist.render.words.trend import name_of
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
@@ -161,8 +161,12 @@ def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None)
     ax = axes(ax)
     for one in kept[:MOST_LINES]:
         points = [(time, value) for time, value in zip(one.times_ns, one.values, strict=True) if time <= last]
-        name = part_label(one.metric.replace("_realtime", "").split(".")[0])
-        ax.plot([time / NS_PER_US for time, _ in points], [value for _, value in points], lw=1.2, label=name)
+        ax.plot(
+            [time / NS_PER_US for time, _ in points],
+            [value for _, value in points],
+            lw=1.2,
+            label=part_label(one.metric),
+        )
     ax.set(xlabel="µs since the launch began", ylabel="percent of peak", ylim=(0, None))
     ax.set_title(_name(shown, [row] if row else []), fontsize="medium")
     ax.legend(fontsize="small", ncols=2, loc="upper left", bbox_to_anchor=(0, -0.14), frameon=False)

@@ -82,13 +82,13 @@ _TEXTS = {
     ),
     "excess": "sectors or wavefronts beyond what the bytes need",
     "warp stall reason": (
-        "why a warp could not issue its next instruction. `long_scoreboard`: for data from L1, L2 or DRAM; `wait`: for "
+        "why a warp could not issue its next instruction. `long scoreboard`: for data from L1, L2 or DRAM; `wait`: for "
         "its own instruction before, of a fixed number of cycles; `barrier`: for other warps; waits for `mbarrier` and "
         "`wgmma`, which ncu counts under other reasons, are told apart here"
     ),
     "mbarrier": (
         "a barrier in shared memory that counts arrivals and the bytes that TMA brings. As a stall reason of lines: "
-        "waits for its phase to end; ncu counts that as `long_scoreboard`"
+        "waits for its phase to end; ncu counts that as `long scoreboard`"
     ),
     "wgmma": (
         "matrix instructions of four warps together, which take operands from shared memory (Hopper; HGMMA in SASS). "

@@ -106,7 +106,11 @@ def _over_floor(shown: RunView) -> str:
 def _bound(bound: Bottleneck) -> str:
     if bound.name == LATENCY:
         return f"latency: the busiest unit is busy for {bound.percent:.0f} % of the time"
-    return f"{bound.name}: of all units nearest to its peak, busy for {bound.percent:.0f} % of the time"
+    idle = f" and idle for {100 - bound.percent:.0f} %" if bound.percent < FULL else ""
+    return f"{bound.name}: the unit nearest to its peak, busy for {bound.percent:.0f} % of the time{idle}"
+
+
+FULL = 90.0  # percent: a unit that is busier has hardly more to give
 
 
 def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
@@ -118,7 +122,8 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
     elif first.severity == "info":
         badge = None
     else:
-        badge = Badge(estimated(first.estimated_speedup, finding.assumed) + _in_time(first, shown), "unsure", AT_BEST)
+        gain = estimated(first.estimated_speedup, finding.assumed)
+        badge = Badge(", ".join(filter(None, [_in_time(first, shown), gain])), "unsure", AT_BEST)
     why = _sentences(finding.message)
     if not finding.advice:
         return AnswerRow("What to do", one_line(of + why, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
@@ -131,11 +136,11 @@ AT_BEST = "the time at best, by what the counters allow: only a measurement of t
 
 
 def _in_time(first: Ranked, shown: RunView) -> str:
-    """Return the time now and at best, e.g. ``: 820 → 646 µs``; empty where the finding is of some launches only."""
+    """Return ``820 µs → about 646 µs at best``; empty where the finding is of some launches only."""
     timed = shown.row.timing.median_ns if shown.row and shown.row.timing else shown.combined.duration_ns
     if timed is None or shown.results is None or shown.results.part or first.estimated_speedup <= 1.0:
         return ""
-    return f": {duration(timed)} → {duration(timed / first.estimated_speedup)}"
+    return f"{duration(timed)} → about {duration(timed / first.estimated_speedup)} at best"
 
 
 def _another_format(shown: RunView, first: Ranked | None) -> Iterator[AnswerRow]:
@@ -162,13 +167,14 @@ def _where(places: Iterable[Place], href: Href) -> Iterator[tuple[Link, str]]:
 
 
 def _of_cost(place: Place, text: str) -> str:
-    guess = ", most likely: the report does not say which line calls it" if place.is_guess else ""
-    return f"{100 * place.share:.0f} % of what this costs, in {COUNTED[place.counted]}{guess} `{text}`"
+    guess = ", a guess: they are in a header's code, and the report does not say which line calls it"
+    said = f"{100 * place.share:.0f} % of the {COUNTED[place.counted]}{guess if place.is_guess else ''}"
+    return f"{said} `{text}`" if text else said
 
 
-# What the share of a line is of: another than that of the hottest lines, which are by samples.
+# What the share of a line is of: another than that of the hottest lines, which are by all samples.
 COUNTED = {
-    "samples": "samples of what waits for it",
+    "samples": "samples that this is about",
     "sectors": "sectors",
     "sectors_excessive": "excess sectors",
     "wavefronts_excessive": "excess wavefronts",

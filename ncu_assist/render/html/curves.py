@@ -8,7 +8,7 @@ from itertools import pairwise
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import digits, quantity
-from ncu_assist.render.html.charts import Axis, ChartText, Shape, circle, line, linear_axis
+from ncu_assist.render.html.charts import Axis, ChartText, Shape, Tick, circle, line, linear_axis
 from ncu_assist.render.words.launches import LIMIT_WORDS
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.occupancy import OccupancyCurve, Over, occupancy_curves
@@ -51,7 +51,8 @@ def occupancy_charts(shown: RunView) -> tuple[CurveChart, ...]:
 def limits_of(allowed: Mapping[str, float]) -> tuple[str, float]:
     """Return all that allow the fewest blocks, in words, and how many those are; empty where that is not known."""
     fewest = min(allowed.values(), default=0.0)
-    return " and ".join(LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest), fewest
+    *names, last = [LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest] or [""]
+    return f"{', '.join(names)} and {last}" if names else last, fewest
 
 
 def occupancy_basis(shown: RunView) -> str:
@@ -66,7 +67,7 @@ def _occupancy_chart(curve: OccupancyCurve, limited_by: str) -> CurveChart:
     text = (lambda value: quantity(value, "byte")) if unit == "byte" else digits
     x = linear_axis([point.value for point in curve.points], LEFT, RIGHT, text)
     x = replace(x, ticks=x.ticks[:: max(1, len(x.ticks) // 4)])
-    y = linear_axis([0.0, float(curve.most_warps)], BOTTOM, TOP)
+    y = _warps_axis(curve.most_warps)
     now = curve.here
     places = [(x.at(point.value), y.at(point.warps)) for point in curve.points]
     more = max(curve.points, key=lambda point: point.warps)  # of several the first
@@ -84,8 +85,15 @@ def _occupancy_chart(curve: OccupancyCurve, limited_by: str) -> CurveChart:
         Shape(line(at[0], TOP, at[0], BOTTOM), "leader"),
         Shape(circle(*at, 5), "point point-main", hint=here),
     )
-    label = ChartText(f"now {now.warps}", min(at[0] + 8, RIGHT - 46), max(at[1] - 9, TOP + 2), "start", "strong")
+    above = at[1] - 9 if at[1] > TOP + 20 else at[1] + 20  # at the top stands what the axis is of
+    label = ChartText(f"now {now.warps}", min(at[0] + 8, RIGHT - 46), above, "start", "strong")
     return CurveChart(f"occupancy-{curve.over}", title, here + most, x, y, title, "warps an SM", shapes, (label,))
+
+
+def _warps_axis(most: int) -> Axis:
+    """Return an axis that ends with what an SM can hold: no line of a number that no SM reaches."""
+    bare = Axis("linear", 0.0, float(most), BOTTOM, TOP)
+    return replace(bare, ticks=tuple(Tick(n, bare.at(n), digits(n)) for n in (most * part / 4 for part in range(5))))
 
 
 def _steps(places: Sequence[tuple[float, float]], down: bool) -> str:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.analysis.records import TracedRun
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY
-from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS, spoken
+from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_REASONS, TOLD_APART, in_ncu
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Link, Table, Term, safe_href
 
@@ -226,9 +226,10 @@ class Tips:
 
 # What somebody who has never seen a profile asks first, in the help of every page.
 HELP_WORDS = (
-    "assumed", "bank conflict", "changed", "dram", "estimated", "excess", "finding", "floor", "geomean", "l1", "l2",
-    "latency bound", "launch", "mbarrier", "noise", "occupancy", "parent", "replay", "sass", "sector", "sm", "stage",
-    "tensor core", "tile", "tma", "to floor", "unclear", "undecided", "warp", "warp stall reason", "wave", "wgmma",
+    "assumed", "bank conflict", "bound by", "changed", "coalesced", "dram", "estimated", "excess", "finding", "floor",
+    "geomean", "issue slots", "l1", "l2", "latency bound", "launch", "mbarrier", "mio", "noise", "occupancy", "own",
+    "parent", "pipe", "replay", "sass", "sector", "severity", "side effect", "sm", "spill", "stage", "tensor core",
+    "tile", "tma", "to floor", "unclear", "undecided", "warp", "warp stall reason", "wave", "wavefront", "wgmma",
 )  # fmt: skip
 
 
@@ -236,8 +237,11 @@ def help_words() -> tuple[tuple[str, list[tuple[str, str]]], ...]:
     """Return the lists of the help: a title, then words with what they mean."""
     entries = sorted({GLOSSARY[word] for word in HELP_WORDS}, key=lambda one: one.name.lower())
     reasons = (STALL_REASONS[name] for name in sorted(STALL_REASONS) if name != ISSUED)
-    waits = [(spoken(one.name), one.waits_for) for one in reasons]
-    return ("Words", [(one.name, one.text) for one in entries]), ("What a warp waits for, by stall reason", waits)
+    waits = [(in_ncu(one.name), one.waits_for) for one in (*reasons, *TOLD_APART.values())]
+    return ("Words", [(one.name, one.text) for one in entries]), (
+        "What a warp waits for, by stall reason",
+        sorted(waits),
+    )
 
 
 @functools.cache

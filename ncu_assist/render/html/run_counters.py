@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.analysis.launches import LaunchRow
@@ -22,7 +21,7 @@ from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.launches import room_words
-from ncu_assist.render.words.terms import stall_name, term_of
+from ncu_assist.render.words.terms import part_label, stall_name, stall_waits, term_of
 from ncu_assist.render.words.values import to_profile
 from ncu_assist.render.words.verdicts import impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
@@ -42,10 +41,6 @@ BOUND = {
 }
 TOP_PARTS = 8
 TITLES = {"sm_throughput": "Compute (SM) breakdown", "memory_throughput": "Memory breakdown"}
-# The units as ncu's own breakdown tables call them.
-UNIT_NAMES = {"l1tex": "L1", "lts": "L2", "ltc": "L2", "smsp": "SM", "fbpa": "DRAM"}  # others in capitals
-ROLLUP = re.compile(r"\.(avg|sum|max|min)\.pct_of_peak_sustained_\w+$")
-TYPES = re.compile(r"_type(?:_[a-z]+mma){2,}")
 BY_NAME = {name: key for key, metric in CATALOGUE.items() for name in metric.names}
 
 
@@ -121,15 +116,6 @@ def _part_bar(name: str, percent: float, binds: bool) -> Bar:
     return Bar(term, percent / 100, f"{percent:.1f} %", tone="limit" if binds else "")
 
 
-def part_label(name: str) -> str:
-    """Return a counter as ncu's breakdown calls it: ``L1: Data Pipe Lsu Wavefronts`` of l1tex__data_pipe_…
-
-    Of several types of matrix instruction the types are left out: the whole name is what it stands for.
-    """
-    unit, _, rest = TYPES.sub("_all_types", ROLLUP.sub("", name)).partition("__")
-    return f"{UNIT_NAMES.get(unit, unit.upper())}: {rest.replace('_', ' ').title()}"
-
-
 LEAST_STALL = 0.1  # percent: what would print as 0.0 %
 WARP_FACTS = ("warp_cycles_per_instruction", "eligible_warps", "active_warps", "no_eligible", "issue_slots_busy")
 PIPES = (
@@ -148,7 +134,8 @@ TOP_OPCODES = 14
 def stalls_model(shown: RunView) -> dict[str, object]:
     """Return where warps spent their time, the largest share first, and the schedulers.
 
-    ``advice`` is what to try at the one that is marked, the largest that the diagnosis is about, else at the largest.
+    ``advice`` is what the largest waits for and what to try, and the same of the one that is marked, the largest that
+    the diagnosis is about, where that is another.
     """
     counted = shown.counted
     known = [(reason, share) for reason, share in counted.stalls.items() if share >= LEAST_STALL]
@@ -156,12 +143,13 @@ def stalls_model(shown: RunView) -> dict[str, object]:
     about = first[0].finding.stalls if first and first[0].severity != "info" else ()
     marked = next((reason for reason, _ in known if {reason, BOOKED_AS.get(reason)} & set(about)), "")
     bars = tuple(_stall_bar(reason, share, reason == marked, counted) for reason, share in known)
+    largest = next((reason for reason, _ in known if reason != ISSUED), "")
     rest = 100 - sum(counted.combined.stalls.values())
     scale = f"of all states that warps were in; in the others, {rest:.1f} %, they issued an instruction" if bars else ""
     scale += "; marked: what the diagnosis is about" if any(bar.tone == "limit" for bar in bars) else ""
     return {
         "bars": Bars("Warp states, in percent", bars, scale),
-        "advice": _stall_advice(marked or next((reason for reason, _ in known if reason != ISSUED), "")),
+        "advice": [_stall_advice(reason, counted) for reason in dict.fromkeys(filter(None, (largest, marked)))],
         "facts": warp_facts(counted, WARP_FACTS),
         "collect": to_profile(shown),
     }
@@ -169,12 +157,16 @@ def stalls_model(shown: RunView) -> dict[str, object]:
 
 def _stall_bar(reason: str, share: float, is_marked: bool, shown: RunView) -> Bar:
     tone: BarTone = "good" if reason == ISSUED else "limit" if is_marked else ""
-    return Bar(term_of(reason, one_line(stall_name(reason, shown))), share / 100, f"{share:.1f} %", tone=tone)
+    term = term_of(reason, one_line(stall_name(reason, shown)))
+    waits = stall_waits(reason, shown)
+    if waits:
+        term = replace(term, meaning=f"the warp waits for {waits}")
+    return Bar(term, share / 100, f"{share:.1f} %", tone=tone)
 
 
-def _stall_advice(reason: str) -> str:
+def _stall_advice(reason: str, shown: RunView) -> str:
     known = TOLD_APART.get(reason) or STALL_REASONS.get(reason)
-    return f"{in_ncu(reason)}: the warp waits for {known.waits_for}. {known.try_this}" if known else ""
+    return f"{in_ncu(reason)}: the warp waits for {stall_waits(reason, shown)}. {known.try_this}" if known else ""
 
 
 def mix_model(record: RunRecord) -> dict[str, object]:

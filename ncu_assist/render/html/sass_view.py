@@ -190,13 +190,16 @@ def _weight(one: SassInstruction) -> int:
 def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool, main: str) -> SassRow:
     """Return instructions between those that are shown, each a plain line, so that thousands of them have room.
 
-    A line is offset, source line and instruction, with tabs between them; it names its file where it is not ``main``.
+    A line is offset, source line and instruction, with tabs between them; it names its file where that is another than
+    of the line above, in the first where it is not ``main``.
     """
     most = max(one.cost.samples for one in own)
     said = f"{len(own)} instruction{'s' * (len(own) != 1)} {_little(most, len(own))}"
     if not is_hidden:
         return SassRow(f"{said}: this page has no room for them, ncu-assist export --table sass has")
-    text = "\n".join(f"{one.offset:04x}\t{_line_of(one, main)}\t{_code(one)}" for one in own)
+    above = [main, *(one.file for one in own)]
+    lines = (f"{one.offset:04x}\t{_line_of(one, file)}\t{_code(one)}" for one, file in zip(own, above, strict=False))
+    text = "\n".join(lines)
     return SassRow(said, hidden=text, offset=_id(place, own[0]))
 
 

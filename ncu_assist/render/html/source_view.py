@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.ncu.catalogue.stalls import in_ncu, spoken
 from ncu_assist.ncu.code import Cost, FileCode, FunctionCode, LineCode, SourceCosts, Totals, source_costs
 from ncu_assist.ncu.source.contents import SAMPLES
 from ncu_assist.ncu.source.tables import with_instruction
@@ -210,8 +211,8 @@ def _stall_terms(costs: SourceCosts) -> tuple[Term, ...]:
     """Return the stall reasons that stand at a line, by name."""
     every = [line.cost for file in costs.files for line in file.lines]
     every += [one.cost for function in costs.functions for one in function.instructions]
-    reasons = sorted({reason for cost in every for reason, _ in cost.waits})
-    return tuple(stall_term(reason) for reason in reasons)
+    reasons = sorted({reason for cost in every for reason, _ in cost.waits}, key=spoken)
+    return tuple(replace(stall_term(reason), label=one_line(in_ncu(reason), LINK_LETTERS)) for reason in reasons)
 
 
 def _source_notes(shown: RunView, costs: SourceCosts, absent: Sequence[str]) -> list[str]:

@@ -12,7 +12,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.html.charts import Axis, Shape, linear_axis
 from ncu_assist.render.html.curves import BOTTOM, LEFT, RIGHT, TOP, CurveChart
-from ncu_assist.render.html.run_counters import part_label
+from ncu_assist.render.words.terms import part_label
 
 MOST_SAMPLED = 6  # metrics of a timeline
 # Which are shown first, by the beginning of their names: is work there, do SMs issue, what is busy.
@@ -87,7 +87,6 @@ def _chart(one: SampledMetric, last: float) -> CurveChart:
     told = (("mean", mean(values)), ("median", median(values)), ("most", max(values)))
     said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)
     words = f"{len(kept)} samples over {duration(last)}: {said}"
-    name, *rollup = one.metric.replace("_realtime", "").split(".")
-    title = part_label(name) + (", per cycle active" if "per_cycle_active" in rollup else "")
+    title = part_label(one.metric) + (", per cycle active" if one.metric.endswith("per_cycle_active") else "")
     id = one.metric.replace(".", "-")
     return CurveChart(f"timeline-{id}", title, words, x, y, "time", unit or "a sample", (Shape(path, "curve"),))

@@ -274,7 +274,8 @@
   };
 
   document.addEventListener("DOMContentLoaded", () => {
-    if (!first(".pick a")) first("[data-launch-keys]").remove();
+    const keys = { "launch-keys": ".pick a", "hot-keys": "[data-hot]", "filter-keys": "[data-filter]" };  // of what is here
+    for (const [name, of] of Object.entries(keys)) if (!first(of)) first(`[data-${name}]`).remove();
     showTheme();
     all("th[data-sort]").forEach(makeSortable);
     makeTips();

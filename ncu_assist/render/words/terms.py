@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.chips import CHIPS, Chip
@@ -9,7 +10,7 @@ from ncu_assist.ncu.catalogue.metric import Combining, How, Metric, Way
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, Derived
-from ncu_assist.ncu.catalogue.stalls import STALL_REASONS, TOLD_APART, in_ncu, spoken
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, STALL_REASONS, TOLD_APART, in_ncu, spoken
 from ncu_assist.render.table import Badge, Term, Tone
 from ncu_assist.render.words.verdicts import cycle_words, factor, faster_or_slower
 
@@ -48,11 +49,115 @@ def term_of(key: str, label: str = "") -> Term:
     return Term(label or key)
 
 
+def stall_waits(reason: str, shown: RunView) -> str:
+    """Return what a warp waits for by the figure that is shown: where code was read, without waits that stand apart."""
+    known = TOLD_APART.get(reason) or STALL_REASONS.get(reason)
+    if known is None:
+        return ""
+    read = any(one.index in shown.close.waits for one in shown.combined.launches)
+    apart = [spoken(one) for one, booked in BOOKED_AS.items() if booked == reason and one in shown.stalls]
+    bare = known.waits_for.partition("; in ncu also")[0] if read else known.waits_for
+    return bare + (f"; waits for {' and '.join(apart)}, which ncu counts here too, stand apart" if apart else "")
+
+
 def stall_name(reason: str, shown: RunView) -> str:
     """Return a stall reason of a run as it is said; of what may be one of two, as no code was read that tells, both."""
     has_wgmma = reason == "barrier" and shown.combined.values["pipe_tensor_gmma"]
     read = any(one.index in shown.close.waits for one in shown.combined.launches)
     return f"{reason} or wgmma" if has_wgmma and not read else in_ncu(reason)
+
+
+ROLLUP = re.compile(r"(_realtime)?(\.(avg|sum|max|min))?(\.pct(_of_peak_sustained_\w+)?|\.per_\w+)?$")
+TYPES = re.compile(r"_type(?:_[a-z]+mma){2,}")
+# The units as ncu's own breakdown tables call them.
+UNIT_NAMES = {
+    "l1tex": "L1",
+    "lts": "L2",
+    "ltc": "L2",
+    "smsp": "SM",
+    "fbpa": "DRAM",
+    "dramc": "DRAM",
+}  # others in capitals
+# What ncu's counters of a breakdown or a timeline count, in words; of several types of matrix instruction one name.
+# fmt: off
+PARTS = {
+    "dram__cycles_active": "DRAM: busy cycles",
+    "dramc__throughput": "DRAM: throughput",
+    "dramc__read_throughput": "DRAM: reads",
+    "dramc__write_throughput": "DRAM: writes",
+    "fbpa__dram_sectors": "DRAM: sectors",
+    "gpu__compute_memory_access_throughput_internal_activity": "Accesses, inside the memory system",
+    "gpu__compute_memory_request_throughput_internal_activity": "Requests, inside the memory system",
+    "idc__request_cycles_active": "Constant cache: requests",
+    "l1tex__data_bank_reads": "L1: data banks, reads",
+    "l1tex__data_bank_writes": "L1: data banks, writes",
+    "l1tex__data_pipe_lsu_wavefronts": "L1: data pipe, loads and stores",
+    "l1tex__data_pipe_tex_wavefronts": "L1: data pipe, textures",
+    "l1tex__f_wavefronts": "L1: texture filters",
+    "l1tex__lsu_writeback_active": "L1: results of loads to registers",
+    "l1tex__lsuin_requests": "L1: input of loads and stores",
+    "l1tex__m_l1tex2xbar_req_cycles_active": "L1: requests to L2",
+    "l1tex__m_xbar2l1tex_read_sectors": "L1: sectors from L2",
+    "l1tex__m_xbar2l1tex_read_sectors_mem_dshared": "L1: sectors from other SMs' shared memory",
+    "l1tex__t_sector_hit_rate": "L1: hit rate",
+    "l1tex__t_sectors": "L1: sectors looked up",
+    "l1tex__tex_writeback_active": "L1: results of textures to registers",
+    "l1tex__texin_sm2tex_req_cycles_active": "L1: input of textures",
+    "l1tex__throughput": "L1: throughput",
+    "l1tex__tmain_requests": "L1: input of TMA",
+    "lts__average_t_sector_hit_rate": "L2: hit rate",
+    "lts__average_t_sector_hit_rate_srcunit_tex": "L2: hit rate of what L1 asks for",
+    "lts__d_atomic_input_cycles_active": "L2: atomics",
+    "lts__d_decomp_input_sectors": "L2: decompression",
+    "lts__d_sectors": "L2: data sectors",
+    "lts__d_sectors_fill_device": "L2: sectors from DRAM",
+    "lts__d_sectors_fill_sysmem": "L2: sectors from host memory",
+    "lts__lts2xbar_cycles_active": "L2: output to SMs",
+    "lts__t_sectors": "L2: sectors looked up",
+    "lts__t_tag_requests": "L2: tags looked up",
+    "lts__throughput": "L2: throughput",
+    "lts__xbar2lts_cycles_active": "L2: input from SMs",
+    "sm__cycles_active": "SM: active cycles",
+    "sm__inst_executed": "SM: instructions executed",
+    "sm__inst_executed_pipe_adu": "ADU pipe (constants, jumps)",
+    "sm__inst_executed_pipe_alu": "ALU pipe",
+    "sm__inst_executed_pipe_cbu_pred_on_any": "CBU pipe (branches, barriers)",
+    "sm__inst_executed_pipe_fma": "FMA pipe",
+    "sm__inst_executed_pipe_fp16": "FP16 pipe",
+    "sm__inst_executed_pipe_ipa": "IPA pipe (interpolation)",
+    "sm__inst_executed_pipe_lsu": "LSU pipe (loads, stores)",
+    "sm__inst_executed_pipe_tex": "TEX pipe",
+    "sm__inst_executed_pipe_uniform": "Uniform pipe (once a warp)",
+    "sm__inst_executed_pipe_xu": "XU pipe (special functions)",
+    "sm__instruction_throughput_internal_activity": "SM: instructions, inside",
+    "sm__issue_active": "SM: issue slots",
+    "sm__memory_throughput_internal_activity": "SM: memory, inside",
+    "sm__mio2rf_writeback_active": "MIO: results to registers",
+    "sm__mio_inst_issued": "MIO: instructions issued",
+    "sm__mio_pq_read_cycles_active": "MIO: queue, reads",
+    "sm__mio_pq_write_cycles_active": "MIO: queue, writes",
+    "sm__pipe_alu_cycles_active": "ALU pipe",
+    "sm__pipe_fma_cycles_active": "FMA pipe",
+    "sm__pipe_fmaheavy_cycles_active": "FMA heavy pipe",
+    "sm__pipe_fp64_cycles_active": "FP64 pipe",
+    "sm__pipe_shared_cycles_active": "Tensor and FP64 pipes together",
+    "sm__pipe_tensor_all_types_cycles_active": "Tensor pipe, all types but FP64",
+    "sm__pipe_tensor_cycles_active": "Tensor pipe",
+    "sm__pipe_tensor_op_dmma_cycles_active": "Tensor pipe, FP64",
+    "sm__pipe_tensor_op_hmma_cycles_active": "Tensor pipe, floating point but FP64",
+    "sm__pipe_tensor_op_imma_cycles_active": "Tensor pipe, integers",
+    "sm__pipe_tma_cycles_active": "TMA pipe",
+}
+# fmt: on
+
+
+def part_label(name: str) -> str:
+    """Return what a counter of a breakdown counts, e.g. ``L1: data pipe, loads and stores``; one that has no words as
+    ncu's breakdown calls it: ``FE: Some Counter`` of fe__some_counter.
+    """
+    bare = TYPES.sub("_all_types", ROLLUP.sub("", name))
+    unit, _, rest = bare.partition("__")
+    return PARTS.get(bare) or f"{UNIT_NAMES.get(unit, unit.upper())}: {rest.replace('_', ' ').title()}"
 
 
 TONES: dict[str, Tone] = {

@@ -11,7 +11,7 @@ from ladder import WORKLOAD, step
 from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.curves import occupancy_charts
+from ncu_assist.render.html.curves import limits_of, occupancy_charts
 from ncu_assist.render.html.run_counters import occupancy_model
 from ncu_assist.render.html.timeline import timeline_charts
 
@@ -39,6 +39,10 @@ def test_a_curve_names_all_that_limit_as_the_sentence_does() -> None:
     told = [(occupancy_model(one)["sentence"], occupancy_charts(one)[0].description) for one in views]
     several = [pair for pair in told if " and " in str(pair[0]).partition(":")[0]]
     assert several
+    top = [chart.y.ticks[-1] for one in views for chart in occupancy_charts(one)]
+    assert {(tick.text, tick.at) for tick in top} == {("64", 26.0)}  # what an SM of an H200 holds
+    three = limits_of({"registers": 2.0, "warps": 2.0, "shared": 2.0, "blocks": 32.0})
+    assert three == ("registers, warps and shared memory", 2.0)
     for sentence, description in told:
         names = str(sentence).partition(":")[0].removeprefix("Limited by ")
         assert f"limited by {names};" in description
@@ -52,7 +56,7 @@ def test_a_timeline_ends_with_the_kernel_else_with_the_last_sample_that_counted_
         SampledMetric(1, name, (0.0,), (5.0,)),
     )
     (chart,) = timeline_charts(sampled, launch(0, duration_ns=None))
-    assert (chart.title, chart.y_label) == ("SM: Inst Executed", "%")
+    assert (chart.title, chart.y_label) == ("SM: instructions executed", "%")
     assert chart.description == "3 samples over 2 µs: mean 20.0 %, median 20.0 %, most 40.0 %"
     (whole,) = timeline_charts(sampled, launch(0, duration_ns=3500.0))
     assert whole.description == "4 samples over 3.50 µs: mean 15.0 %, median 10.0 %, most 40.0 %"

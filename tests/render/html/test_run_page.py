@@ -29,9 +29,10 @@ from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.render.html.answer import AT_BEST
 from ncu_assist.render.html.run import run_html, run_sections
-from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars, part_label
+from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars
 from ncu_assist.render.html.run_diagnosis import launches_table
 from ncu_assist.render.table import Badge
+from ncu_assist.render.words.terms import part_label
 from ncu_assist.store import Store, machine_hash
 
 pytestmark = pytest.mark.slow
@@ -144,13 +145,16 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
     ]
     assert rows["Time"].text.startswith("221 µs a call. Floor: 72.3 µs, 305 MB at the 4.22 TB/s of DRAM (measured on ")
     assert rows["Time"].text.endswith("; a device copy of the same bytes takes 75.4 µs, 2.94x away")
-    assert rows["Bound by"].text == "L1 data pipe: of all units nearest to its peak, busy for 82 % of the time"
+    assert (
+        rows["Bound by"].text
+        == "L1 data pipe: the unit nearest to its peak, busy for 82 % of the time and idle for 18 %"
+    )
     badge = rows["What to do"].badge
-    assert badge == Badge("estimated 2.85x: 221 µs → 77.7 µs", "unsure", AT_BEST)
+    assert badge == Badge("221 µs → about 77.7 µs at best, estimated 2.85x", "unsure", AT_BEST)
     assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].why
     ((line, words),) = rows["Where"].links
     assert (line.text, line.href) == ("v6_coalesced_store.cu:42", "#line-v6_coalesced_store-cu-42")
-    assert words.startswith("100 % of what this costs, in excess sectors `const float value = ")
+    assert words.startswith("100 % of the excess sectors `const float value = ")
     assert rows["Against the best library"].text == "v0_torch_eager"
     assert [tile.term.label for tile in part.tiles][:3] == ["Median time", "Effective bandwidth", "Of copy"]
 
@@ -161,10 +165,7 @@ def test_the_answer_is_copied_as_markdown(browser: Browser, page_of_v6: Path) ->
         page.get_by_role("button", name="Copied").wait_for()
         text = page.evaluate("navigator.clipboard.readText()")
     assert text.startswith("**lightning_decode/v6_coalesced_store@")
-    assert (
-        "\n- **Where**: `v6_coalesced_store.cu:42` 100 % of what this costs, in excess sectors `const float value = "
-        in text
-    )
+    assert "\n- **Where**: `v6_coalesced_store.cu:42` 100 % of the excess sectors `const float value = " in text
 
 
 def test_keys_lead_from_hot_line_to_hot_line_and_contents_stay_in_view(browser: Browser, page_of_v6: Path) -> None:
@@ -203,15 +204,19 @@ def test_throughputs_have_their_units_and_the_one_that_binds_is_marked(v6: RunRe
     assert [bar.tone for bar in speed.throughputs.bars] == ["", "", "limit", "", ""]
     assert speed.throughputs.bars[-1].ceiling == pytest.approx(0.9, abs=0.05)
     (_, compute, _), (_, memory, _) = speed.units
-    assert memory.bars[0].label.label == "L1: Data Pipe Lsu Wavefronts"
+    assert memory.bars[0].label.label == "L1: data pipe, loads and stores"
     assert memory.bars[0].label.name == "l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed"
     assert memory.bars[0].text == "82.1 %"
     assert compute.bars[0].tone == ""
 
 
-def test_a_part_is_called_as_ncu_calls_it() -> None:
-    assert part_label("lts__t_sectors.avg.pct_of_peak_sustained_elapsed") == "L2: T Sectors"
-    assert part_label("idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed") == "IDC: Request Cycles Active"
+def test_a_part_is_called_by_what_it_counts_and_one_without_words_as_ncu_calls_it() -> None:
+    tensor = "sm__pipe_tensor_type_hmma_hgmma_qgmma_imma_cycles_active.avg.pct_of_peak_sustained_elapsed"
+    assert part_label(tensor) == "Tensor pipe, all types but FP64"
+    assert part_label("sm__inst_executed_realtime.avg.per_cycle_active") == "SM: instructions executed"
+    assert part_label("fe__some_counter.sum.pct_of_peak_sustained_elapsed") == "FE: Some Counter"
+    assert part_label("lts__t_sectors.avg.pct_of_peak_sustained_elapsed") == "L2: sectors looked up"
+    assert part_label("idc__request_cycles_active.avg.pct_of_peak_sustained_elapsed") == "Constant cache: requests"
 
 
 def test_the_first_finding_has_evidence_and_leads_to_its_line(v6: RunRecord) -> None:
@@ -243,7 +248,8 @@ def test_opcodes_of_what_works_on_by_itself_are_explained() -> None:
 def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
     marked = [bar.label.label for bar in models(run_sections(v6)).stalls.bars.bars if bar.tone == "limit"]
     assert marked == ["long scoreboard"]
-    assert models(run_sections(v6)).stalls.advice.startswith("long scoreboard: ")
+    (advice,) = models(run_sections(v6)).stalls.advice
+    assert advice.startswith("long scoreboard: ")
 
 
 def test_a_bar_above_what_binds_is_explained(v6: RunRecord) -> None:

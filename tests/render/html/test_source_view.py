@@ -228,7 +228,7 @@ def test_instructions_with_few_samples_can_be_opened_without_scripts(browser: Br
     gap = next(row for row in function.rows if row.hidden)
     assert gap.hidden.count("FFMA") == len(cold)
     assert len(gap.hidden.splitlines()) == int(gap.code.split()[0])
-    assert gap.hidden.startswith("0030\t\tEXIT\n0040\t4\tFFMA R0,")  # each with its offset and line
+    assert gap.hidden.startswith("0030\t\tEXIT\n0040\ta.cu:4\tFFMA R0, R1, R2, R3\n0050\t4\tFFMA R1,")  # a file once
     assert gap.code == "41 instructions without samples"
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
