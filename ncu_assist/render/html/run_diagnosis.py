@@ -18,6 +18,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Fact, heat_level
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_file import FindingLines
+from ncu_assist.render.html.source_heat import percent
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words.launches import (
@@ -85,7 +86,7 @@ def _launch_row(row: LaunchRow, whole: float, longest: LaunchRow, is_alone: bool
     return (
         Cell(f"#{launch.index}", repr(float(launch.index)), link=link),
         replace(number(duration(took), took), bar=bar) if took is not None else Cell(),
-        number(f"{100 * took / whole:.1f} %", took / whole) if took is not None and whole else Cell(),
+        number(percent(took / whole), took / whole) if took is not None and whole else Cell(),
         _diagnosis_cell(row, row),
         _kernel_cell(launch),
         Cell(row.bottleneck.name, note=f"{row.bottleneck.percent:.0f} % busy") if row.bottleneck else Cell(),
@@ -133,7 +134,7 @@ def _kernel_row(group: LaunchGroup, whole: float, longest: float | None, alone: 
     link = Link(name.text, f"#launch-{told.launch.index}") if told.launch.index in alone else None
     return (
         replace(name, link=link, term=None if link else name.term),
-        number(f"{100 * took / whole:.1f} %", took / whole) if took and whole else Cell(),
+        number(percent(took / whole), took / whole) if took and whole else Cell(),
         _diagnosis_cell(told, group),
         number(duration(won), won) if won else Cell(),
         replace(number(duration(took), took), bar=100 * took / longest) if took and longest else Cell(),
@@ -260,8 +261,7 @@ def _beside(one: NvidiaFinding, results: RuleResults, bound: Bottleneck | None) 
     instead = f" The diagnosis here is `{first.finding.rule}`." if first and first.severity != "info" else ""
     looks = "looks at the same and finds" if len(ours) == 1 else "look at the same and find"
     why = _why_no_more_warps(results.facts, bound) if OCCUPANCY in ours else ""
-    more = f"More: `ncu-assist explain {ours[0]}`"
-    return f"Here the two differ: our {names} {looks} next to no time to win.{why}{instead} {more}"
+    return f"Here the two differ: our {names} {looks} next to no time to win.{why or _what_binds(bound)}{instead}"
 
 
 OCCUPANCY = "low-occupancy"
@@ -275,6 +275,14 @@ def _why_no_more_warps(facts: Facts, bound: Bottleneck | None) -> str:
     unit = "the busiest unit" if bound.name == LATENCY else bound.name
     said = f"{digits(round(warps, 1))} warps an SM keep {unit} busy for {bound.percent:.0f} % of the time"
     return f" {said}, and wait for memory {memory:.0f} % of theirs."
+
+
+def _what_binds(bound: Bottleneck | None) -> str:
+    if bound is None:
+        return ""
+    if bound.name == LATENCY:
+        return f" No unit is busy for more than {bound.percent:.0f} % of the time: warps wait."
+    return f" What binds is {bound.name}, busy for {bound.percent:.0f} % of the time."
 
 
 def _nvidia_view(one: NvidiaFinding, launches: int, beside: str) -> NvidiaView:

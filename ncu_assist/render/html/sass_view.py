@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import partial
@@ -29,6 +29,9 @@ from ncu_assist.render.table import Link, Term
 GAP_BYTES, TEXT_BYTES = 200, 11  # of markup around instructions that can be opened; of each its offset and line
 ROW_BYTES = 190  # of markup and figures around an instruction, about
 NAME_LETTERS, FILE_LETTERS = 120, 40
+MOST_TOLD, LEAST_ROWS = 8, 6  # instructions of a function
+LEAST_PART = 8  # of all room: an eighth of it at most is for a function whose share would be less
+LEAST_SHARE = 0.02  # of all samples: a function with more is shown, however little room is left
 LEAST_TOLD = 0.001  # of all samples: below it the stall of an instruction is chance
 Href = Callable[[str | None, int | None], str]
 ACCESS = Term("Access", "memory_type, memory_access_type, memory_access_size_type", "which memory, what, bits a thread")
@@ -80,22 +83,26 @@ class SassFunction:
         return ACCESS if any(row.access for row in self.rows) else None
 
 
-def sass_regions(listing: Sequence[FunctionCode], budget: int) -> list[list[range]]:
+def sass_regions(listing: Sequence[FunctionCode], budget: int, about: Collection[str] = ()) -> list[list[range]]:
     """Return which instructions of each function are shown within so many bytes: all, else those around hot ones.
 
-    Each has its share of samples of what those before it left. Functions that nothing is left for, the coldest, have
-    none.
+    Each has its share of samples of what those before it left, and one with a part of the samples some room whatever
+    is left. The costliest of the opcodes that the diagnosis is ``about`` come before hotter ones. Functions that
+    nothing is left for, the coldest, have none.
     """
     found: list[list[range]] = []
-    rest = sum(one.cost.samples for one in listing)
+    rest, whole = sum(one.cost.samples for one in listing), budget
     for one in listing:
         instructions = one.instructions
         order = sorted(
             range(len(instructions)), key=lambda i: (-instructions[i].cost.samples, -instructions[i].cost.instructions)
         )
-        hot = [i for i in order if instructions[i].cost.samples] or order
+        told = [i for i in order if _opcode(instructions[i].sass).partition(".")[0] in about][:MOST_TOLD]
+        hot = [*dict.fromkeys([*told, *([i for i in order if instructions[i].cost.samples] or order)])]
         weights = list(map(_weight, instructions))
         own = int(budget * one.cost.samples / rest) if rest > 0 else budget
+        if told or one.cost.samples >= LEAST_SHARE:
+            own = max(own, min(whole // LEAST_PART, sum(weights[i] for i in hot[: max(LEAST_ROWS, len(told))])))
         regions = shown_regions(len(instructions), hot, weights.__getitem__, own)
         if not regions:
             break
@@ -171,7 +178,7 @@ def sass_function(
         gap = range(before.stop, region.start)
         fitting = next((one for one in hidden if one and one.start == gap.start), gap[:0])
         for part, is_hidden in ((fitting, True), (gap[len(fitting) :], False)):
-            rows += [_gap([instructions[i] for i in part], place, is_hidden, main)] if part else []
+            rows += [_gap([instructions[i] for i in part], place, is_hidden)] if part else []
         rows += [_row(instructions[i], _id(place, instructions[i]), counted, href, main) for i in region]
     return SassFunction(
         id=f"s{place}",
@@ -187,17 +194,17 @@ def _weight(one: SassInstruction) -> int:
     return ROW_BYTES + size_of(cut_line(one.sass))
 
 
-def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool, main: str) -> SassRow:
+def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool) -> SassRow:
     """Return instructions between those that are shown, each a plain line, so that thousands of them have room.
 
     A line is offset, source line and instruction, with tabs between them; it names its file where that is another than
-    of the line above, in the first where it is not ``main``.
+    of the line above.
     """
     most = max(one.cost.samples for one in own)
     said = f"{len(own)} instruction{'s' * (len(own) != 1)} {_little(most, len(own))}"
     if not is_hidden:
         return SassRow(f"{said}: this page has no room for them, ncu-assist export --table sass has")
-    above = [main, *(one.file for one in own)]
+    above = ["", *(one.file for one in own)]
     lines = (f"{one.offset:04x}\t{_line_of(one, file)}\t{_code(one)}" for one, file in zip(own, above, strict=False))
     text = "\n".join(lines)
     return SassRow(said, hidden=text, offset=_id(place, own[0]))

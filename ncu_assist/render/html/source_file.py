@@ -56,7 +56,7 @@ class SourceRow:
     """A line: ``cells`` are its heat, in the order of the columns. ``marks`` are findings that name it.
 
     ``code`` is its text in colours, as HTML. ``hot`` is its share of all samples where keys lead to it, as one of the
-    hot lines, else 0. Without a number it is a gap: ``text`` says what is not shown there.
+    hot lines, else 0. Without a number it is a gap: ``text`` says what is not shown there, ``lines`` from and to where.
     """
 
     number: int
@@ -68,6 +68,7 @@ class SourceRow:
     stalls: str = ""
     marks: tuple[str, ...] = ()
     sass: Link | None = None  # to its instructions, and how many those are
+    lines: tuple[int, int] = (0, 0)
 
 
 @dataclass(frozen=True)
@@ -98,16 +99,19 @@ class SourceFileView:
 
     @property
     def blocks(self) -> tuple[SourceBlock, ...]:
-        """The lines around heat, and between them the cold ones."""
+        """The lines around heat, and between them the cold ones, together with what of them is not on the page."""
         warm = [row.number for row in self.rows if row.marks or any(cell.level > 1 for cell in row.cells)]
         near = {number + step for number in warm for step in range(-AROUND, AROUND + 1)}
-        some = [(not warm or not row.number or row.number in near, row) for row in self.rows]
+        some = [(not warm or row.number in near, row) for row in self.rows]
         runs = [(is_near, tuple(row for _, row in own)) for is_near, own in groupby(some, key=lambda one: one[0])]
-        return tuple(SourceBlock(own, "" if is_near or len(own) < LEAST_FOLD else _lines(own)) for is_near, own in runs)
+        return tuple(SourceBlock(own, "" if is_near else _cold(own)) for is_near, own in runs)
 
 
-def _lines(rows: Sequence[SourceRow]) -> str:
-    return f"lines {rows[0].number:,} to {rows[-1].number:,}, cold"
+def _cold(rows: Sequence[SourceRow]) -> str:
+    """Return what folds cold lines together; nothing where they are few, or none of them is on the page."""
+    if sum(row.number > 0 for row in rows) < LEAST_FOLD:
+        return ""
+    return f"lines {rows[0].number or rows[0].lines[0]:,} to {rows[-1].number or rows[-1].lines[1]:,}, cold"
 
 
 def source_file(
@@ -191,7 +195,8 @@ class _FileRows:
         for before, region in pairwise([range(0), *regions]):
             yield from self._gap(before.stop, region.start)
             texts = [self._text(place + 1) for place in region]
-            yield from map(self._row, (place + 1 for place in region), _shown(self._one.name, texts))
+            codes = _shown(self._one.name, texts) if self._one.text is not None else [Markup(" ")] * len(texts)
+            yield from map(self._row, (place + 1 for place in region), codes)
         yield from self._gap(regions[-1].stop if regions else 0, len(self._one.text or ()))
 
     def notes(self, regions: Sequence[range]) -> Iterable[str]:
@@ -203,7 +208,7 @@ class _FileRows:
 
     def _gap(self, start: int, stop: int) -> Iterable[SourceRow]:
         if self._one.text is not None and stop > start:
-            yield SourceRow(0, f"lines {start + 1:,} to {stop:,}, cold: not on this page")
+            yield SourceRow(0, f"lines {start + 1:,} to {stop:,}, cold: not on this page", lines=(start + 1, stop))
 
     def _row(self, number: int, code: Markup) -> SourceRow:
         line, marks = self._lines.get(number), self._marks.get(number, ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -13,7 +13,14 @@ from ncu_assist.ncu.source.contents import SAMPLES
 from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.sass_view import SassFunction, hidden_regions, sass_function, sass_regions, shown_ids
+from ncu_assist.render.html.sass_view import (
+    NAME_LETTERS,
+    SassFunction,
+    hidden_regions,
+    sass_function,
+    sass_regions,
+    shown_ids,
+)
 from ncu_assist.render.html.source_file import (
     FindingLines,
     SourceFileView,
@@ -25,6 +32,7 @@ from ncu_assist.render.html.source_file import (
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, HeatColumn, heat_columns, percent, stall_term
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.values import collect_again, to_sass
+from ncu_assist.rules.model.places import ABOUT
 
 HOTTEST = 5
 LEAST_SAMPLES = 0.01  # of all samples
@@ -100,7 +108,7 @@ class SourceBudget:
 
     source: int = 50_000
     sass: int = 20_000
-    hidden: int = 44_000
+    hidden: int = 42_000
 
 
 @dataclass(frozen=True)
@@ -154,14 +162,18 @@ def source_view(shown: RunView, findings: FindingLines | None = None, budget: So
         return SourceView(missing=("what each line cost was not counted", collect_lines(shown)))
     columns, absent = heat_columns(costs.totals, _all_costs(costs), _launch_words(shown))
     limits = budget or SourceBudget()
-    regions = sass_regions(costs.listing, limits.sass)
+    regions = sass_regions(costs.listing, limits.sass, _opcodes_told(shown))
     hidden = hidden_regions(costs.listing, regions, limits.hidden)
     ids = shown_ids(costs.listing, regions, hidden)
     files = _source_files(costs, columns, found, close.kept, ids, limits.source)
     places = {(one.path, row.number): row.id for one in files for row in one.rows if row.id}
     bare = SourceView(columns, files, _places=places)
     functions = tuple(
-        replace(sass_function(one, place, own, gaps, columns, bare.href), is_open=not files and place == 0)
+        replace(
+            sass_function(one, place, own, gaps, columns, bare.href),
+            name=_function_name(one, costs.listing),
+            is_open=not files and place == 0,
+        )
         for place, (one, own, gaps) in enumerate(zip(costs.listing, regions, hidden, strict=False))
     )
     notes = [*_source_notes(shown, costs, absent)]
@@ -173,11 +185,27 @@ def source_view(shown: RunView, findings: FindingLines | None = None, budget: So
     return replace(view, hottest=hottest, findings=finding_links(found, view.href))
 
 
+def _opcodes_told(shown: RunView) -> Collection[str]:
+    """Return the opcodes that the diagnosis is about; none where it is about no certain ones."""
+    first = shown.results.diagnosis.first if shown.results else None
+    return first.finding.about or ABOUT.get(first.finding.rule, ()) if first else ()
+
+
+def _function_name(one: FunctionCode, listing: Sequence[FunctionCode]) -> str:
+    """Return the kernel that a function is of; of several the place of the costliest instruction tells which."""
+    name = one_line(one.kernel, NAME_LETTERS)
+    if sum(each.kernel == one.kernel for each in listing) < 2:
+        return name
+    most = max(one.instructions, key=lambda each: each.cost.samples)
+    at = f"{one_line(PurePath(most.file).name, LINK_LETTERS)}:{most.line}" if most.file else "no source lines"
+    return f"{name}, the function of {at}" if most.file else f"{name}, a function with {at}"
+
+
 def _left_out(shown: RunView, lost: Sequence[FunctionCode]) -> str:
     """Return which functions have no SASS on the page, with their shares of the samples; empty without any."""
     if not lost:
         return ""
-    named = [f"{one_line(one.kernel, LINK_LETTERS)} ({percent(one.cost.samples)} of samples)" for one in lost[:HOTTEST]]
+    named = [f"{_function_name(one, lost)} ({percent(one.cost.samples)} of samples)" for one in lost[:HOTTEST]]
     more = f" and {len(lost) - HOTTEST} more" if len(lost) > HOTTEST else ""
     return f"No room here for the SASS of {', '.join(named)}{more}. All: {to_sass(shown)}"
 

@@ -187,7 +187,9 @@
     const at = links.findIndex((one) => one.hasAttribute("aria-current"));
     const next = links[Math.min(Math.max(at + step, 0), links.length - 1)];
     if (!next) return false;
-    pick(document.getElementById(next.hash.slice(1)));
+    const part = document.getElementById(next.hash.slice(1));
+    pick(part);
+    if (part.getBoundingClientRect().top > innerHeight) next.scrollIntoView({ block: "nearest" });  // else one reads it
     if (focus) next.focus();
     return true;
   };
@@ -201,6 +203,24 @@
     const same = all(`.sass a[href="#${line}"]`).map((one) => one.closest("tr"));
     for (const one of [document.getElementById(line), ...same]) one?.classList.add("same");
     if (same.length) announce(`${same.length} instructions of one line`);
+    if (!row.closest(".sass")) markFolded(row);
+  };
+  const markFolded = (row) => {  // its instructions in folds: each line there is offset, FILE:LINE or LINE, instruction
+    const file = first("summary strong", row.closest(".file")).textContent, line = row.cells[0].textContent.trim();
+    for (const pre of all(".sass pre", row.closest("section"))) {
+      let named = "";
+      const lines = pre.textContent.split("\n").map((text) => {
+        const [, name, number] = text.match(/^\w+\t(?:(.+):)?(\d*)\t/) ?? [];
+        named = name ?? named;
+        return [text, number === line && named === file];
+      });
+      if (!lines.some(([, own]) => own)) { if (first("mark", pre)) pre.textContent = pre.textContent; continue; }
+      pre.closest("details").open = true;
+      pre.replaceChildren(...lines.flatMap(([text, own], place) => {
+        const marked = own ? Object.assign(document.createElement("mark"), { textContent: text }) : text;
+        return place ? ["\n", marked] : [marked];
+      }));
+    }
   };
   const onCode = (event) => {
     const row = event.target.closest?.("table.source tbody tr[id]");

@@ -111,7 +111,14 @@ def test_launches_are_picked_by_link_and_by_keys(browser: Browser, path: Path, r
         page.keyboard.press("ArrowDown")
         assert page.evaluate(seen) == [order[1]]
         assert page.evaluate("document.activeElement.hash") == f"#{order[1]}"
-        assert page.locator('.pick a[aria-current="true"]').count() == 1
+        picked = page.locator('.pick a[aria-current="true"]')
+        assert picked.count() == 1
+        page.set_viewport_size({"width": 1280, "height": 300})
+        page.evaluate("scrollTo(0, 0)")
+        page.keyboard.press("k")  # far above what it says: at least the row is seen
+        assert picked.evaluate("one => one.getBoundingClientRect().bottom < innerHeight")
+        page.set_viewport_size({"width": 1280, "height": 800})
+        page.keyboard.press("j")
         page.evaluate(f"location.hash = 'l{order[2].removeprefix('launch-')}-stalls'")  # a link into another launch
         page.wait_for_function(f"document.getElementById('{order[2]}').checkVisibility()")
         assert page.evaluate(seen) == [order[2]]

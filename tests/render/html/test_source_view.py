@@ -15,14 +15,20 @@ from render.html.made_code import NAME, ROWS, TEXT, Row, close, code, html, show
 from render.html.test_sampler import HOSTILE
 
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.ncu.code import Cost, FunctionCode, SassInstruction
 from ncu_assist.ncu.source.tables import barriers, with_instruction
 from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.html.sass_view import sass_regions
+from ncu_assist.render.html.source_file import SourceFileView, SourceRow
+from ncu_assist.render.html.source_heat import Heat
 from ncu_assist.render.html.source_view import SourceBudget, SourceView, source_view
 from ncu_assist.render.table import Link
 from ncu_assist.rules.model.blame import Function
 from ncu_assist.rules.model.places import Place
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from playwright.sync_api import Browser
 
 MOST_BYTES = 400_000  # of source and SASS in one page
@@ -239,6 +245,22 @@ def test_instructions_with_few_samples_can_be_opened_without_scripts(browser: Br
     page.locator(".gap summary").click()
     assert code_of_gap.is_visible()
     context.close()
+    with opened(browser, written(tmp_path, made)) as page:  # with scripts a line's number opens and marks its own
+        page.locator("#line-a-cu-4 a").click()
+        assert page.locator(".gap pre mark").count() == len(cold)
+        assert page.locator(".gap pre").is_visible()
+
+
+def test_the_instructions_that_the_diagnosis_is_about_are_shown_before_hotter_ones() -> None:
+    def one(kernel: str, opcodes: Sequence[tuple[str, float]]) -> FunctionCode:
+        made = [SassInstruction(kernel, 16 * n, f"{op} R1", Cost(samples=s)) for n, (op, s) in enumerate(opcodes)]
+        return FunctionCode(kernel, Cost(samples=sum(s for _, s in opcodes)), tuple(made))
+
+    hot = one("k", [("MOV", 0.002)] * 450)
+    called = one("k", [*[("FADD", 0.003)] * 30, ("STL", 0.0001), ("LDL", 0.0001)])
+    for about, are_shown in (((), False), (("LDL", "STL"), True)):
+        _, own = sass_regions((hot, called), 20_000, about)
+        assert ({30, 31} <= {i for region in own for i in region}) is are_shown
 
 
 def test_functions_have_room_by_their_samples_and_those_without_are_named(tmp_path: Path) -> None:
@@ -339,6 +361,14 @@ def test_cold_lines_are_folded_and_five_around_heat_are_not(browser: Browser, tm
         assert page.locator("#line-a-cu-99").is_visible()
     with opened(browser, tmp_path / "source.html", scripts=False) as page:
         assert page.locator("#line-a-cu-1").is_visible()
+
+
+def test_cold_lines_and_what_is_not_on_the_page_between_them_are_one_fold() -> None:
+    gap = SourceRow(0, "lines 1 to 8, cold: not on this page", lines=(1, 8))
+    cold = [SourceRow(number, "x") for number in range(9, 25)]
+    hot = SourceRow(30, "hot", cells=(Heat("90 %", 8),))
+    file = SourceFileView("f", "a.cu", "a.cu", "90 %", (gap, *cold, hot, replace(gap, lines=(40, 50))), True, (), 0)
+    assert [block.cold for block in file.blocks] == ["lines 1 to 24, cold", "", ""]
 
 
 def test_expanding_all_shows_cold_lines_and_leaves_them(browser: Browser, tmp_path: Path) -> None:
