@@ -173,7 +173,7 @@ def test_the_index_has_a_curve_and_the_ratio_of_each_kernel() -> None:
     beside = one.against_library
     assert beside is not None
     cell = row[titles.index("own / library")]
-    assert (cell.key, cell.note) == (repr(beside.ratio), "v18 / v2")
+    assert (cell.key, cell.note) == (repr(beside.ratio), "v18\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}v2")
     spark = row[titles.index("own versions")].spark
     assert spark is not None
     assert len(spark.points) == 17

@@ -223,9 +223,13 @@ def ratio_cell(one: OwnAgainstLibrary | None, verdict: Verdict | None, names: bo
     if one is None or one.ratio is None:
         return Cell()
     badge = verdict_badge(verdict) or Badge(_ratio_words(one.ratio))
-    beside = f"{one_line(short_name(one.own))} / {one_line(short_name(one.library))}" if names else ""
-    interval = f"99 %: {interval_words(verdict)}" if verdict and verdict.low is not None else ""
-    return Cell(badge.text, repr(one.ratio), badge=badge, note=beside or interval)
+    if not names:
+        interval = f"99 %: {interval_words(verdict)}" if verdict and verdict.low is not None else ""
+        return Cell(badge.text, repr(one.ratio), badge=badge, note=interval)
+    said, _, ratio = badge.text.partition(" (")  # where it is unclear or the same, the ratio stands with the names
+    beside = f"{one_line(short_name(one.own))}\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}{one_line(short_name(one.library))}"
+    told = f"{ratio.rstrip(')')}, {beside}" if ratio else beside
+    return Cell(said, repr(one.ratio), badge=replace(badge, text=said), note=told)
 
 
 def _ratio_words(ratio: float) -> str:
