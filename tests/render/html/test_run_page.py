@@ -474,3 +474,20 @@ def test_a_long_log_is_cut_in_the_middle(tmp_path: Path) -> None:
     assert "xxx end" in text
     assert "characters in the middle are left out" in text
     assert len(text) < 200_000
+
+
+@pytest.mark.slow
+def test_a_stall_has_one_name_with_that_of_ncu_and_what_stands_apart_is_said(recorded: Store) -> None:
+    """Of the kernel with wgmma and TMA: its barriers are told without the waits that ncu books there too."""
+    stored = next(one for one in recorded.runs("flash_attention") if one.run.version == "v13_products_ahead")
+    page = models(run_sections(run_record(stored, recorded)))
+    said = {bar.label.label: bar.label.meaning for bar in page.stalls.bars.bars}
+    assert {"wgmma (in ncu: barrier)", "mbarrier (in ncu: long scoreboard)", "wait", "barrier"} <= said.keys()
+    assert said["barrier"].endswith("; waits for wgmma, which ncu counts here too, stand apart")
+    assert [one.partition(":")[0] for one in page.stalls.advice] == ["wait"]
+    assert {"wgmma (in ncu: barrier)", "mbarrier (in ncu: long scoreboard)"} <= {t.label for t in page.source.stalls}
+    to_do = next(row for row in page.verdict.answer if row.label == "What to do")
+    assert to_do.badge.text == "820 µs → about 644 µs at best, estimated 1.27x"
+    (beside,) = [one.beside for one in page.nvidia.views if one.beside]
+    assert "9 warps an SM keep tensor cores busy for 71 % of the time" in beside
+    assert "explain" not in beside
