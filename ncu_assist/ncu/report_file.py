@@ -209,11 +209,14 @@ def metric_counts(data: Bytes) -> tuple[int, ...]:
     return tuple(len(_metric_ids(data, entry)) for entry in results(data))
 
 
-def select(data: Bytes, keep: Set[int]) -> bytes:
-    """Return the report with only the results numbered in ``keep``, and only the cubins that these refer to."""
+def select(data: Bytes, keep: Set[int], cubins: Set[int] | None = None) -> bytes:
+    """Return the report with only the results numbered in ``keep``, and only the cubins that these refer to.
+
+    Whoever knows the numbers of these ``cubins`` gives them.
+    """
     found = blocks(data)
     kept = {entry for number, entry in enumerate(e for block in found for e in block.results) if number in keep}
-    needed = {source for entry in kept for source in sources_of(data, entry)}
+    needed = {source for entry in kept for source in sources_of(data, entry)} if cubins is None else cubins
     out = [data[: found[0].header_start - 4]]
     for block in found:
         entries = [e for e in block.entries if e in kept or (e.kind == SOURCES and source_id(data, e) in needed)]

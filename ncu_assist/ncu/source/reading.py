@@ -155,7 +155,7 @@ def _agreed(chain: Chain | None, files: Sequence[SourceFile], file: int, line: i
 
 
 MOST_AHEAD = 20  # launches of a report whose code is read before it is known which of them take longest
-BATCH_BYTES = 48 << 20  # of launches in one child process, which then takes about 0.6 GB
+BATCH_BYTES = 16 << 20  # of launches in one child process, which then takes about 0.4 GB
 
 
 @dataclass(frozen=True)
@@ -261,12 +261,15 @@ def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
         for number in wanted:
             if not 0 <= number < len(results):
                 raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
-        tell = teller("code of launches", len(wanted))
-        done = count()
-        for batch in _batches(results, wanted):
-            found += _read(work, data, results, batch, known, lambda _line: tell(next(done)))
+        cubins = {number: tuple(report_file.sources_of(data, results[number])) for number in wanted}
+        first = {own: place for place, own in reversed([*enumerate(cubins.values())])}
+        alike = sorted(wanted, key=lambda number: first[cubins[number]])  # a child disassembles what they share once
+        tell, done = teller("code of launches", len(wanted)), count()
+        for batch in map(sorted, _batches(results, alike)):
+            own = [cubins[number] for number in batch]
+            found += _read(work, data, results, batch, own, known, lambda _line: tell(next(done)))
         tell(len(wanted))
-    return found
+    return sorted(found, key=lambda one: one.launch)
 
 
 @dataclass(frozen=True)
@@ -301,20 +304,20 @@ def _read(
     data: Bytes,
     results: Sequence[Entry],
     batch: Sequence[int],
+    cubins: Sequence[tuple[int, ...]],
     known: Chains,
     on_launch: Callable[[str], None],
 ) -> list[LaunchSource]:
+    entries = [results[number] for number in batch]
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), work.path
         places, count = tuple(batch), len(results)
         if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
             path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
-            path.write_bytes(report_file.select(data, set(batch)))
+            path.write_bytes(report_file.select(data, set(batch), {number for own in cubins for number in own}))
         elif not str(path).isascii():  # NVIDIA's reader takes no name that is not UTF-8, nor another locale's
             path = folder / "whole.ncu-rep"
             path.symlink_to(work.path.absolute())
-        entries = [results[number] for number in batch]
-        cubins = [tuple(report_file.sources_of(data, entry)) for entry in entries]
         request = SourceRequest(count, places, _numbers(entries, cubins))
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         _run_child(work, path, folder, on_launch)
