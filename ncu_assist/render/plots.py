@@ -169,7 +169,7 @@ def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None)
         )
     ax.set(xlabel="µs since the launch began", ylabel="percent of peak", ylim=(0, None))
     ax.set_title(_name(shown, [row] if row else []), fontsize="medium")
-    ax.legend(fontsize="small", ncols=2, loc="upper left", bbox_to_anchor=(0, -0.14), frameon=False)
+    ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
     return ax
 
 
@@ -214,7 +214,7 @@ def _versions(title: str, timed: Sequence[Bar], floors: dict[str, float], ax: Ax
     ax.invert_yaxis()
     times = [ns for _, _, ns in timed]
     ax.set(xlabel="median, µs", xscale="log" if max(times) > 20 * min(times) else "linear")
-    ax.margins(x=0.12, y=0.01)
+    ax.margins(x=0.12 if ax.get_xscale() == "linear" else 0.2, y=0.01)  # room for the digits
     ax.set_title(one_line(title), fontsize="medium")
     if len(workloads) > 1 or floors:
         ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)

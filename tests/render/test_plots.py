@@ -141,6 +141,18 @@ def test_a_legend_covers_no_bar_and_long_times_have_their_digits() -> None:
     assert all(text.get_window_extent().x1 <= ax.get_window_extent().x1 for text in ax.texts)
 
 
+def test_a_legend_covers_no_label_and_a_log_axis_has_room_for_its_digits() -> None:
+    ax = ncu_assist.show("lightning_decode/v7", project=ROOT).plot("timeline")
+    ax.figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert not legend.overlaps(ax.xaxis.label.get_window_extent())
+    assert legend.x0 >= ax.get_window_extent().x1
+    ax = plots._versions("gemm", [("v0", "a", 1.4e6), ("v1", "a", 3.8086e7)], {}, None)
+    ax.figure.canvas.draw()
+    assert ax.get_xscale() == "log"
+    assert all(text.get_window_extent().x1 <= ax.get_window_extent().x1 for text in ax.texts)
+
+
 def test_a_trend_with_its_levels(tmp_path: Path) -> None:
     made_history(tmp_path, {"v1_a": steps(30, 15, 0.05)})
     found = ncu_assist.trend("add_one", project=tmp_path)
