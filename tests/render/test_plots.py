@@ -70,7 +70,7 @@ def test_stalls_are_those_of_the_terminal_and_go_into_given_axes() -> None:
 def test_a_timeline_ends_with_its_launch_and_is_in_percent() -> None:
     run = ncu_assist.show("lightning_decode/v6", project=ROOT)
     ax = run.plot("timeline")
-    assert "DRAMC: Throughput" in words(ax)
+    assert "DRAM: throughput" in words(ax)
     assert 1e3 * max(line.get_xdata()[-1] for line in ax.lines) <= run.view.launches_shown[0].launch.duration_ns
     assert max(max(line.get_ydata()) for line in ax.lines) <= 100
 
@@ -114,7 +114,7 @@ def test_versions_with_their_floor() -> None:
     assert "floor of b64_d96" in words(ax)
     assert ax.get_title() == "lightning_decode, NVIDIA H200"
     assert own.set_index("version").loc["v7_registers_128bit", "verdict"] == "faster"
-    box = found._repr_html_()
+    box = found._repr_html_().replace("\N{NO-BREAK SPACE}", " ")
     assert box.count("<tr") == len(found.history.rows)
     assert "v7_registers_128bit" in box
     assert "73.9 µs, ▲ 2.99x faster against v6, bound by DRAM 81 %" in box

@@ -37,6 +37,7 @@ from ncu_assist.render.words.trend import trend_provenance as measured
 
 FEWEST_DRAWN = 2
 BANDS = 2  # standard deviations between runs that the band reaches on either side of a level
+CLEAR = 10  # of the dot that a change is marked at
 MANY = 12  # runs from which a table scrolls in a box of its own
 RUN_COLUMNS = (
     Column("run"),
@@ -131,7 +132,13 @@ def _mark(series: TrendSeries, change: TrendChange, x: Axis, y: Axis) -> ChartTe
     text = f"{sign} {percent(change.change)}"
     at = x.at(place + 1)
     anchor: Anchor = "end" if at > (LEFT + HISTOGRAM_RIGHT) / 2 else "start"
-    return ChartText(text, at, max(TOP + 12, min(BOTTOM - 4, y.at(series.levels_ns[place]) - 14)), anchor, tone)
+    return ChartText(
+        text,
+        at + (-CLEAR if anchor == "end" else CLEAR),
+        max(TOP + 12, min(BOTTOM - 4, y.at(series.levels_ns[place]) - 14)),
+        anchor,
+        tone,
+    )
 
 
 def runs_table(series: TrendSeries, id: str) -> Table:
