@@ -172,12 +172,15 @@ def measure(folder: Path) -> None:
 
 
 INDEX = """
+import gc
 from pathlib import Path
+from ncu_assist.cli import MANY_OBJECTS
 from ncu_assist.pipeline.pages.writing import Pages
 from ncu_assist.project import find_project
 class Silent:
     def note(self, text): pass
     def status(self, text): pass
+gc.set_threshold(MANY_OBJECTS)  # as every command does
 Pages(find_project(Path.cwd()), Silent()).index()
 """
 TIMED = """

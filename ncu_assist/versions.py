@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ def with_short_names(versions: Iterable[str]) -> list[str]:
     return list(dict.fromkeys([*full, *(short_name(version) for version in full if VERSION_NUMBER.fullmatch(version))]))
 
 
+@functools.lru_cache(maxsize=4096)
 def version_order(version: str) -> tuple[int, str]:
     """Return a sort key that puts v10 after v9 and names without a number first."""
     match = VERSION_NUMBER.fullmatch(version)

@@ -94,8 +94,9 @@ def faults_gone(history: History) -> dict[str, FaultsGone]:
     A version is left out where nothing was judged of one of the two or they cannot be compared. Raises DamagedData for
     findings that were changed.
     """
-    rows = {row.version: row for row in history.rows}
-    opinions = {name: _opinion(history.cell(row)) for name, row in rows.items()}
+    rows = {row.version: row for row in history.all_rows}
+    asked = {name for row in history.rows for name in (row.version, row.before)}
+    opinions = {name: _opinion(history.cell(row)) for name, row in rows.items() if name in asked}
     found = (_prediction(row, rows.get(row.before or ""), history, opinions) for row in history.rows)
     return {one.version: one for one in found if one is not None}
 

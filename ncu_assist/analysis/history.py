@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import exp, log
 from pathlib import Path
@@ -275,7 +275,7 @@ class History:
     ``shown`` is the workload whose times are shown: the default one, where it was timed. ``only`` has the workloads
     that are for some versions only, with those. ``others`` are GPU models that are not that of the newest run.
     ``library_verdicts`` say of a workload, from samples of one bench, whether the fastest own version is faster than
-    the fastest library.
+    the fastest library. Where ``rows`` are a page of the versions, ``every`` has all.
     """
 
     kernel: str
@@ -286,11 +286,22 @@ class History:
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: tuple[OtherGpu, ...] = ()
     library_verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    every: tuple[VersionRow, ...] = ()
+
+    def page(self, chosen: slice) -> History:
+        """Return the history with these versions alone; what is said over all of them stays as it is."""
+        others = tuple(replace(one, cells=one.cells[chosen]) for one in self.others)
+        return replace(self, rows=self.rows[chosen], others=others, every=self.all_rows)
+
+    @property
+    def all_rows(self) -> tuple[VersionRow, ...]:
+        """All versions, also where a page of them is shown."""
+        return self.every or self.rows
 
     @cached_property
     def newest(self) -> Run | None:
         """The run whose GPU and date stand above the history."""
-        runs = (cell.stored.run for row in self.rows for cell in row.cells if cell.stored)
+        runs = (cell.stored.run for row in self.all_rows for cell in row.cells if cell.stored)
         return max(runs, key=lambda run: run.created, default=None)
 
     @property
@@ -321,7 +332,7 @@ class History:
 
     def _against_library(self, place: int) -> OwnAgainstLibrary | None:
         name = self.workloads[place]
-        cells = [(row, row.cells[place].stored) for row in self.rows if row.cells]
+        cells = [(row, row.cells[place].stored) for row in self.all_rows if row.cells]
         runs = [(row.version, row.is_peer, stored.run if stored else None) for row, stored in cells]
         return own_against_library(runs, name) if name is not None else None
 
@@ -344,7 +355,7 @@ class History:
     @property
     def adjacent(self) -> dict[str, str | None]:
         """Each version with the one just before it, whether or not that was measured."""
-        names = [row.version for row in self.rows]
+        names = [row.version for row in self.all_rows]
         return dict(zip(names, [None, *names], strict=False))
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import note_damages, note_misnamed, write, write_json
+from ncu_assist.cli.console import note_damages, note_misnamed, say, write, write_json
 
 
 @click.command("history")
@@ -16,9 +18,13 @@ from ncu_assist.cli.console import note_damages, note_misnamed, write, write_jso
     shell_complete=completing.workloads,
     help="One workload; all that were measured unless given.",
 )
+@options.limit
+@options.page
 @options.text_format
 @options.as_json
-def command(kernel: str | None, workload: str | None, text_format: str, as_json: bool) -> int:
+def command(
+    kernel: str | None, workload: str | None, limit: int | None, page: int | None, text_format: str, as_json: bool
+) -> int:
     """Show how KERNEL got faster, version by version, and where a version made a workload slower.
 
     Each version stands against its parent, from samples, paired where both were timed in one bench. The first
@@ -34,7 +40,10 @@ def command(kernel: str | None, workload: str | None, text_format: str, as_json:
 
     options.check_format(as_json, text_format)
     project = options.current_project()
-    found = history(project, kernel, workload)
+    paged = partial(options.page_of, limit=limit, page=page, what="versions")
+    found = history(project, kernel, workload, page=paged)
+    if len(found.rows) < len(found.all_rows):
+        say(f"page {page or 1}: {len(found.rows)} of {len(found.all_rows)} versions")
     note_damages(left_out(project, f"{found.kernel}/"))
     note_misnamed(project, found.kernel)
     if as_json:

@@ -138,11 +138,16 @@ class _Versions:
 
 
 def history(
-    project: Project, kernel: str | None = None, workload: str | None = None, gpu: str | None = None
+    project: Project,
+    kernel: str | None = None,
+    workload: str | None = None,
+    gpu: str | None = None,
+    page: Callable[[int], slice] = lambda versions: slice(None),
 ) -> History:
     """Return the versions of a kernel, each against its parent; ``workload`` None or ``all`` are all measured.
 
-    ``gpu`` is a model, or a part of its name: without one a run is taken whatever GPU it is of.
+    ``gpu`` is a model, or a part of its name: without one a run is taken whatever GPU it is of. ``page`` says of how
+    many versions there are which to show: only of these counters are read.
 
     A version is shown by runs of its source as it is now; on each workload one of this machine goes before a recorded
     one, and one with times and counters before one with less. Times are compared within the newest bench of both. A
@@ -152,7 +157,8 @@ def history(
     store, context = Store(project.reports), Context(project, Path.cwd())
     name = choose_kernel(store, context, kernel, None)
     answers = Answers(store.reports, name)
-    found = history_of(project, store, name, workload, answers, gpu).read_counters()
+    found = history_of(project, store, name, workload, answers, gpu)
+    found = found.page(page(len(found.rows))).read_counters()
     answers.save()
     return found
 

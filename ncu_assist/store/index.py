@@ -13,6 +13,7 @@ import hashlib
 import os
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
@@ -229,7 +230,7 @@ def _entries(
     lost: list[Damage] = []
     for pack in packs:
         heads, wrong = _of_pack(pack)
-        packed.update((one.key, one) for one in heads if version in (None, one.version))
+        packed.update(((one.version, one.run_id), one) for one in heads if version in (None, one.version))
         lost += (one for one in wrong if one.concerns(f"{kernel}/{version}/" if version else f"{kernel}/"))
     loose = [one for one in folders if not (one.parts[-2:] in packed and not has_record(one))]
     if len(folders) <= INDEXED_FROM and not packs:
@@ -238,7 +239,7 @@ def _entries(
         heads, wrong = _of_loose(reports, kernel, loose, version)
     for one in heads:
         packed[one.key] = one
-    known = {one.path for one in packed.values()}
+    known = {one.path for one in packed.values()} if lost else set[str]()
     is_any_lost = len(heads) + len(wrong) < len(loose) or any(not has_record(reports / one.path) for one in wrong)
     return ([*packed.values()], [*damages, *wrong, *(one for one in lost if one.path not in known)]), is_any_lost
 
@@ -271,11 +272,14 @@ def written_ns(folder: Path) -> int:
 @functools.lru_cache(maxsize=1024)
 def _of_pack(pack: Pack) -> Entries:
     part = f"{pack.path.stem}-{pack.stamp[0]}-{pack.stamp[1]}"
-    rows = _read_part(pack.reports, pack.kernel, part)
-    if rows is not None and len(rows) == len(pack.runs):
-        found = [row for row in rows if not row[-1]]
-        wrong = [Damage(f"{pack.kernel}/{row[1]}/{row[2]}", row[-1]) for row in rows if row[-1]]
-        return [RunHead._make((*row[:-2], pack)) for row in found], wrong
+    columns = _read_part(pack.reports, pack.kernel, part)
+    if columns is not None and len(columns[0]) == len(pack.runs):
+        *own, _, problems = columns
+        found = list(map(RunHead._make, zip(*own, repeat(pack), strict=False)))
+        if not any(problems):
+            return found, []
+        both = list(zip(found, problems, strict=True))
+        return [one for one, why in both if not why], [Damage(one.path, why) for one, why in both if why]
     heads, damages = [], []
     for key, where in pack.runs.items():
         try:
@@ -293,7 +297,7 @@ def _of_pack(pack: Pack) -> Entries:
 
 
 def _of_loose(reports: Path, kernel: str, folders: Sequence[Path], version: str | None) -> Entries:
-    known = {row[1:3]: row for row in _read_part(reports, kernel, LOOSE) or ()}
+    known = {row[KEY]: row for row in zip(*(_read_part(reports, kernel, LOOSE) or ()), strict=True)}
     heads, new, damages, rows = [], 0, [], []
     for folder in folders:
         sign, row = signature(folder), known.pop(folder.parts[-2:], None)
@@ -344,6 +348,7 @@ def cache_folder(reports: Path) -> Path:
 
 
 COLUMNS = (*RunHead._fields[:-1], "sign", "damage")
+KEY = slice(1, 3)  # of an entry: version and run id
 
 
 @functools.cache
@@ -356,13 +361,10 @@ def _schema() -> pa.Schema:
     return pa.schema([(name, kinds.get(name, text)) for name in COLUMNS]).with_metadata({"format": str(FORMAT)})
 
 
-def _read_part(reports: Path, kernel: str, part: str) -> list[tuple[Any, ...]] | None:
-    """Return the rows of a part of the cache; None where there is none that can be read."""
+def _read_part(reports: Path, kernel: str, part: str) -> list[list[Any]] | None:
+    """Return the columns of a part of the cache; None where there is none that can be read."""
     table = read_cached(cache_folder(reports) / "runs" / kernel / f"{part}.parquet", _schema())
-    if table is None:
-        return None
-    columns = (table.column(name) for name in COLUMNS)
-    return list(zip(*(_values(column) for column in columns), strict=True))
+    return None if table is None else [_values(table.column(name)) for name in COLUMNS]
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
@@ -370,12 +372,14 @@ def _values(column: pa.ChunkedArray) -> list[Any]:
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
-        values: list[Any] = column.to_pylist()
+        is_number = pa.types.is_integer(column.type)
+        values: list[Any] = column.to_numpy().tolist() if is_number and not column.null_count else column.to_pylist()
         return values
     found: list[Any] = []
     for chunk in column.chunks:
-        texts = chunk.dictionary.to_pylist()
-        found += (None if code is None else texts[code] for code in chunk.indices.to_pylist())
+        texts = [*chunk.dictionary.to_pylist(), None]
+        codes = chunk.indices.fill_null(len(texts) - 1).to_numpy().tolist()
+        found += map(texts.__getitem__, codes)
     return found
 
 

@@ -191,31 +191,38 @@ def _opened(path: Path, stamp: tuple[int, int]) -> Pack:
         counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     ends = list(accumulate(counts))
     last = ends[-1] if ends else 0
-    if any(max(one.record, one.first + one.rows - 1) >= last or min(one.record, one.first) < 0 for one in runs):
+    if any(not 0 <= one.record < last or one.first < 0 or one.first + one.rows > last for one in runs):
         raise DamagedData("lists rows that it does not hold", "ncu-assist verify")
-    return Pack(path, stamp, {one.key: one for one in runs}, ends)
+    return Pack(path, stamp, {(one.version, one.run_id): one for one in runs}, ends)
 
 
 @functools.lru_cache(maxsize=REMEMBERED_GROUPS)
-def _names(path: Path, _stamp: tuple[int, int], group: int) -> tuple[list[str], list[int]]:
-    with _readable(path) as file:
+def _names(path: Path, stamp: tuple[int, int], group: int) -> tuple[list[str], list[int]]:
+    with _readable(path, _footer(path, stamp)) as file:
         table = file.read_row_group(group, columns=["name", "size"], use_threads=False)
     return table.column("name").to_pylist(), table.column("size").to_pylist()
 
 
 @functools.lru_cache(maxsize=REMEMBERED_GROUPS)
-def _data(path: Path, _stamp: tuple[int, int], group: int) -> pa.ChunkedArray:
-    with _readable(path) as file:
+def _data(path: Path, stamp: tuple[int, int], group: int) -> pa.ChunkedArray:
+    with _readable(path, _footer(path, stamp)) as file:
         return file.read_row_group(group, columns=["data"], use_threads=False).column("data")
 
 
+@functools.lru_cache(maxsize=REMEMBERED_PACKS)
+def _footer(path: Path, _stamp: tuple[int, int]) -> pq.FileMetaData:
+    """Return where the row groups of a pack are: read once, as it also lists all runs."""
+    with _readable(path) as file:
+        return file.metadata
+
+
 @contextlib.contextmanager
-def _readable(path: Path) -> Iterator[pq.ParquetFile]:
+def _readable(path: Path, footer: pq.FileMetaData | None = None) -> Iterator[pq.ParquetFile]:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
+        with pq.ParquetFile(path, metadata=footer, page_checksum_verification=True) as file:
             yield file
     except FileNotFoundError:
         raise

@@ -185,3 +185,22 @@ def test_what_was_said_at_the_import_is_what_history_shows(
     assert (answer.code, answer.out) == (7, "")
     assert "findings.json was changed" in answer.err
     assert run("verify").code == 7
+
+
+@pytest.mark.slow
+def test_many_versions_are_shown_page_by_page(run: Run, recorded: Path) -> None:
+    """What is said of all versions is said on every page."""
+    whole = run("history", "lightning_decode", "--json").json
+    pages = [run("history", "lightning_decode", "--limit", "4", "--page", str(page), "--json") for page in (1, 2, 3)]
+    assert [row for page in pages for row in page.json["rows"]] == whole["rows"]
+    assert f"4 of {len(whole['rows'])} versions" in pages[1].err
+    for page in pages:
+        assert page.json["against_library"] == whole["against_library"]
+        assert [len(one["rows"]) for one in page.json["other_gpus"]] == [len(page.json["rows"])] * len(
+            whole["other_gpus"]
+        )
+    text = run("history", "lightning_decode", "--limit", "4", "--page", "2").out
+    assert "v4" in text
+    assert "v0_" not in text.partition("the fastest own version")[0]
+    assert run("history", "lightning_decode", "--limit", "4", "--page", "99").code == 2
+    assert run("history", "lightning_decode", "--page", "2").code == 2

@@ -226,8 +226,11 @@ def _known(project: Project, store: Store, kernel: str, runs: Heads) -> _KernelR
 
 
 def _of_folder(store: Store, kernel: Kernel, runs: Heads) -> _KernelRuns:
-    by_version = {version: [head for head in runs if head.version == version.name] for version in kernel.versions}
-    found = [newest_of_source(some, source_sha256(version.path)) for version, some in by_version.items() if some]
+    by_version: dict[str, list[RunHead]] = {}
+    for head in runs:
+        by_version.setdefault(head.version, []).append(head)
+    there = [version for version in kernel.versions if version.name in by_version]
+    found = [newest_of_source(by_version[version.name], source_sha256(version.path)) for version in there]
     current = [store.opened(head) for head in found if head is not None]
     peers = frozenset(version.name for version in kernel.versions if version.is_peer)
     return _KernelRuns(store, runs, current, kernel.default_workload.name, kernel.summary, peers=peers)

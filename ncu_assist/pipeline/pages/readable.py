@@ -84,9 +84,11 @@ class PageStore(Store):
     def whole(self, kernel: str | None = None) -> tuple[list[RunHead], list[Damage]]:
         """Return what can be read whole and what cannot, by the hashes of what a ladder shows too."""
         heads, damages = self.listed(kernel)
-        wrong = {one.path: problem for one in heads if (problem := self.problem_of(one))}
+        found = [(one, self.problem_of(one)) for one in heads if one.problem != ""]  # of most, nothing is wrong
+        wrong = {one.path: problem for one, problem in found if problem}
         changed = [Damage(path, problem) for path, problem in wrong.items()]
-        return [one for one in heads if one.path not in wrong], sorted((*damages, *changed), key=lambda one: one.path)
+        whole = [one for one in heads if one.path not in wrong] if wrong else heads
+        return whole, sorted((*damages, *changed), key=lambda one: one.path)
 
     def problem_of(self, head: RunHead) -> str:
         """Return what is wrong with the files that a ladder goes by; empty for nothing."""

@@ -285,13 +285,13 @@ def _range_of(values: list[float]) -> str:
 
 def _why_not_previous(row: VersionRow, history: History) -> str:
     """Return why a version is compared with one that is not just before it."""
-    first = history.rows[0]
+    first = history.all_rows[0]
     if row.before == first.version and first.is_peer:
         return "the first version"
     if row.before in row.parents[:1]:
         return "which it builds on"
     parents = row.parents or (history.adjacent[row.version],)
-    served = any(history.cell(one).served for one in history.rows if one.version in parents)
+    served = any(history.cell(one).served for one in history.all_rows if one.version in parents)
     return f"the nearest that it builds on {'with a time' if served else f'that serves {history.shown}'}"
 
 
