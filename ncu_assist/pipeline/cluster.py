@@ -28,6 +28,7 @@ from ncu_assist.pipeline.gpu_workers import (
     GpuSlot,
     GpuWorkers,
     chosen_slots,
+    dask_settings,
     need_dask,
     worker_options,
 )
@@ -36,7 +37,6 @@ from ncu_assist.pipeline.reporter import Reporter
 ANSWER_S = 10.0  # until a scheduler says who it is
 GONE_S = 600.0  # a scheduler that is lost may be restarted so long before a command gives up
 AGAIN_S = 2.0  # between two attempts of a worker to reach one
-QUIET = {"distributed.worker.profile.enabled": False, "logging": {"distributed": "critical"}}
 OPEN = "--allow-open-scheduler"
 
 
@@ -105,7 +105,7 @@ def cluster_workers(where: str, is_open_allowed: bool, reporter: Reporter) -> It
 
     address = address_of(where)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
-    with dask.config.set(QUIET):
+    with dask.config.set(dask_settings()):
         asyncio.run(_asked(address, is_open_allowed))
         security = Security() if address.startswith("tls://") else None
         with Client(address, security=security, timeout=GONE_S, set_as_default=False) as client:
@@ -139,7 +139,7 @@ def serve(where: str, gpus: str, is_open_allowed: bool, reporter: Reporter) -> N
     folder = Path(tempfile.mkdtemp(prefix="ncu-assist-worker-"))
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
-        with dask.config.set(QUIET):
+        with dask.config.set(dask_settings()):
             asyncio.run(_serve(where, slots, is_open_allowed, folder, reporter))
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -13,6 +13,7 @@ import contextlib
 import hashlib
 import importlib.util
 import logging
+import multiprocessing
 import os
 import pickle
 import queue
@@ -41,6 +42,7 @@ CLUSTER_EXTRA = "pip install 'ncu-assist[cluster]'"
 # What a worker says of itself, as resources of Dask: a GPU, and by names that begin so, what it is and works with.
 RESOURCE, CHIP, NCU, TOOL = "GPU", "chip ", "ncu ", "ncu-assist "
 STOPPED = "stopped"
+FORK = "forkserver"
 EVERY = ""  # topic: what a worker does for anybody
 CORES = "NCU_ASSIST_CORES"  # environment of a worker: the processors that its GPU is near to
 TICK_S = 0.5
@@ -170,7 +172,7 @@ def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     try:
         with (
-            dask.config.set({"distributed.worker.profile.enabled": False, "logging": {"distributed": "critical"}}),
+            dask.config.set(dask_settings()),
             SpecCluster(workers, scheduler, security=security, silence_logs=logging.CRITICAL) as cluster,
             Client(cluster, security=security, timeout=START_LIMIT_S) as client,
         ):
@@ -184,6 +186,22 @@ def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def dask_settings() -> dict[str, Any]:
+    """Return the settings of Dask for a process that starts workers, and see to it that they start quickly.
+
+    One process imports what all workers need, and each is a fork of it: eight that import Dask by themselves take
+    seconds of every core. It never opens a GPU, which no fork would survive.
+    """
+    found = {"distributed.worker.profile.enabled": False, "logging": {"distributed": "critical"}}
+    if FORK in multiprocessing.get_all_start_methods():
+        from distributed import utils
+
+        vars(utils)["_forkserver_preload_set"] = True  # else Dask has it import pandas as well
+        multiprocessing.get_context(FORK).set_forkserver_preload(["distributed", __name__])
+        found["distributed.worker.multiprocessing-method"] = FORK
+    return found
+
+
 def need_dask() -> None:
     if importlib.util.find_spec("distributed") is None or importlib.util.find_spec("cryptography") is None:
         raise EnvironmentProblem("several GPUs are measured through Dask, which is not installed", CLUSTER_EXTRA)
@@ -194,6 +212,7 @@ def worker_options(slot: GpuSlot, folder: Path) -> dict[str, Any]:
     own = folder / slot.name.replace(" ", "-")
     own.mkdir(parents=True, exist_ok=True)
     env = {
+        **os.environ,  # as it is now: the process that is forked has it of when it was started
         VISIBLE: slot.uuid,
         "TMPDIR": str(own),
         CORES: ",".join(map(str, slot.cores)),
@@ -651,8 +670,10 @@ class GpuWorkers:
         self._is_closed = True
         self._builder.shutdown(wait=False, cancel_futures=True)
         if self._flying:
+            with contextlib.suppress(Exception):  # a worker that is frozen hears nothing; the others do
+                asked = {"on_error": "return", "callback_timeout": GRACE_S}
+                self.client.sync(self.client._run, _stop, self._topic, **asked)
             with contextlib.suppress(Exception):
-                self.client.run(_stop, self._topic)
                 from distributed import wait
 
                 wait(list(self._flying), timeout=GRACE_S)

@@ -166,6 +166,8 @@ def built(work: Callable[[], object]) -> UnitResult:
         work()
     except NcuAssistError as error:
         return UnitResult(error=error)
+    except OSError as error:
+        return UnitResult(error=EnvironmentProblem(f"there is no room to build in: {error}", "df -h"))
     return UnitResult()
 
 

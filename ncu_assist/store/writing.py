@@ -164,6 +164,8 @@ def _rename(temporary: Path, place: ArchivePlace) -> None:
     except OSError as error:
         if error.errno in EXISTS:  # taken in between by another process: rename replaces no folder that holds files
             raise _exists(place) from error
+        if error.errno == errno.ENOENT and not temporary.exists() and place.folder.is_dir():
+            return  # a network file system sends a request again when its answer is late: the first has renamed it
         raise
 
 

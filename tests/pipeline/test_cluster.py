@@ -21,12 +21,13 @@ from pipeline.clusters import H100, H200, Cluster, cluster_in
 from pipeline.measured import Notes
 from pipeline.shared_out import assert_whole, make_jobs
 
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.pipeline.bundles import bundle_of, unpacked
 from ncu_assist.pipeline.cluster import cluster_workers
 from ncu_assist.pipeline.gpu_workers import TICK_S
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
+from ncu_assist.pipeline.work_units import OneGpu
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store, machine_hash
 
@@ -134,6 +135,16 @@ def ids(root: Path) -> set[str]:
     return {stored.run.run_id for stored in Store(root / "reports").runs()}
 
 
+def test_no_room_for_the_files_of_a_kernel_is_told(tmp_path: Path) -> None:
+    """On the machine that asks: a file stands where its folder of work would be made."""
+    job = make_jobs(tmp_path, ["one"], FakeGpu())[0]
+    job.project.work.parent.mkdir(exist_ok=True)
+    job.project.work.write_text("")
+    place = OneGpu(is_away=True)
+    with pytest.raises(EnvironmentProblem, match="there is no room to build in"):
+        measure_all([job], Notes(), place=place)
+
+
 CHILD = """
 import os, signal, sys, time
 from pathlib import Path
@@ -227,6 +238,54 @@ def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
     assert len(store.runs()) == 2 * 8 + 2
     assert not store.damaged()
     assert took < 110, took
+
+
+@pytest.mark.slow
+def test_two_commands_share_a_cluster(tmp_path: Path) -> None:
+    """Each gets what it asked for, once, and neither ends what runs for the other."""
+    sides = [tmp_path / "a", tmp_path / "b"]
+    kernels = ["one", "two", "three"]
+    seconds = dict.fromkeys(kernels, 0.1)
+    every = [make_jobs(side, kernels, FakeGpu(seconds, seconds)) for side in sides]
+    with cluster_in(tmp_path / "cluster") as cluster:
+        cluster.start_workers(2)
+        begun = [beside(lambda jobs=jobs: measured(cluster, jobs, Notes())) for jobs in every]
+        for thread, _ in begun:
+            thread.join(120)
+    assert [codes for _, codes in begun] == [[0, 0, 0], [0, 0, 0]]
+    for side, jobs in zip(sides, every, strict=True):
+        assert_whole(side, jobs)
+
+
+@pytest.mark.slow
+def test_a_frozen_worker_holds_up_no_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ncu_assist.pipeline.gpu_workers.GRACE_S", 2.0)
+    jobs = make_jobs(tmp_path, ["one", "two"], waiting(tmp_path, ["one", "two"]))
+    with cluster_in(tmp_path / "cluster", DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL="300s") as cluster:
+        cluster.start_workers(2)
+        with cluster_workers(cluster.where, False, Notes()) as place:
+            ended: list[NcuAssistError] = []
+
+            def work() -> list[int]:
+                try:
+                    return [one.exit_code for one in measure_all(jobs, Notes(), place=place)]
+                except NcuAssistError as error:
+                    ended.append(error)
+                    return []
+
+            thread, codes = beside(work)
+            assert soon(lambda: len(children(tmp_path)) == 2)
+            (frozen, its), (program, _) = children(tmp_path).items()
+            os.kill(its, signal.SIGSTOP)
+            began = time.monotonic()
+            place.close()
+            assert time.monotonic() - began < 60
+            assert has_ended(program)  # of the worker that hears
+            os.kill(its, signal.SIGCONT)
+            assert has_ended(frozen)
+            thread.join(60)
+    assert codes == []
+    assert [error.message for error in ended] == ["stopped"]
 
 
 STUCK = """

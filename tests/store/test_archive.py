@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -198,3 +199,29 @@ def test_a_broken_record_is_damage(store: Store, content: bytes) -> None:
     (stored.folder / "run.json").write_bytes(content)
     assert len(store.damaged()) == 1
     assert store.runs() == []
+
+
+def test_a_rename_that_a_network_file_system_sent_twice_has_worked(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer to the first was late; the second finds nothing to rename. Where nothing was renamed, it is told."""
+    real = Path.rename
+
+    def twice(path: Path, target: Path) -> Path:
+        if path.is_dir():
+            real(path, target)
+        return real(path, target)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "rename", twice)
+        stored = store.save(make_run(), {"a": b"1"})
+    assert stored.read("a") == b"1"
+    assert store.verify() == []
+
+    def removed(path: Path, target: Path) -> Path:
+        shutil.rmtree(path)
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", removed)
+    with pytest.raises(EnvironmentProblem, match="could not be stored"):
+        store.save(make_run(run_id="20261121T074501Z-ffffff"), {"a": b""})
