@@ -49,7 +49,6 @@ def embedded_json(value: object) -> Markup:
     return Markup(json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).translate(_TRANSLATION))
 
 
-_ALONE = re.compile(r"[\d.,]+ ?\S*")
 _BEFORE_UNIT = re.compile(r"(?<=\d) (?=%|[nµm]?s\b|[kMGT]?(?:B|Hz)\b)")
 # Attributes that name ids of the page; no text holds them, as quotes are escaped there.
 _IDS = re.compile(r' (id|for|aria-labelledby|data-filter|popovertarget)="([^"]+)"| href="#([^"]+)"')
@@ -76,7 +75,7 @@ def scoped(html: str, prefix: str, shared: str = "", leads_out: bool = False) ->
 
 def _kept(text: str) -> str:
     """Return words in which no line ends between a number and its unit; a number alone stays as it is."""
-    return text if _ALONE.fullmatch(text) else _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
+    return text if text[:1].isdigit() else _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
 _STRESSED = re.compile(r"(?<![\w*])\*(\w[\w ]{0,40}\w|\w)\*(?![\w*])")
