@@ -175,8 +175,10 @@ def as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence
         return results
     facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
     diagnosis = _in_a_library(diagnose(facts, RULES), facts)
-    findings = tuple(map(_of_unoptimised, diagnosis.findings))
-    return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=findings))
+    findings = list(map(_of_unoptimised, diagnosis.findings))
+    if len(findings) > 1 and findings[0].finding.rule == debug_build.ID and findings[1].severity != "info":
+        findings[:2] = findings[1::-1]  # of every launch of a build it says the same: first is what this one waits for
+    return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=tuple(findings)))
 
 
 def _of_unoptimised(ranked: Ranked) -> Ranked:
