@@ -206,7 +206,8 @@
     if (!row.closest(".sass")) markFolded(row);
   };
   const markFolded = (row) => {  // its instructions in folds: each line there is offset, FILE:LINE or LINE, instruction
-    const file = first("summary strong", row.closest(".file")).textContent, line = row.cells[0].textContent.trim();
+    const file = row.closest(".file")?.querySelector("summary strong")?.textContent, line = row.cells[0].textContent.trim();
+    if (!file) return;  // lines of a diff
     for (const pre of all(".sass pre", row.closest("section"))) {
       let named = "";
       const lines = pre.textContent.split("\n").map((text) => {
