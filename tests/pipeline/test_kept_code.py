@@ -23,7 +23,8 @@ from ncu_assist.pipeline.pages.run import run_page
 from ncu_assist.pipeline.reading import side_lines
 from ncu_assist.pipeline.showing import gather, look_closer
 from ncu_assist.record import FileFact, Run, Source, encode
-from ncu_assist.rules.model.warnings import DEBUG_BUILD, OPTIMISE_FIRST, Warned
+from ncu_assist.rules import debug_build
+from ncu_assist.rules.model.of_run import OPTIMISE_FIRST
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.reading import CODE
 
@@ -167,9 +168,9 @@ def test_a_build_without_optimisation_is_told_of_kept_code(
 
     stored = step(6)
     run = replace(stored.run, source=source, toolchain=replace(stored.run.toolchain, nvcc_options=options))
-    assert not any(warned.id == DEBUG_BUILD for warned in warnings_of(replace(stored, run=run)))  # as it is
+    assert debug_build.ID not in found_in(replace(stored, run=run))  # as it is
     monkeypatch.setattr(StoredRun, "code", with_self_moves)
-    assert any(warned.id == DEBUG_BUILD for warned in warnings_of(replace(stored, run=run))) is is_told
+    assert (debug_build.ID in found_in(replace(stored, run=run))) is is_told
     results = gather(replace(stored, run=run), WORKLOAD).results
     assert results
     assert results.diagnosis.first
@@ -177,7 +178,7 @@ def test_a_build_without_optimisation_is_told_of_kept_code(
     assert results.diagnosis.first.finding.advice.startswith(OPTIMISE_FIRST) is is_told
 
 
-def warnings_of(stored: StoredRun) -> list[Warned]:
+def found_in(stored: StoredRun) -> set[str]:
     shown = gather(stored, WORKLOAD)
     every = (shown.results, *(row.results for row in shown.launches))
-    return [one for results in every if results for one in results.warnings]
+    return {one.finding.rule for results in every if results for one in results.diagnosis.findings}

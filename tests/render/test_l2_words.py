@@ -132,7 +132,7 @@ def test_the_ladder_and_the_history_say_it(tmp_path: Path) -> None:
     assert "no bandwidth: all 12 MB fit in L2" in bars.scale
     state = KernelState("add_one", "", "small", stored, None, None, stored, "live", 1, 1, "2026-11-21")
     page = ladder_html(KernelLadder(history, state, {}, (), ()))
-    assert "of a device copy of the same bytes, all that is moved fits in L2, the copy&#39;s too" in page
+    assert "of its time; all that is moved fits in L2, the copy&#39;s too" in page
     assert "TB/s" not in page
     rows = kernels_table(ArchiveState((state,), (stored,), ()), RunLinks(frozenset())).rows
     assert any(cell.note == "all that is moved fits in L2, the copy's too" for cell in rows[0])

@@ -871,6 +871,7 @@ MEANINGS = {
     "size": "Size [byte]",
     "sha256": "Hash",
     "digest": "Hash over the record itself, without this key",
+    "Findings.code": "Digest of the rules' modules, which tells them apart within one version; empty where not kept",
     "Findings.rules": "All rules that were asked, so that silence is an answer",
     "Findings.judged": "What was said of which launches",
     "whole": "Whether they are all launches of the workload",
