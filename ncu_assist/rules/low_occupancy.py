@@ -12,7 +12,8 @@ there are is `grid-underfill`.
 
 What it could save: in a kernel that waits, time goes with one over the warps that share the wait. The part of warp
 states that others could cover shrinks by the warps now over the warps that fit once the limiter is gone, which is where
-the next limit is, or the blocks of the launch run out.
+the next limit is, or the blocks of the launch run out. That is the most that there is to win. The nearest change that
+lets more warps in seldom brings all of them: beside the advice stands what it wins by the same model.
 
 Where the kernel pays for spilling registers already, fewer of them would spill more, and the finding says so.
 
@@ -23,20 +24,24 @@ in hold its results. `tensor-underfed` says which of them is missing.
 Without warp states the time in which no scheduler issued stands in for what others could cover, and without throughputs
 nobody knows whether waiting is the problem: then it is *assumed*.
 
-What to try, by limiter. Registers: `__launch_bounds__` with a number of blocks, smaller tiles a thread, load where
-used; beware of spills. Shared memory: smaller or fewer buffers, smaller types, a larger carve-out. Blocks: larger
-blocks. Warps: a block size that divides the places for warps. Barriers: numbers of named barriers that the compiler
-knows; one known only at run time reserves all sixteen.
+What to try, by limiter. Registers: smaller blocks, where what is left over has room for one more of these;
+`__launch_bounds__` with a number of blocks, smaller tiles a thread, load where used; beware of spills. Shared memory:
+smaller or fewer buffers, smaller types, a larger carve-out. Blocks: larger blocks. Warps: a block size that divides the
+places for warps. Barriers: numbers of named barriers that the compiler knows; one known only at run time reserves all
+sixteen.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from ncu_assist.ceilings.chips import SCHEDULERS
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.occupancy import next_step
+from ncu_assist.rules.model.occupancy import UNITS, next_steps
 from ncu_assist.rules.model.pipes import is_matrix_work
+from ncu_assist.rules.model.savings import bounded_ns
 from ncu_assist.rules.model.shape import (
     coverable_share,
     latency_bound,
@@ -91,23 +96,63 @@ def _find(facts: Facts) -> Finding | None:
     if saved < LEAST_WORTH:
         return None
     is_spilling = limiter == "registers" and _spills(facts)
-    return Finding(
+    finding = Finding(
         rule=ID,
-        message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and they wait "
-        f"for {_waiting(facts)} of their time; without that limit {then:.0f} would run"
-        f"{SPILLING if is_spilling else ''}",
+        message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and "
+        f"{_waiting(facts)}; without that limit {then:.0f} would run{SPILLING if is_spilling else ''}",
         saved_ns=saved * facts.duration_ns,
         evidence=("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
         detail={"limiter": limiter},
         assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
-        advice=SPREAD if is_spilling else TRY[limiter],
-        reach=next_step(facts, limiter),
+        advice=_advice(limiter, facts, is_spilling),
     )
+    return replace(finding, reach=_reach(limiter, facts, finding))
 
 
 def _waiting(facts: Facts) -> str:
-    return f"{'up to ' if facts.lacks('warps_selected') else ''}{100 * coverable_share(facts):.0f} %"
+    share = f"{100 * coverable_share(facts):.0f} %"
+    if not facts.combined.stalls:
+        return f"schedulers issue nothing in {share} of the cycles in which they have warps"
+    return f"they wait for {share} of their time"
+
+
+def _advice(limiter: str, facts: Facts, is_spilling: bool) -> str:
+    """Return what to try, the cheapest first, with the numbers to type where the curves of occupancy have them."""
+    said = SPREAD if is_spilling else TRY[limiter]
+    if limiter != "registers":
+        return said
+    points = {over: then for over, _, then in next_steps(facts, limiter)}
+    fewer, smaller = points.get("registers"), points.get("block_size")
+    if fewer and not is_spilling:
+        bounds = f"__launch_bounds__({facts.value('block_size'):.0f}, {fewer.blocks})"
+        said = said.replace("__launch_bounds__ with more blocks", bounds)
+    if smaller is None:
+        return said
+    return (
+        f"use blocks of {smaller.value} threads, {'or ' if is_spilling else ''}{said.replace(' or keep', ', or keep')}"
+    )
+
+
+def _reach(limiter: str, facts: Facts, finding: Finding) -> str:
+    """Return how many warps the nearest changes let in and what these win, and how many there are without the limit.
+
+    By the model of the estimate, which is of the last: nothing that is nearer wins more than it.
+    """
+    now, every = facts.value("theoretical_warps"), warps_without(limiter, facts)
+    most = min(finding.saved_ns, bounded_ns(finding, facts)) / facts.duration_ns
+    waits = working_share(facts) * coverable_share(facts)
+    said: list[str] = []
+    furthest = now
+    for over, here, point in next_steps(facts, limiter):
+        warps = min(float(point.warps), every)
+        speedup = 1.0 / (1.0 - min(waits * (1.0 - now / warps), most))
+        won = f": {min(speedup, facts.times_floor or speedup):.2f}x{' if none spills' if over == 'registers' else ''}"
+        fit = "" if said else " warps fit"
+        said.append(f"{point.warps}{fit} with {point.value} {UNITS[over]}, {here.warps} with {here.value}{won}")
+        furthest = max(furthest, warps)
+    of_all = [f"the estimate is for {every:.0f}, without that limit"] if said and every > furthest else []
+    return "; ".join([*said, *of_all])
 
 
 def _spills(facts: Facts) -> bool:

@@ -69,6 +69,38 @@ def test_equal_limits_of_one_warp_blocks_are_the_places_for_blocks() -> None:
     assert finding.detail == {"limiter": "blocks"}
 
 
+def test_the_nearest_change_is_said_with_what_it_wins_not_with_what_all_would() -> None:
+    """169 registers in blocks of 256: the 16 warps of the advice win what the model gives for 16, not for 64."""
+    facts = gallery("occupancy_registers")
+    told = low_occupancy.find(facts)
+    assert told is not None
+    threads, now = facts.value("block_size"), facts.value("theoretical_warps")
+    assert f"__launch_bounds__({threads:.0f}, {16 * 32 / threads:.0f})" in told.advice
+    most = told.saved_ns / facts.duration_ns
+    of_16 = 1 / (1 - most * (1 - now / 16) / (1 - now / 64))
+    assert f"16 warps fit with 128 registers a thread, 8 with 169: {of_16:.2f}x if none spills" in told.reach
+    assert "the estimate is for 64, without that limit" in told.reach
+    assert of_16 < 0.5 / (1 - most)
+
+
+def test_smaller_blocks_come_first_where_they_fill_what_registers_leave() -> None:
+    """134 registers a thread: one block of 256 on 65,536 registers, or three of 128; not with a tile."""
+    counted: Counters = {"block_size": 256, "registers": 134, "theoretical_warps": 8, "block_limit_registers": 1}
+    alone = low_occupancy.find(gallery("occupancy_registers", **counted))
+    assert alone is not None
+    assert alone.advice.startswith("use blocks of 128 threads, give it __launch_bounds__(256, 2), or ")
+    assert alone.reach.startswith("12 warps fit with 128 threads a block, 8 with 256: ")
+    tiled = low_occupancy.find(gallery("occupancy_registers", **counted, shared_memory_static=1024))
+    assert tiled is not None
+    assert tiled.advice.startswith("give it __launch_bounds__(256, 2) or ")
+
+
+def test_without_warp_states_it_says_that_schedulers_rested() -> None:
+    told = low_occupancy.find(made(WAITS))
+    assert told is not None
+    assert "schedulers issue nothing in 95 % of the cycles in which they have warps" in told.message
+
+
 @pytest.mark.parametrize(
     "changes",
     [

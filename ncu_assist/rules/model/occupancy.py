@@ -23,7 +23,12 @@ UNITS: dict[Over, str] = {
     "shared_memory": "bytes of shared memory",
     "block_size": "threads a block",
 }
-STEPS: dict[str, Over] = {"registers": "registers", "shared": "shared_memory", "warps": "block_size"}  # by limiter
+STEPS: dict[str, Over] = {  # by limiter
+    "registers": "registers",
+    "shared": "shared_memory",
+    "warps": "block_size",
+    "blocks": "block_size",
+}
 EVEN = 0.1  # of the time is lost in the last wave at most, for another block size to be named
 MOST_THREADS = 1024  # of a block, on every GPU (CUDA Programming Guide)
 
@@ -150,17 +155,32 @@ def _curve(facts: Facts, over: Over | None) -> OccupancyCurve | None:
     return next((one for one in occupancy_curves(facts) if one.over == over), None)
 
 
-def next_step(facts: Facts, limiter: str) -> str:
-    """Return with how many registers, or how much shared memory, more warps fit, in words; empty for other limits."""
-    curve = _curve(facts, STEPS.get(limiter))
-    if curve is None:
-        return ""
-    now, any_way = curve.here, curve.over == "block_size"
-    better = [one for one in curve.points if one.warps > now.warps and (any_way or one.value < now.value)]
-    if not better:
-        return ""
-    near = min(better, key=lambda one: abs(one.value - now.value))
-    return f"{near.warps} warps fit with {near.value} {UNITS[curve.over]}, {now.warps} with {now.value}"
+def next_steps(facts: Facts, limiter: str) -> tuple[tuple[Over, OccupancyPoint, OccupancyPoint], ...]:
+    """Return the nearest changes with which more warps fit, the cheapest first: of what, the launch as it is, and then.
+
+    Where registers are short, smaller blocks come before fewer registers: registers are handed out by the block, and
+    what is left over may hold a smaller one. Not for blocks that use shared memory: these share a tile by their size.
+    """
+    asked: tuple[Over | None, ...] = (STEPS.get(limiter),)
+    if limiter == "registers" and not _uses_shared_memory(facts):
+        asked = ("block_size", *asked)
+    curves = [one for over in asked if (one := _curve(facts, over)) is not None]
+    found = ((one.over, one.here, _nearest(one, limiter)) for one in curves)
+    return tuple((over, now, then) for over, now, then in found if then is not None)
+
+
+def _nearest(curve: OccupancyCurve, limiter: str) -> OccupancyPoint | None:
+    """Return the nearest point with more warps than now: of less of what is used, of block sizes a part of this one."""
+    now, better = curve.here, [one for one in curve.points if one.warps > curve.here.warps]
+    if curve.over != "block_size":
+        better = [one for one in better if one.value < now.value]
+    elif limiter == "registers":
+        better = [one for one in better if one.value < now.value and now.value % one.value == 0]
+    return min(better, key=lambda one: abs(one.value - now.value), default=None)
+
+
+def _uses_shared_memory(facts: Facts) -> bool:
+    return bool(facts.get("shared_memory_static") or facts.get("shared_memory_dynamic"))
 
 
 def other_waves(facts: Facts) -> str:
