@@ -10,7 +10,7 @@ from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.memory_tables import MEMORY_TABLES, TOTAL, MemoryColumn, Names, OperationTable
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.rules.model.resources import HOST_LINK
+from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
 
 NS_PER_S = 1e9
 OF_PEAK = "pct_of_peak_sustained_elapsed"  # of a metric: ncu's own share of its peak
@@ -22,6 +22,8 @@ class Figure:
 
     key: str
     short: str = ""  # what stands behind the number in the drawing
+    only_with: str = ""  # the key of a counter without which it says nothing here
+    of: str = ""  # the resource that its share of peak is of, where it does not go without saying
 
     @property
     def is_sectors(self) -> bool:
@@ -42,8 +44,9 @@ class Figure:
 class Flow:
     """An arrow: what is counted on it, the first figure that is not nothing being the main one.
 
-    Its share of peak is ncu's own of that figure; only of the link to the host, whose peak ncu does not know, it is the
-    share of what was measured there, ``of_host``. ``limits`` are names of resources that it stands for.
+    Its share of peak is ncu's own of that figure, or of the busiest of ``ports``, the resources at its ends that carry
+    nothing else; only of the link to the host, whose peak ncu does not know, it is the share of what was measured
+    there, ``of_host``. ``limits`` are names of resources that it stands for.
     """
 
     id: str
@@ -53,9 +56,17 @@ class Flow:
     figures: tuple[Figure, ...]
     of_host: str = ""
     limits: tuple[str, ...] = ()
+    ports: tuple[str, ...] = ()
+
+    def busiest(self, shown: RunView) -> tuple[float, str] | None:
+        """Return the share of peak and of what it is: of the busiest port; empty where it is of the main figure."""
+        own = self.percent(shown)
+        known = [(own, self.shown_figures(shown)[0].of)] if own is not None else []
+        busy = ((port_share(shown, name), name) for name in self.ports)
+        return max(((share, name) for share, name in (*known, *busy) if share is not None), default=None)
 
     def percent(self, shown: RunView) -> float | None:
-        """Return the share of peak, 0 to 100; None where it was not counted, or no peak is known."""
+        """Return the share of peak of the main figure, 0 to 100; None where it was not counted, or no peak is known."""
         known = self.shown_figures(shown)
         if not self.of_host:
             return known[0].percent(shown) if known else None
@@ -67,21 +78,30 @@ class Flow:
 
     def shown_figures(self, shown: RunView) -> list[Figure]:
         """Return the figures that are shown, the main one first; those of nothing only where there is no other."""
-        counted = [one for one in self.figures if one.value(shown) is not None]
+        counted = [one for one in self.told(shown) if one.value(shown) is not None]
         return [one for one in counted if one.value(shown)] or counted[:1]
 
     def amount(self, shown: RunView) -> float | None:
         """Return the first figure that was counted."""
-        return next((value for one in self.figures if (value := one.value(shown)) is not None), None)
+        return next((value for one in self.told(shown) if (value := one.value(shown)) is not None), None)
 
     def has_traffic(self, shown: RunView) -> bool:
-        return any(one.value(shown) for one in self.figures)
+        return any(one.value(shown) for one in self.told(shown))
+
+    def told(self, shown: RunView) -> list[Figure]:
+        """Return the figures that say something of this kernel."""
+        return [one for one in self.figures if not one.only_with or shown.combined.values[one.only_with]]
 
 
 def _host_peak(shown: RunView, name: str) -> float | None:
     """Return what kernels reached of the memory of the host, measured; None where nobody did."""
     points = shown.ceilings.link if shown.ceilings and name else ()
     return max((one.bytes_per_second for one in points if one.name == name), default=None)
+
+
+def port_share(shown: RunView, name: str) -> float | None:
+    """Return how busy a resource was, 0 to 100; None where that was not counted."""
+    return shown.combined.values[RESOURCES[name].busy]
 
 
 def _inst(key: str) -> Figure:
@@ -115,22 +135,24 @@ FLOWS: tuple[Flow, ...] = (
     *_pair("Shared", "kernel", "shared", (_inst("shared_load_instructions"), Figure("matrix_loads", "ldmatrix"),
                                     Figure("matrix_products", "wgmma")),
            (_inst("shared_store_instructions"), Figure("shared_atomics", "atom"))),
-    Flow("shared-banks-load", "banks", "shared", "Shared load wavefronts", (Figure("shared_wavefronts_load", "wave"),),
+    # What wgmma reads has no counter of its own: it is among all wavefronts.
+    Flow("shared-banks-load", "banks", "shared", "Shared load wavefronts",
+         (Figure("shared_wavefronts_all", "wave", "matrix_products"), Figure("shared_wavefronts_load", "wave")),
          limits=("shared memory",)),
     Flow("shared-banks-store", "shared", "banks", "Shared store wavefronts",
          (Figure("shared_wavefronts_store", "wave"),), limits=("shared memory",)),
     Flow("kernel-tma-load", "tma", "kernel", "TMA loads", (_inst("tma_loads"),)),
     Flow("kernel-tma-store", "kernel", "tma", "TMA stores", (_inst("tma_stores"),)),
-    Flow("tma-banks-load", "tma", "banks", "TMA loads", (Figure("tma_load_bytes"),)),
+    Flow("tma-banks-load", "tma", "banks", "TMA loads", (Figure("tma_load_bytes", of="L1 fill"),)),
     Flow("tma-banks-store", "banks", "tma", "TMA stores", (Figure("tma_store_bytes"),)),
     Flow("kernel-cluster", "kernel", "cluster", "Distributed shared memory", (_inst("cluster_instructions"),)),
     Flow("cluster-banks-load", "cluster", "banks", "From other blocks of the cluster", (Figure("cluster_bytes_read"),)),
     Flow("cluster-banks-store", "banks", "cluster", "To other blocks of the cluster", (Figure("cluster_bytes_write"),)),
     Flow("l1-l2-load", "l2", "l1", "From L2 to L1", (Figure("l1_bytes_from_l2"), Figure("l2_sectors_read")),
-         limits=("L1 fill", "L2 output")),
+         limits=("L1 fill", "L2 output"), ports=("L1 fill", "L2 output")),
     Flow("l1-l2-store", "l1", "l2", "From L1 to L2", (Figure("l1_bytes_to_l2"), Figure("l2_sectors_write"),
          Figure("l2_sectors_reduction", "red"), Figure("l2_sectors_atomic", "atom")),
-         limits=("L1 output", "L2 input")),
+         limits=("L1 output", "L2 input"), ports=("L1 output", "L2 input")),
     Flow("l2-dram-load", "dram", "l2", "From DRAM to L2", (Figure("dram_bytes_read"),), limits=("DRAM",)),
     Flow("l2-dram-store", "l2", "dram", "From L2 to DRAM", (Figure("dram_bytes_write"),), limits=("DRAM",)),
     Flow("l2-host-load", "host", "l2", "From host memory to L2", (Figure("host_sectors_read"),),

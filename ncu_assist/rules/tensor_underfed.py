@@ -21,13 +21,13 @@ cycles in which they worked, over 0.9. Of `mma.sync` where the chip has `wgmma` 
 its tensor cores are as busy as that allows: what is won by feeding it, not by another instruction. Loads within the SM
 are relieved; other pipes stay. L2 and DRAM stay too, but where nobody said how many bytes the work needs and its tiles
 seem to come again (SMs ask L2 for twice what comes from DRAM, or DRAM brings a quarter more than they ask for), tiles
-twice as wide halve what both do where they take the time, *assumed*. What bank conflicts cost is left to `shared-bank-
-conflict`, which says what to do about it: two buffers with the same conflicts are hardly faster than one.
+twice as wide halve what both do where they take the time, *assumed*. What bank conflicts cost is left to
+`shared-bank-conflict`, which says what to do about it: two buffers with the same conflicts are hardly faster than one.
 
 Causes, of a kernel with `wgmma`, by what the warps that multiply do (their code is that which leads to a product):
 they wait for *tiles*, at mbarriers that TMA opens; for *every product*, with no other one behind it; at *barriers* for
-other warps; or for none of these, and then *other work* stands between products: exponentials, an epilogue, addresses.
-The first three are what could go away. Where together they are less than what the tensor cores lack, it is other work;
+other warps; or for *none of these*: between products they issue, or wait for latencies: exponentials, an epilogue.
+The first three are what could go away. Where together they are less than what the tensor cores lack, it is the rest;
 else the largest of them. A wait for a product that has another behind it costs nothing, and so does that of warps that
 load tiles and wait for room. Without code, stall reasons of all warps stand in: `barrier`, which has waits for products
 in it, and `long_scoreboard`, which has those for tiles.
@@ -183,17 +183,17 @@ def _room(facts: Facts) -> str:
 
 def _told(warps: MultiplyingWarps) -> str:
     parts = {
-        "other work": warps.other,
         "waits for a product with another behind it, which cost nothing": warps.queued,
         "waits for tiles": warps.tiles,
         "waits for a product with none behind it": warps.product,
         "waits at barriers": warps.barriers,
     }
-    told = sorted(parts.items(), key=lambda one: -one[1])
+    told = [*sorted(parts.items(), key=lambda one: -one[1]), (NEITHER, warps.other)]
     said = ", ".join(f"{100 * part:.0f} % {name}" for name, part in told if part >= LEAST_PART)
     return f"of the time of warps that multiply: {said}"
 
 
+NEITHER = "none of these: issuing, fixed latencies, dispatch, other data"
 LEAST_PART = 0.005  # what would print as 0 %
 
 

@@ -15,6 +15,7 @@ from ncu_assist.analysis.memory_flows import (
     MemoryTable,
     found_for_l1,
     memory_tables,
+    port_share,
 )
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
@@ -26,7 +27,7 @@ from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term, number
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import to_profile
 from ncu_assist.rules.model.of_run import RuleResults
-from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
+from ncu_assist.rules.model.resources import HOST_LINK, L1_DATA, RESOURCES, SHARED, refined
 from ncu_assist.rules.model.savings import filled
 
 BYTES_OF_SECTORS = f"{SECTOR_BYTES} bytes a sector"
@@ -122,7 +123,8 @@ def _lane_of(flow: str, source: str, target: str, boxes: Mapping[str, Box], lane
 THINNEST, WIDEST = 1.5, 16.0  # width of an arrow without and with all of its peak
 HEAD = 12.0
 SIGN = "◆"
-SAME_BYTES = ("l2_sectors_read", "l2_sectors_write")  # what the bytes of the link above all are
+# What the figure before it has in it: the bytes of a link are those of its sectors.
+IN_MAIN = ("l2_sectors_read", "l2_sectors_write", "shared_wavefronts_load")
 SEEN = 1.0  # of the widths of two arrows: less cannot be told apart
 TEXTS = 17.0  # between lines of a box
 
@@ -191,7 +193,8 @@ def _flow_arrow(
     flow: Flow, shown: RunView, before: RunView | None, place: MemoryLayout, limit: bool
 ) -> tuple[list[Shape], list[ChartText]]:
     start, end, y = place.lanes[flow.id]
-    percent, ahead = flow.percent(shown), HEAD if end > start else -HEAD
+    busy, ahead = flow.busiest(shown), HEAD if end > start else -HEAD
+    percent = busy[0] if busy else None
     wide, quiet = width_of(percent), not flow.has_traffic(shown)
     kind = " link-limit" if limit else " link-quiet" if quiet else ""
     tip = end - (2 if ahead > 0 else -2)
@@ -200,7 +203,8 @@ def _flow_arrow(
     half = max(5.0, wide / 2 + 3)
     shapes.append(Shape(f"M{tip:g} {y:g}L{tip - ahead:g} {y - half:g}L{tip - ahead:g} {y + half:g}Z", f"head{kind}"))
     if before is not None:
-        edge = width_of(flow.percent(before)) / 2
+        old = flow.busiest(before)
+        edge = width_of(old[0] if old else None) / 2
     if before is not None and abs(2 * edge - wide) >= SEEN:
         shapes += [Shape(line(start, y + side * edge, tip - ahead, y + side * edge), "link-before") for side in (-1, 1)]
     return shapes, _labels(flow, shown, before, (start + end) / 2, y, limit)
@@ -213,14 +217,15 @@ def _labels(flow: Flow, shown: RunView, before: RunView | None, x: float, y: flo
         main, *others = flow.shown_figures(before)  # what is gone is of its kind
     if main is None:
         return [ChartText("not counted", x, y - 13, "middle")]
-    second_one = next((one for one in others if one.key not in SAME_BYTES), None)
+    second_one = next((one for one in others if one.key not in IN_MAIN), None)
     first = _figure_text(main, main.value(shown) or 0.0)
     more = _figure_text(second_one, second_one.value(shown) or 0.0) if second_one else ""
-    percent = flow.percent(shown) if flow.has_traffic(shown) else None
-    if more and percent is not None:
+    percent, of = (flow.busiest(shown) if flow.has_traffic(shown) else None) or (None, "")
+    if more and percent is not None and not of:
         first = f"{first} · {percent:.1f} %"
     texts = [ChartText(f"{SIGN} {first}" if limit else first, x, y - 13, "middle", "strong" if limit else "label")]
-    if second := more or (f"{percent:.1f} % of peak" if percent is not None else ""):
+    share = f"{percent:.1f} % of {of or 'peak'}" if percent is not None else ""
+    if second := share if of else more or share:
         texts.append(ChartText(second, x, y + 22, "middle"))
     told = [one for one in (main, second_one) if one is not None] if before else []
     moved = [(one, delta(one.value(shown), one.value(before))) for one in told if before]
@@ -234,10 +239,13 @@ def _labels(flow: Flow, shown: RunView, before: RunView | None, x: float, y: flo
 
 
 def _figure_words(flow: Flow, shown: RunView) -> Iterable[str]:
-    """Yield the figures of a flow in words."""
-    for one in flow.figures:
+    """Yield the figures of a flow in words, and how busy the ports are at its ends."""
+    for one in flow.told(shown):
         value = one.value(shown)
         yield f"{_figure_term(one).label} {_figure_text(one, value) if value is not None else 'not counted'}"
+    for name in flow.ports:
+        if (busy := port_share(shown, name)) is not None:
+            yield f"{name} {busy:.1f} % busy"
 
 
 def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, quiet: bool) -> list[ChartText]:
@@ -305,7 +313,7 @@ def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = 
     place, marked = layout(shown, baseline), _binding_parts(shown)
     shapes, labels = arrows(shown, baseline, place, marked)
     drawn, texts = boxes(shown, place, marked)
-    says = f"{_outcome(shown, marked)}{_passed_on(shown)}"
+    says = f"{_outcome(shown, marked)}{_passed_on(shown)}{_read_by_products(shown)}"
     return MemoryChart(
         says=says,
         boxes=tuple(drawn),
@@ -344,11 +352,31 @@ def _outcome(shown: RunView, marked: BindingParts) -> str:
         share = f", {bound.percent:.0f} % of its peak" if bound and bound.name == marked.name else ""
         name = f"the {marked.name}" if marked.name == HOST_LINK else marked.name
         return f"What binds is {name}{share} (◆)."
-    shares = [(percent, flow) for flow in FLOWS if (percent := flow.percent(shown)) is not None]
-    percent, busiest = max(shares, key=lambda one: one[0], default=(0.0, FLOWS[0]))
-    near = f"; the busiest, {_ends(busiest)}, is at {percent:.1f} % of its peak" if percent else ""
+    first, *others = [f"{name}, {share:.1f} %" for share, name in _busiest(shown)[:2]] or ("",)
+    near = f"; the busiest: {first} of its peak{''.join(f', and {one}' for one in others)}" if first else ""
     why = f" What binds is {marked.name}." if marked.name in RESOURCES and marked.name != "memory" else ""
     return f"No link of the memory is the limit{near}.{why}"
+
+
+def _busiest(shown: RunView) -> list[tuple[float, str]]:
+    """Return how busy the parts of the memory and the links between them are, and their names, the busiest first.
+
+    Of the parts of a cache the busiest stands for all: what fills one is busy with the same bytes as the others.
+    """
+    parts = {name for names in BOX_LIMITS.values() for name in names if not RESOURCES[name].is_coarse} - {HOST_LINK}
+    found = {name: share for name in parts if (share := port_share(shown, name))}
+    shared = Figure("shared_wavefronts_all").percent(shown)
+    if found.pop(SHARED, None) and refined(RESOURCES[L1_DATA], shown.combined.values).name == SHARED and shared:
+        found[SHARED] = shared  # as in its table; the data pipe of L1 is busy with little else
+        found.pop(L1_DATA, None)
+    for flow in FLOWS:
+        if not {*flow.limits} & {*found} and (busy := flow.busiest(shown)):
+            found[_ends(flow)] = max(busy[0], found.get(_ends(flow), 0.0))
+    unit = {name: {SHARED: "L1"}.get(RESOURCES[name].group, RESOURCES[name].group) for name in found if name in parts}
+    best = dict[str, tuple[float, str]]()
+    for share, name in sorted(((share, name) for name, share in found.items() if share), reverse=True):
+        best.setdefault(unit.get(name, name), (share, name))
+    return list(best.values())
 
 
 def _passed_on(shown: RunView) -> str:
@@ -358,6 +386,14 @@ def _passed_on(shown: RunView) -> str:
         return ""
     through = f"the {quantity(filled, 'byte')} that leave L2"
     return f" The {quantity(moved, 'byte')} of TMA are among {through}: one transfer at two links of its way, not two."
+
+
+def _read_by_products(shown: RunView) -> str:
+    """Return what the wavefronts of an arrow are that stands for wgmma too; empty without wgmma."""
+    main = next(flow for flow in FLOWS if flow.id == "shared-banks-load").shown_figures(shown)[:1]
+    if not main or not main[0].only_with:
+        return ""
+    return " What wgmma reads of shared memory has no counter of its own: the arrow has all wavefronts."
 
 
 def _ends(flow: Flow) -> str:
@@ -413,13 +449,17 @@ def _value(key: str, shown: RunView | None) -> float | None:
 def _flow_rows(flow: Flow, shown: RunView, baseline: RunView | None) -> list[tuple[Cell, ...]]:
     rows, main = list[tuple[Cell, ...]](), flow.shown_figures(shown)[:1]
     ends = TITLES[flow.source], TITLES[flow.target]
-    for one in flow.figures:
+    for one in dict.fromkeys([*flow.told(shown), *(flow.told(baseline) if baseline else ())]):
         value, old = one.value(shown), one.value(baseline) if baseline else None
         if not value and not old:
             continue
         unit = "byte" if one.is_sectors else ROWS[one.key].unit
         percent = flow.percent(shown) if one in main else None
         rows.append(_figure_row(ends, _figure_term(one), (value, old, unit), percent, baseline is not None))
+    for key in (RESOURCES[name].busy for name in flow.ports) if flow.has_traffic(shown) else ():
+        values = _value(key, shown), _value(key, baseline), ROWS[key].unit
+        if values[0] is not None:
+            rows.append(_figure_row(ends, term_of(key), values, None, baseline is not None))
     return rows
 
 

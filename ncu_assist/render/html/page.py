@@ -78,7 +78,7 @@ def _kept(text: str) -> str:
     return text if text[:1].isdigit() else _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", text)
 
 
-_STRESSED = re.compile(r"(?<![\w*])\*(\w[\w ]{0,40}\w|\w)\*(?![\w*])")
+_STRESSED = re.compile(r"(?<![\w*])\*(\w[\w /]{0,40}\w|\w)\*(?![\w*])")
 
 
 def _spoken(text: str) -> Markup:

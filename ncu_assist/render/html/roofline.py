@@ -20,6 +20,7 @@ from ncu_assist.analysis.roofline import (
     share_of,
 )
 from ncu_assist.analysis.run_view import RunView
+from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import (
     Anchor,
@@ -267,6 +268,7 @@ POINT_COLUMNS = (
 )
 ROOF_COLUMNS = (Column("roof"), Column("a second", "right", "number"), Column("where from"))
 
+SHARED_LOOKUPS = 1.05  # bytes received for each looked up: less cannot be told from passes that differ
 NOT_DRAWN = f"not drawn: {ONLY_CONSTANTS}"
 
 
@@ -428,6 +430,10 @@ def _notes(shown: RunView, scene: RooflineNumbers, is_drawn: bool) -> Iterator[s
     ]:
         ran = quantity(scene.clock or 0.0, "Hz")
         yield f"At the {ran} of this run roofs of what SMs compute are: {'; '.join(moved)}."
+    looked_up, received = (shown.combined.values[key] for key in ("l2_sectors_read", "l1_bytes_from_l2"))
+    if looked_up and received and received > SHARED_LOOKUPS * SECTOR_BYTES * looked_up:
+        amounts = f"{quantity(SECTOR_BYTES * looked_up, 'byte')} for reads, of which SMs received"
+        yield f"Bytes of L2 are those looked up, {amounts} {quantity(received, 'byte')}: a lookup may answer several."
     if (launches := len(shown.combined.launches)) > 1:
         yield f"Operations and bytes of all {launches} launches of one kernel, over their time under ncu."
 

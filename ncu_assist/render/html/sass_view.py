@@ -70,6 +70,15 @@ class SassFunction:
     is_open: bool = False
 
     @property
+    def size(self) -> str:
+        """How many instructions it has, and how many of them the page, where that is not all."""
+        here = sum(1 if row.id else row.hidden.count("\n") + 1 if row.hidden else 0 for row in self.rows)
+        every = f"{self.count} instruction{'s' * (self.count != 1)}"
+        if here == self.count:
+            return every
+        return f"{here} of {every} here; the rest are cold: ncu-assist export --table sass"
+
+    @property
     def has_stalls(self) -> bool:
         return any(row.stalls for row in self.rows)
 
@@ -203,7 +212,7 @@ def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool) -> SassRow
     most = max(one.cost.samples for one in own)
     said = f"{len(own)} instruction{'s' * (len(own) != 1)} {_little(most, len(own))}"
     if not is_hidden:
-        return SassRow(f"{said}: this page has no room for them, ncu-assist export --table sass has")
+        return SassRow(f"{said}, not on this page")
     above = ["", *(one.file for one in own)]
     lines = (f"{one.offset:04x}\t{_line_of(one, file)}\t{_code(one)}" for one, file in zip(own, above, strict=False))
     text = "\n".join(lines)
@@ -213,7 +222,7 @@ def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool) -> SassRow
 def _little(most: float, count: int) -> str:
     if not most:
         return "without samples"
-    return f"with {percent(most)} of the samples{' at most' if count > 1 else ''}"
+    return f"with {percent(most)} of samples{' at most' if count > 1 else ''}"
 
 
 def _line_of(one: SassInstruction, main: str) -> str:

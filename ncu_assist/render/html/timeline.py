@@ -30,7 +30,7 @@ def timeline_charts(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[C
     counted something.
     """
     kept, last = drawn(sampled, launch)
-    return tuple(_chart(one, last) for one in kept)
+    return tuple(_chart(one, last, place) for place, one in enumerate(kept))
 
 
 def drawn(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[list[SampledMetric], float]:
@@ -76,7 +76,7 @@ def _by_pixel(kept: Sequence[tuple[float, float]], x: Axis) -> Iterator[tuple[in
         yield from ((across, values[place]) for place in ends)
 
 
-def _chart(one: SampledMetric, last: float) -> CurveChart:
+def _chart(one: SampledMetric, last: float, place: int) -> CurveChart:
     kept = [(time, value) for time, value in zip(one.times_ns, one.values, strict=True) if time <= last]
     values = [value for _, value in kept]
     x = linear_axis([0.0, last], LEFT, RIGHT, duration)
@@ -88,5 +88,4 @@ def _chart(one: SampledMetric, last: float) -> CurveChart:
     said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)
     words = f"{len(kept)} samples over {duration(last)}: {said}"
     title = part_label(one.metric) + (", per cycle active" if one.metric.endswith("per_cycle_active") else "")
-    id = one.metric.replace(".", "-")
-    return CurveChart(f"timeline-{id}", title, words, x, y, "time", unit or "a sample", (Shape(path, "curve"),))
+    return CurveChart(f"timeline-{place}", title, words, x, y, "time", unit or "a sample", (Shape(path, "curve"),))
