@@ -40,18 +40,23 @@ LOGS = ("ncu.log", "build.log")
 MOST_OF_A_LOG = 4_000  # characters: the whole of one, or its first and last half
 
 
-def raw_metrics(frame: pd.DataFrame, combined: Combined) -> RawMetrics:
-    """Return every metric of the longest launches, longest first, from the tidy metrics of their run."""
+def raw_metrics(frame: pd.DataFrame, combined: Combined, picked: int | None = None) -> RawMetrics:
+    """Return every metric of the longest launches, longest first, from the tidy metrics of their run.
+
+    The launch that is ``picked`` is the last of them where it is not long enough to be one.
+    """
     longest = sorted(combined.launches, key=lambda one: -(one.duration_ns or 0.0))
     shown = longest[:MOST_LAUNCHES]
+    if asked := [one for one in longest[MOST_LAUNCHES:] if one.index == picked]:
+        shown[-1:] = asked
     by_launch, units = _by_launch(frame, {one.index for one in longest})
     names = sorted({name for values in by_launch.values() for name in values})
     tables = [_numbers(by_launch.get(one.index, {})) for one in longest]
     together = combine_launches(combined.workload, longest, tables)
     rows = []
     for name in names:
-        every = [by_launch.get(one.index, {}).get(name) for one in longest]
-        rows.append(RawMetric(name, units[name], tuple(every[: len(shown)]), together.named(name)))
+        own = tuple(by_launch.get(one.index, {}).get(name) for one in shown)
+        rows.append(RawMetric(name, units[name], own, together.named(name)))
     return RawMetrics(tuple(shown), tuple(rows), len(longest) - len(shown))
 
 
@@ -136,7 +141,8 @@ def run_record(
         shown = gather(clean, asked, store)
         verdicts = _verdicts(shown)
         metrics = stored.metrics()
-        raw = raw_metrics(metrics if identity is None else redact_frame(metrics, identity), shown.combined)
+        focus = shown.focus.launch.index if shown.focus else None
+        raw = raw_metrics(metrics if identity is None else redact_frame(metrics, identity), shown.combined, focus)
         close = looking.result()
         if identity is not None:
             close = redact_close(close, redact_files([close], identity), identity)

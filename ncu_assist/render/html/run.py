@@ -440,8 +440,11 @@ def _zeros_together(rows: Sequence[MetricRow]) -> Iterator[MetricRow]:
 
 def _other_launches(shown: RunView, raw: RawMetrics) -> str:
     """Return which launches have a column, and how to get the others."""
+    picked, *others = raw.launches
+    is_long = all((picked.duration_ns or 0.0) >= (one.duration_ns or 0.0) for one in others[-1:])
+    own = f"the {len(raw.launches)} longest" if is_long else f"#{picked.index} and the {len(others)} longest"
     return (
-        f"“together” is over all launches; the {len(raw.launches)} longest have a column of their own. All "
+        f"“together” is over all launches; {own} have a column of their own. All "
         f"{len(raw.launches) + raw.left_out}: `{to_export(shown)}`; one on a page: `{to_page(shown)} --launch N`."
     )
 

@@ -37,6 +37,7 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.of_run import RuleResults
 from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import LATENCY, Bottleneck
+from ncu_assist.rules.model.warnings import sections_lacked
 
 MOST_LAUNCHES = 200  # rows
 SIGNATURE, ARGUMENTS = 400, 90  # letters
@@ -353,12 +354,22 @@ def diagnosis_section(
         "joint": joint.words if results and (joint := results.joint) else "",
         "warnings": [(one.id, one.sentence) for one in results.warnings] if results else [],
         "unanswered": [_silent(one) for one in results.diagnosis.unanswered] if results else [],
+        "silence": _silence(results) if results else "",
         "launches": launches_table(shown) if with_launches else None,
         "launched_nothing": shown.run.launched_nothing,
         "has_counters": any(shown.combined.tables),
         "collect": to_profile(shown),
     }
     return PageSection("diagnosis", "Diagnosis", model, "run_diagnosis.html.j2")
+
+
+def _silence(results: RuleResults) -> str:
+    """Return how many rules could not answer, and how many of them for want of whole sections: the warning's count."""
+    diagnosis = results.diagnosis
+    silent, of_sections = len(diagnosis.unanswered), len(sections_lacked(diagnosis, results.facts))
+    said = f"{silent} of {diagnosis.asked} rules could not answer for lack of counters"
+    single = f", the other {silent - of_sections} for lack of single metrics"
+    return said + (f": {of_sections} for lack of sections{single}" if 0 < of_sections < silent else "")
 
 
 def diagnosis_first(results: RuleResults) -> tuple[Ranked, ...]:

@@ -34,9 +34,11 @@ from ncu_assist.render.words.floors import (
 )
 from ncu_assist.render.words.history import MOST_SAID, bound_by, history_title, time_of
 from ncu_assist.render.words.launches import (
+    LEAST_TOLD,
     payoff_sentence,
     selection_words,
     share_words,
+    to_win,
     unjudged_words,
     worth_telling,
 )
@@ -240,6 +242,7 @@ def across_section(record: RunRecord) -> PageSection:
         AnswerRow("What", what_words(shown)),
         *_longest(shown),
         *_to_do_across(shown, alone),
+        *_not_worth_work(shown),
         *_short_ones(shown),
         *((AnswerRow("Not judged", unjudged_words(shown)),) if unjudged_words(shown) else ()),
     )
@@ -257,9 +260,24 @@ def _to_do_across(shown: RunView, alone: Collection[int]) -> Iterator[AnswerRow]
     for place, payoff in enumerate(worth_telling(shown)[:MOST_PAYING]):
         launch = payoff.worst.launch
         link = Link(f"#{launch.index} {one_line(launch.kernel, 80)}", f"#launch-{launch.index}")
-        where = f"has the most to win of these {len(payoff.rows)}" if len(payoff.rows) > 1 else ""
-        links = ((link, where),) if launch.index in alone else ()
+        links = ((link, to_win(payoff)),) if launch.index in alone else ()
         yield AnswerRow("What to do" if not place else "", payoff_sentence(payoff), links=links)
+
+
+def _not_worth_work(shown: RunView) -> Iterator[AnswerRow]:
+    """Yield the launches that no change is for which wins enough of all time to be told, or that there are none."""
+    told = {index for payoff in worth_telling(shown) for index in payoff.launches}
+    rest = [row for row in shown.launches_shown if row.launch.index not in told]
+    count = len(shown.launches_shown)
+    if not rest:
+        yield AnswerRow("Not worth work", f"none: what to do is for all {count} launches")
+        return
+    numbers = sorted(row.launch.index for row in rest)
+    named = f" ({', '.join(f'#{one}' for one in numbers)})" if len(numbers) <= MOST_NUMBERED else ""
+    share = sum(row.share or 0.0 for row in rest)
+    taken = f" take {share_words(share)} of the time:" if share else ":"
+    least = f"no change that was found wins {100 * LEAST_TOLD:g} % of all time there"
+    yield AnswerRow("Not worth work", f"{len(rest)} of {count} launches{named}{taken} {least}")
 
 
 def _short_ones(shown: RunView) -> Iterator[AnswerRow]:

@@ -35,6 +35,7 @@ TO_FLOOR = "to floor: time over the least that its bytes and operations could ta
 OF_WORKLOAD = "to floor: the median over the workload's floor; of a part, its own over its own"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
 NO_WORK = 10.0  # times its floor: what a launch does is then next to nothing of its time
+ALIKE = 0.9  # of the most that a launch could win: those with at least as much are not worth telling apart
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
 MOST_KERNELS = 3  # of a selection, by name
 NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
@@ -229,6 +230,22 @@ def payoff_sentence(payoff: Payoff) -> str:
     )
     advice = payoff.advice or (f"see {payoff.rule}" if payoff.rule != NEAR_CEILING else "")
     return f"{_what(payoff)}{time}; {payoff.rule}: {advice}: up to {duration(payoff.winnable_ns)} less{won}{unsure}"
+
+
+def to_win(payoff: Payoff) -> str:
+    """Return how the launch with most to win stands to the others that a change is for; empty for one alone.
+
+    E.g. ``has the most to win of these 4, 12.0 µs``, ``is shown first: all 11 are alike, 128 to 137 µs each to win``.
+    """
+    wins = [row.winnable_ns or 0.0 for row in payoff.rows]
+    if len(wins) < 2:
+        return ""
+    if min(wins) < ALIKE * max(wins):
+        return f"has the most to win of these {len(wins)}, {duration(max(wins))}"
+    least, most = duration(min(wins)), duration(max(wins))
+    low = least.removesuffix(most[most.rfind(" ") :])
+    each = most if least == most else f"{low} to {most}"
+    return f"is shown first; all {len(wins)} are alike, {each} each to win"
 
 
 def _what(payoff: Payoff) -> str:

@@ -73,7 +73,7 @@ def metric_missing(diagnosis: Diagnosis, facts: Facts) -> tuple[Warned, ...]:
     """
     if facts.is_interrupted:
         return ()
-    gaps = {one.rule: own for one in diagnosis.unanswered if (own := _sections_of(one.missing, facts))}
+    gaps = sections_lacked(diagnosis, facts)
     if not gaps:
         return ()
     lacking = dict.fromkeys(section for own in gaps.values() for section in own)
@@ -82,6 +82,11 @@ def metric_missing(diagnosis: Diagnosis, facts: Facts) -> tuple[Warned, ...]:
     with_what = f"{words}," if (words := by_last_release(facts)) else ""
     named = f"the section{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
     return (Warned("metric-missing", f"the report lacks {named}: collect `{options}`{with_what} to ask {rules}"),)
+
+
+def sections_lacked(diagnosis: Diagnosis, facts: Facts) -> dict[str, list[str]]:
+    """Return the rules that could not answer and lack sections of ncu, with these; not those that lack metrics only."""
+    return {one.rule: own for one in diagnosis.unanswered if (own := _sections_of(one.missing, facts))}
 
 
 def _sections_of(keys: Sequence[str], facts: Facts) -> list[str]:

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 from browser_checks import check_page, opened
+from factories import launch, metrics_frame
 
 from ncu_assist.analysis.launches import launch_floor, narrowed
+from ncu_assist.frame import combine_launches
 from ncu_assist.launch_selection import selection_of
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
-from ncu_assist.pipeline.pages.run import run_record
+from ncu_assist.pipeline.pages.run import raw_metrics, run_record
 from ncu_assist.quantity import duration
 from ncu_assist.render.html.page import scoped
 from ncu_assist.render.html.run import LaunchPart, run_html, run_sections
 from ncu_assist.render.html.run_counters import RunRecord
 from ncu_assist.render.html.run_diagnosis import kernels_table
 from ncu_assist.render.json.run import show_json
+from ncu_assist.render.words.launches import to_win, worth_telling
 
 pytestmark = pytest.mark.slow
 
@@ -206,3 +210,35 @@ def test_ids_of_a_part_are_its_own() -> None:
     assert scoped(html, "l3-") == (
         '<a id="l3-x" href="#l3-y" for="l3-z">id="x"</a><svg aria-labelledby="l3-a l3-b"></svg><a href="r.html">'
     )
+
+
+def test_launches_alike_are_not_told_apart(record: RunRecord) -> None:
+    """Within a tenth of the most that one could win, all are told with the range; else the one with most to win."""
+    payoff = next(one for one in record.shown.payoffs if len(one.rows) > 1)
+    first = payoff.rows[0]
+    alike = replace(payoff, rows=tuple(replace(first, winnable_ns=own) for own in (128e3, 137e3, 130e3)))
+    assert to_win(alike) == "is shown first; all 3 are alike, 128 to 137 µs each to win"
+    apart = replace(payoff, rows=tuple(replace(first, winnable_ns=own) for own in (12e3, 137e3)))
+    assert to_win(apart) == "has the most to win of these 2, 137 µs"
+    assert to_win(replace(payoff, rows=(first,))) == ""
+
+
+def test_launches_that_are_not_worth_work_are_counted(record: RunRecord) -> None:
+    verdict = next(one.model for one in run_sections(record) if one.id == "verdict")
+    assert isinstance(verdict, dict)
+    (said,) = (row.text for row in verdict["answer"] if row.label == "Not worth work")
+    told = {index for one in worth_telling(record.shown) for index in one.launches}
+    rest = len(record.shown.launches_shown) - len(told)
+    assert said.startswith(f"{rest} of {len(record.shown.launches_shown)} launches" if rest else "none: ")
+
+
+def test_the_launch_shown_first_has_a_column_though_it_is_short() -> None:
+    """Of ten launches the last has most to win and is the shortest: it takes the place of the fifth longest."""
+    some = [launch(index, duration_ns=1000.0 - index) for index in range(10)]
+    frame = metrics_frame(*({"gpu__time_duration.sum": one.duration_ns} for one in some))
+    combined = combine_launches(None, some, [{} for _ in some])
+    raw = raw_metrics(frame, combined, 9)
+    assert [one.index for one in raw.launches] == [0, 1, 2, 3, 9]
+    (times,) = (row.values for row in raw.rows if row.name == "gpu__time_duration.sum")
+    assert times == (1000.0, 999.0, 998.0, 997.0, 991.0)
+    assert [one.index for one in raw_metrics(frame, combined, 2).launches] == [0, 1, 2, 3, 4]
