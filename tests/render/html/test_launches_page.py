@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from browser_checks import check_page, opened
@@ -215,12 +216,14 @@ def test_ids_of_a_part_are_its_own() -> None:
 def test_launches_alike_are_not_told_apart(record: RunRecord) -> None:
     """Within a tenth of the most that one could win, all are told with the range; else the one with most to win."""
     payoff = next(one for one in record.shown.payoffs if len(one.rows) > 1)
-    first = payoff.rows[0]
-    alike = replace(payoff, rows=tuple(replace(first, winnable_ns=own) for own in (128e3, 137e3, 130e3)))
+
+    def of(*winnable_ns: float) -> Any:
+        return replace(payoff, rows=tuple(SimpleNamespace(winnable_ns=own) for own in winnable_ns))
+
+    alike = of(128e3, 137e3, 130e3)
     assert to_win(alike) == "is shown first; all 3 are alike, 128 to 137 µs each to win"
-    apart = replace(payoff, rows=tuple(replace(first, winnable_ns=own) for own in (12e3, 137e3)))
-    assert to_win(apart) == "has the most to win of these 2, 137 µs"
-    assert to_win(replace(payoff, rows=(first,))) == ""
+    assert to_win(of(12e3, 137e3)) == "has the most to win of these 2, 137 µs"
+    assert to_win(of(137e3)) == ""
 
 
 def test_launches_that_are_not_worth_work_are_counted(record: RunRecord) -> None:
