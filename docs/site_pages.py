@@ -132,7 +132,7 @@ def rule_pages() -> Iterator[tuple[str, str]]:
     for name, rule in RULES.items():
         text = _rule_text(rule)
         first, _, rest = text.partition("\n")
-        case = recorded.get(name, "")
+        case = recorded.get(name, "\n## No recorded case\n\nNo kernel that comes with ncu-assist has this fault.\n")
         rest = re.sub(r"`([a-z0-9-]+)`", lambda of: f"[{of[0]}]({of[1]}.md)" if of[1] in RULES else of[0], rest)
         yield (
             f"reference/rules/{name}.md",
