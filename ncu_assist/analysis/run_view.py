@@ -11,10 +11,15 @@ from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff, launch_
 from ncu_assist.analysis.yardstick import AgainstYardstick
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
+from ncu_assist.ncu.source.contents import STALL_COLUMN
 from ncu_assist.ncu.source.tables import told_apart
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
+from ncu_assist.rules.model.warp_roles import waits_for_room
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ncu_assist.frame import Combined
     from ncu_assist.ncu.code import Code
     from ncu_assist.ncu.line_sums import HotSpots
@@ -145,6 +150,27 @@ class RunView:
             for reason, samples in own.items():
                 sums[reason] = sums.get(reason, 0.0) + samples * scale
         return told_apart(self.combined.stalls, sums) if sums else self.combined.stalls
+
+    def lines_of_stall(self, reason: str) -> list[tuple[str, int, float]]:
+        """Return file, line and share of the lines with most samples of a stall reason; none where no line was read."""
+        code = self._code
+        known = STALL_REASONS.get(reason)
+        name = STALL_COLUMN + (known.sampled_as or reason if known else reason)
+        if code is None or name not in code or not (whole := float(code[name].sum())):
+            return []
+        sums = code.groupby(["file", "line"], observed=True)[name].sum().sort_values(ascending=False, kind="stable")
+        rows = sums[sums > 0].reset_index().itertuples(index=False, name=None)
+        return [(str(file), int(line), float(value) / whole) for file, line, value in rows if file]
+
+    @cached_property
+    def room_share(self) -> float:
+        """The part of waits at mbarriers of warps that only load, and wait for room; 0 where no code was read."""
+        return 0.0 if self._code is None else waits_for_room(self._code)
+
+    @property
+    def _code(self) -> pd.DataFrame | None:
+        code = self.close.code
+        return None if code is None else code.of([one.index for one in self.combined.launches]).sass
 
     @cached_property
     def groups(self) -> tuple[LaunchGroup, ...]:

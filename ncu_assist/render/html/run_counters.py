@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import PurePath
 
 from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.analysis.launches import LaunchRow
@@ -11,19 +12,19 @@ from ncu_assist.analysis.records import ArchivedRun, Combined
 from ncu_assist.analysis.run_view import BARS, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, STALL_REASONS, TOLD_APART, in_ncu
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, MBARRIER, STALL_REASONS, TOLD_APART, in_ncu, spoken
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
 from ncu_assist.render.html.curves import limits_of, occupancy_basis, occupancy_charts
 from ncu_assist.render.html.page import PageSection
-from ncu_assist.render.html.run_diagnosis import diagnosis_first
+from ncu_assist.render.html.run_diagnosis import diagnosis_first, finding_about
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.launches import room_words
 from ncu_assist.render.words.terms import part_label, stall_name, stall_waits, term_of
 from ncu_assist.render.words.values import to_profile
-from ncu_assist.render.words.verdicts import impossible_lines
+from ncu_assist.render.words.verdicts import estimated, impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
 from ncu_assist.rules.model.dram import OF_CEILING, reach
 from ncu_assist.rules.model.resources import HOST_LINK, LATENCY
@@ -135,7 +136,7 @@ def stalls_model(shown: RunView) -> dict[str, object]:
     """Return where warps spent their time, the largest share first, and the schedulers.
 
     ``advice`` is what the largest waits for and what to try, and the same of the one that is marked, the largest that
-    the diagnosis is about, where that is another.
+    the diagnosis is about, where that is another; ``here`` whether it is bad here, and where.
     """
     counted = shown.counted
     known = [(reason, share) for reason, share in counted.stalls.items() if share >= LEAST_STALL]
@@ -149,7 +150,9 @@ def stalls_model(shown: RunView) -> dict[str, object]:
     scale += "; marked: what the diagnosis is about" if any(bar.tone == "limit" for bar in bars) else ""
     return {
         "bars": Bars("Warp states, in percent", bars, scale),
+        "as_ncu": _as_ncu_sums(counted),
         "advice": [_stall_advice(reason, counted) for reason in dict.fromkeys(filter(None, (largest, marked)))],
+        "here": [*filter(None, (_stall_here(largest, counted) if largest else "", _room_here(counted)))],
         "facts": warp_facts(counted, WARP_FACTS),
         "collect": to_profile(shown),
     }
@@ -167,6 +170,43 @@ def _stall_bar(reason: str, share: float, is_marked: bool, shown: RunView) -> Ba
 def _stall_advice(reason: str, shown: RunView) -> str:
     known = TOLD_APART.get(reason) or STALL_REASONS.get(reason)
     return f"{in_ncu(reason)}: the warp waits for {stall_waits(reason, shown)}. {known.try_this}" if known else ""
+
+
+MOST_SUMMED = 4  # reasons
+
+
+def _as_ncu_sums(counted: RunView) -> str:
+    """Return the largest reasons as ncu has them, where some of its are told apart here; empty where none is."""
+    ours, theirs = counted.stalls, counted.combined.stalls
+    if not any(ours.get(name, 0.0) >= LEAST_STALL for name in BOOKED_AS):
+        return ""
+    ranked = sorted(((share, name) for name, share in theirs.items() if name != ISSUED), reverse=True)[:MOST_SUMMED]
+    return f"As ncu sums them: {', '.join(f'{spoken(name)} {share:.1f} %' for share, name in ranked)}."
+
+
+LEAST_ROOM = 0.05  # of the waits at mbarriers
+
+
+def _stall_here(reason: str, counted: RunView) -> str:
+    """Return whether a stall is what a finding is about, how much that could win, and where it stands."""
+    about = finding_about(reason, counted.results) if counted.results else None
+    if about:
+        gain = estimated(about.estimated_speedup, about.finding.assumed)
+        said = f"Here {spoken(reason)} is part of what {about.finding.rule} is about ({gain})"
+    else:
+        said = f"No finding here is about {spoken(reason)}"
+    lines = counted.lines_of_stall(reason)[:2] if counted.stalls.get(reason, 0.0) >= LEAST_STALL else []
+    named = [f"{one_line(PurePath(file).name)}:{line} ({100 * share:.0f} %)" for file, line, share in lines]
+    return f"{said}{'; of its samples most are at ' if named else ''}{' and '.join(named)}."
+
+
+def _room_here(counted: RunView) -> str:
+    """Return how much of the waits at mbarriers is of warps that wait for room; empty where it is next to nothing."""
+    share = counted.stalls.get(MBARRIER, 0.0)
+    if share < LEAST_STALL or counted.room_share < LEAST_ROOM:
+        return ""
+    room = f"{counted.room_share * share:.1f} of {share:.1f} %"
+    return f"Of mbarrier, {room} is warps that only load and wait for room for the next tile, which costs nothing."
 
 
 def mix_model(record: RunRecord) -> dict[str, object]:

@@ -11,6 +11,7 @@ from pathlib import PurePath
 from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, kernel_groups
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, STALL_REASONS, spoken
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.quantity import digits, duration
 from ncu_assist.record import Launch
@@ -250,7 +251,12 @@ def _beside_ours(one: NvidiaFinding, shown: RunView) -> str:
 
 
 def _beside(one: NvidiaFinding, results: RuleResults, bound: Bottleneck | None) -> str:
-    """Return that our rules on the same matter answer, and have found next to nothing to win; empty where they have."""
+    """Return that our rules on the same matter answer, and have found next to nothing to win; empty where they have.
+
+    Of the waits of warps that NVIDIA names, whether a finding of ours is about them.
+    """
+    if one.rule == STALL_RULE:
+        return _beside_waits(one, results)
     ours = LOOKS_AT.get(one.rule, ())
     silent = {unanswered.rule for unanswered in results.diagnosis.unanswered}
     found = {ranked.finding.rule for ranked in results.diagnosis.findings if ranked.severity != "info"}
@@ -263,6 +269,29 @@ def _beside(one: NvidiaFinding, results: RuleResults, bound: Bottleneck | None) 
     looks = "looks at the same and finds" if len(ours) == 1 else "look at the same and find"
     why = _why_no_more_warps(results.facts, bound) if OCCUPANCY in ours else ""
     return f"Here the two differ: our {names} {looks} next to no time to win.{why or _what_binds(bound)}{instead}"
+
+
+STALL_RULE = "CPIStall"  # titled by the reason: "Wait Stalls"
+
+
+def _beside_waits(one: NvidiaFinding, results: RuleResults) -> str:
+    reason = one.title.removesuffix(" Stalls").lower().replace(" ", "_")
+    if reason not in STALL_REASONS:
+        return ""
+    about = finding_about(reason, results)
+    if about is None:
+        return f"Here no finding of ours is about {spoken(reason)}."
+    won = f"{100 * (1 - 1 / about.estimated_speedup):.0f} % of the time"
+    gain = estimated(about.estimated_speedup, about.finding.assumed)
+    return f"Of ours `{about.finding.rule}` is about this wait too, and finds {won} to win: {gain}."
+
+
+def finding_about(reason: str, results: RuleResults) -> Ranked | None:
+    """Return the first finding that a stall reason shows, as ncu or as we name it; None where no finding is."""
+    known = STALL_REASONS.get(reason)
+    names = {reason, BOOKED_AS.get(reason, reason), known.sampled_as if known else ""}
+    ranked = (one for one in diagnosis_first(results) if one.severity != "info")
+    return next((one for one in ranked if names & {*one.finding.stalls}), None)
 
 
 OCCUPANCY = "low-occupancy"

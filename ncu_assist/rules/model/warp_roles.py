@@ -78,6 +78,20 @@ def multiplying_warps(sass: pd.DataFrame) -> tuple[MultiplyingWarps, pd.DataFram
     return MultiplyingWarps(tiles, product, queued, barriers, _part(room)), theirs
 
 
+def waits_for_room(sass: pd.DataFrame) -> float:
+    """Return which part of all waits at mbarriers, 0 to 1, is that of warps that only load: they wait for room."""
+    import numpy as np
+
+    room, whole = 0.0, float(_stalled(sass, MBARRIER).sum())
+    for rows in _functions(sass):
+        own = sass.iloc[rows]
+        waits = _stalled(own, MBARRIER)
+        if np.any(waits):
+            multiply, load = _roles([str(text) for text in own["sass"]], own["address"].tolist())
+            room += float(waits[load].sum()) if multiply.any() else 0.0
+    return room / whole if whole else 0.0
+
+
 def _part(room: Floats) -> float | None:
     return float(room[0]) / float(room[1]) if room[1] > 0 else None
 

@@ -20,6 +20,7 @@ from browser_checks import (
     opened,
 )
 from factories import launch, make_run, metrics_frame, samples_frame, save_run, times
+from render.html.charts_page import ARCHIVE
 from sections import intro, models
 
 from ncu_assist import record
@@ -27,10 +28,11 @@ from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.answer import AT_BEST
 from ncu_assist.render.html.run import run_html, run_sections
-from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars
-from ncu_assist.render.html.run_diagnosis import launches_table
+from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars, stalls_model
+from ncu_assist.render.html.run_diagnosis import launches_table, nvidia_section
 from ncu_assist.render.table import Badge
 from ncu_assist.render.words.terms import part_label
 from ncu_assist.store import Store, machine_hash
@@ -491,3 +493,28 @@ def test_a_stall_has_one_name_with_that_of_ncu_and_what_stands_apart_is_said(rec
     (beside,) = [one.beside for one in page.nvidia.views if one.beside]
     assert "9 warps an SM keep tensor cores busy for 71 % of the time" in beside
     assert "explain" not in beside
+
+
+def test_stalls_say_what_ncu_sums_and_whether_they_are_bad_here() -> None:
+    """v19 waits at mbarriers: mostly warps that only load, at two lines of its roles; ncu's barrier has wgmma in it."""
+    stored = next(one for one in ARCHIVE.runs("flash_attention") if one.run.version == "v19_heads_in_l2")
+    shown = gather(stored, None, ARCHIVE, lines=True, ncu_rules=True)
+    model = stalls_model(shown)
+    assert model["as_ncu"] == (
+        "As ncu sums them: wait 33.4 %, long scoreboard 10.9 %, barrier 10.8 %, dispatch stall 9.4 %."
+    )
+    told = model["here"]
+    assert isinstance(told, list)
+    here, room = told
+    assert here.startswith("Here wait is part of what tensor-underfed is about (estimated 1.15x); ")
+    assert "most are at online.cuh:81 (47 %)" in here
+    assert shown.lines_of_stall("wait")[0][1:] == (81, pytest.approx(0.467, abs=0.005))
+    at_lines = sum(share for _, _, share in shown.lines_of_stall("mbarrier")[:1])
+    assert at_lines < shown.room_share < 1.0  # the line that waits for room, and less than all
+    assert room.startswith("Of mbarrier, 7.0 of 10.7 % is warps that only load")
+    section = nvidia_section(shown).model
+    assert isinstance(section, dict)
+    beside = {view.rule: view.beside for view in section["views"]}
+    assert beside["CPIStall"].startswith("Of ours `tensor-underfed` is about this wait too, and finds 13 % of the time")
+    plain = stalls_model(gather(next(one for one in ARCHIVE.runs("rope") if one.run.version.startswith("v1_")), None))
+    assert plain["as_ncu"] == ""

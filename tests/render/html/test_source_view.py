@@ -224,6 +224,11 @@ def test_lines_whose_instructions_have_no_room_say_how_many_and_where_all_are(tm
     assert [bool(one.href) for one in told] == [True, False, False]
     (note,) = [note for note in made.notes if "without a link" in note]
     assert note.endswith("--table sass -o sass.csv")
+    (cut,), (all_of_it,) = made.functions, whole.functions
+    here = sum(bool(row.id) for row in cut.rows)
+    assert 0 < here < cut.count == all_of_it.count
+    assert cut.size == f"{here} of {cut.count} instructions here; the rest are cold: ncu-assist export --table sass"
+    assert all_of_it.size == f"{all_of_it.count} instructions"
 
 
 def test_instructions_with_few_samples_can_be_opened_without_scripts(browser: Browser, tmp_path: Path) -> None:
