@@ -15,7 +15,7 @@ PLAIN_UNITS = ("", "inst", "sector", "sectors", "register/thread", "warp")  # th
 def quantity(value: float, unit: str, most: int = DIGITS) -> str:
     """Return ``value`` with ``most`` digits and a unit in reading size; ``unit`` as in the catalogue, ns for times."""
     if unit == "%":
-        return f"{value:.1f} %"
+        return f"{value:z.1f} %"
     if unit == "ns":
         return duration(value, most)
     scale, prefix = next(((s, p) for s, p in SCALES if abs(value) >= s), (1.0, ""))
@@ -31,7 +31,7 @@ def duration(nanoseconds: float, most: int = DIGITS) -> str:
 
 def percent(share: float) -> str:
     """Return a share, 1 for all, as messages have it: ``92 %``."""
-    return f"{100 * share:.0f} %"
+    return f"{100 * share:z.0f} %"
 
 
 def digits(value: float, most: int = DIGITS) -> str:

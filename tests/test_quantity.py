@@ -11,6 +11,8 @@ from ncu_assist.quantity import duration, quantity
     ("value", "unit", "text"),
     [
         (83.04, "%", "83.0 %"),
+        (-0.04, "%", "0.0 %"),
+        (-0.06, "%", "-0.1 %"),
         (4.29e12, "byte/s", "4.29 TB/s"),
         (4e8, "byte", "400 MB"),
         (0.0, "byte", "0 B"),

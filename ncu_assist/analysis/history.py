@@ -14,6 +14,7 @@ from ncu_assist.analysis.yardstick import (
     AgainstYardstick,
     OwnAgainstLibrary,
     Yardstick,
+    least_against_libraries,
     measure_of,
     own_against_library,
 )
@@ -335,6 +336,19 @@ class History:
         cells = [(row, row.cells[place].stored) for row in self.all_rows if row.cells]
         runs = [(row.version, row.is_peer, stored.run if stored else None) for row, stored in cells]
         return own_against_library(runs, name) if name is not None else None
+
+    @cached_property
+    def least_against_libraries(self) -> tuple[str, str, float] | None:
+        """The one version that is best against the fastest library where it is worst, that workload, and that ratio."""
+        runs = {
+            row.version: {
+                str(cell.workload): cell.stored.run for cell in row.cells if cell.stored and cell.workload is not None
+            }
+            for row in self.all_rows
+        }
+        own = ((row.version, runs[row.version]) for row in self.all_rows if not row.is_peer)
+        libraries = {one.workload: runs[one.library][one.workload] for one in self.against_library}
+        return least_against_libraries(own, self.against_library, libraries)
 
     @property
     def yardstick(self) -> Yardstick:

@@ -3,7 +3,7 @@ best rate of what computes where operations, not bytes, set the least time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -132,6 +132,33 @@ def own_against_library(versions: Iterable[tuple[str, bool, Run | None]], worklo
     (own, fast), (library, beside) = (min(some, key=lambda one: one[1].median_ns) for some in (owned, peers))
     ratio = beside.median_ns / fast.median_ns if beside.bench_id == fast.bench_id else None
     return OwnAgainstLibrary(workload, own, fast.median_ns, library, beside.median_ns, ratio)
+
+
+def least_against_libraries(
+    versions: Iterable[tuple[str, Mapping[str, Run]]],
+    against: Iterable[OwnAgainstLibrary],
+    libraries: Mapping[str, Run],
+) -> tuple[str, str, float] | None:
+    """Return the own version whose least ratio to the fastest libraries is the largest, with that workload and ratio.
+
+    ``versions`` are one's own, with their runs by workload; ``libraries`` the runs of the fastest library by workload.
+    By medians of one bench, as ``OwnAgainstLibrary.ratio``. None where no version was timed, and passed its check, in
+    the benches of the libraries on all these workloads.
+    """
+    known = [(one.workload, libraries[one.workload].timing(one.workload)) for one in against]
+    found = []
+    for version, runs in versions:
+        ratios = []
+        for workload, beside in known:
+            timing = _passed(runs[workload], workload) if workload in runs else None
+            if timing is None or beside is None or timing.bench_id != beside.bench_id:
+                break
+            ratios.append((beside.median_ns / timing.median_ns, workload))
+        else:
+            if ratios:
+                found.append((*min(ratios), version))
+    ratio, workload, version = max(found, default=(0.0, "", ""))
+    return (version, workload, ratio) if version else None
 
 
 def _passed(run: Run, workload: str) -> Timing | None:

@@ -301,3 +301,19 @@ def test_a_fault_of_a_version_at_its_floor_is_not_gone(tmp_path: Path) -> None:
     assert gone(history_of(run_of(tmp_path, "v0_torch", STORE), run_of(tmp_path, "v1_fused", left))) == []
     less = replace(left, to_floor=False)
     assert gone(history_of(run_of(tmp_path, "v2_torch", STORE), run_of(tmp_path, "v3_fused", less))) == [STORE.rule]
+
+
+def test_far_less_than_was_estimated_says_what_came_instead(tmp_path: Path) -> None:
+    """10x estimated, 2.50x achieved: the next fault is named; an estimate that nearly came has no such line."""
+    large = finding("pipe-bound", 9e4)
+    before, after = run_of(tmp_path, "v1", large), run_of(tmp_path, "v2", STORE)
+    (step,) = faults_gone(judged(history_of(before, after))).values()
+    told = list(words.prediction_legend([step]))
+    assert (
+        "v2: 10.00x is what pipe-bound alone was to win if nothing else cost time; what replaced it has faults of its "
+        "own, uncoalesced-global-store 2.50x"
+    ) in told
+    near = replace(step, achieved=6.0)
+    assert not any("alone was to win" in line for line in words.prediction_legend([near]))
+    bare = replace(step, appeared=())
+    assert any(line.endswith("nothing was found that says why less came") for line in words.prediction_legend([bare]))

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from factories import make_run, samples_frame, times, timing
 
-from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary, least_against_libraries, own_against_library
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.listing import listing
 from ncu_assist.pipeline.pages.index import archive_state
@@ -22,7 +22,7 @@ from ncu_assist.render.html.ladder_chart import ladder_chart, small_charts
 from ncu_assist.render.json.archive import list_json
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.table import RunLinks
-from ncu_assist.render.words.floors import library_sentence, library_table
+from ncu_assist.render.words.floors import library_sentence, library_table, library_words
 from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import interval_words
 from ncu_assist.spec_file import kernel_names, load_kernel
@@ -64,6 +64,49 @@ def test_times_of_two_benches_have_no_ratio() -> None:
     assert found == OwnAgainstLibrary("small", "v1", 1e4, "v0", 2e4, None)
     assert library_sentence(found).endswith("not timed in one bench")
     assert library_table([found], {}).rows[0][1].text == "-"
+
+
+def test_one_version_alone_is_judged_where_it_does_worst() -> None:
+    """It has a time in the library's bench on every workload; the fastest on one of them may be slow on the next."""
+
+    def of(small: float, other: float, bench: str = "one") -> dict[str, Run]:
+        return {"small": timed(small, bench), "other": replace_workload(timed(other, bench), "other")}
+
+    against = [OwnAgainstLibrary(name, "v3", 1e4, "v1", 2e4, 2.0) for name in ("small", "other")]
+    library = of(2e4, 2e4)
+    some = [("v3", of(1e4, 3e4)), ("v4", of(1.6e4, 1.25e4)), ("v5", of(1e3, 1e3, "two")), ("v6", {"small": timed(1e3)})]
+    assert least_against_libraries(some, against, library) == ("v4", "small", 1.25)
+    assert least_against_libraries(some[:1], against, library) == ("v3", "other", pytest.approx(2 / 3))
+    assert least_against_libraries(some[2:], against, library) is None
+
+
+def replace_workload(run: Run, name: str) -> Run:
+    assert run.bench
+    timings = tuple(replace(one, workload=name) for one in run.bench.timings)
+    return replace(run, bench=replace(run.bench, timings=timings))
+
+
+def verdict(word: Any, speedup: float) -> Verdict:
+    return Verdict(word, None, "interval-beyond", speedup, speedup - 0.01, speedup + 0.01, 100)
+
+
+def test_it_is_said_on_how_many_workloads_own_versions_win() -> None:
+    every = [OwnAgainstLibrary(name, "v3", 1e4, "v1", 2e4, 2.0) for name in ("a", "b", "c")]
+    won = {"a": verdict("faster", 1.5), "b": verdict("faster", 1.25), "c": verdict("faster", 2.0)}
+    said = "Own versions are faster than the fastest library on"
+    assert library_words(every, won, ("v3_wide", "b", 1.25)) == (
+        f"{said} 3 of 3 workloads, by 1.25x (b) to 2.00x (c); a library wins on none. One version alone, v3_wide, is "
+        "faster on all of them: 1.25x faster on b at worst, by medians."
+    )
+    mixed = won | {"b": verdict("slower", 0.5), "c": verdict("same", 1.0)}
+    assert library_words(every, mixed, ("v3_wide", "b", 0.5)) == (
+        f"{said} 1 of 3 workloads, by 1.50x (a); a library wins on b (2.00x); the same, or undecided: c. No version "
+        "alone is faster on all of them; v3_wide comes nearest: 2.00x slower on b at worst, by medians."
+    )
+    assert library_words(every, {}, None) == (
+        f"{said} none of 3 workloads; a library wins on none; the same, or undecided: a, b, c."
+    )
+    assert library_words(every[:1], won, None) == ""
 
 
 def recorded(kernel: str) -> Iterator[tuple[bool, dict[str, Any]]]:

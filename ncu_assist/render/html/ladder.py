@@ -26,7 +26,7 @@ from ncu_assist.render.html.ladder_tables import (
 )
 from ncu_assist.render.html.page import Head, PageSection, Provenance, page, provenance, table_section
 from ncu_assist.render.table import Cell, Link, RunLinks
-from ncu_assist.render.words.floors import copy_words, library_table, workload_words
+from ncu_assist.render.words.floors import copy_words, library_table, library_words, workload_words
 from ncu_assist.render.words.history import (
     MOST_SAID,
     SWEPT,
@@ -40,7 +40,7 @@ from ncu_assist.render.words.history import (
 )
 from ncu_assist.render.words.history_tables import faults_gone_table, other_gpus_table, other_libraries, versions_table
 from ncu_assist.render.words.values import number_of, unread
-from ncu_assist.render.words.verdicts import factor, faster_or_slower, level_words, origin
+from ncu_assist.render.words.verdicts import factor, faster_or_slower, interval_words, level_words, origin
 from ncu_assist.verdict import Verdict
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
@@ -102,7 +102,9 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     comments = tuple(version_comments(ladder.tried, history))
     yield PageSection("tried", "What each version tried", comments, "ladder_comments.html.j2", TRIED)
     against = library_table(history.against_library, history.library_verdicts)
-    yield table_section("library", "Own against library", against if against.rows else None, AGAINST_LIBRARY)
+    told = library_words(history.against_library, history.library_verdicts, history.least_against_libraries)
+    intro = f"{told} {AGAINST_LIBRARY}" if told else AGAINST_LIBRARY
+    yield table_section("library", "Own against library", against if against.rows else None, intro)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
     others = other_gpus_table(history).without_empty()
     model = {"table": others, "libraries": other_libraries(history), "legend": _others_legend(history)}
@@ -239,8 +241,12 @@ def _against_library(one: OwnAgainstLibrary, verdict: Verdict | None) -> str:
         return f"{'as fast as' if verdict.verdict == 'same' else 'not compared with'} {name}"
     said = faster_or_slower(verdict.speedup) or "the same time"
     if verdict.verdict == "unclear":
-        return f"perhaps {said} {'as' if said == 'the same time' else 'than'} {name}"
-    return f"{factor(max(verdict.speedup, 1 / verdict.speedup))} {verdict.words} than {name}"
+        return f"perhaps {said}{_interval(verdict)} {'as' if said == 'the same time' else 'than'} {name}"
+    return f"{factor(max(verdict.speedup, 1 / verdict.speedup))} {verdict.words}{_interval(verdict)} than {name}"
+
+
+def _interval(verdict: Verdict) -> str:
+    return f" (99 %: {words})" if (words := interval_words(verdict)) else ""
 
 
 def _cell_of(history: History, version: str, workload: str | None) -> HistoryCell | None:

@@ -364,11 +364,26 @@ def _small_chart(history: History, place: int) -> SmallChart | None:
         axis=axis,
         dots=dots,
         names=_small_names([row for row, _ in cells], step),
-        path=path_of([(x, y) for x, y, *_ in dots]),
+        path="".join(path_of(part) for part in _without_new_starts(history, timed, dots)),
         floor=axis.at(copies[-1]) if copies else None,
         library=axis.at(min(peers)) if peers else None,
         radius=round(min(DOT, step / WIDE_AS), 2),
     )
+
+
+def _without_new_starts(
+    history: History,
+    timed: Iterable[tuple[int, VersionRow, HistoryCell]],
+    dots: Iterable[tuple[float, float, str, str]],
+) -> list[list[tuple[float, float]]]:
+    """Return the dots that a line joins: a version that is compared with a library's own starts another line."""
+    peers = {row.version for row in history.all_rows if row.is_peer}
+    parts: list[list[tuple[float, float]]] = [[]]
+    for (_, row, cell), (x, y, *_) in zip(timed, dots, strict=True):
+        if (cell.before or row.before) in peers:
+            parts.append([])
+        parts[-1].append((x, y))
+    return parts
 
 
 def _small_description(

@@ -404,6 +404,8 @@ def metrics_model(shown: RunView, raw: RawMetrics, picked: int | None = None) ->
         *_zeros_together([_metric_row(row, shown, several) for row in others]),
     )
     note = f"{ZEROS} {_other_launches(shown, raw) if raw.left_out else ''}".strip()
+    if any(row.name.startswith(CURVES) for row in others):
+        note = f"{note} {IN_CURVES}".strip()
     if any(value.endswith(IMPOSSIBLE) for _, _, values, _ in rows for value in values):
         note = f"{note} {NOTE}".strip()
     return {
@@ -438,6 +440,12 @@ def _zeros_together(rows: Sequence[MetricRow]) -> Iterator[MetricRow]:
         yield (f"{name}{ALL_ZERO}", first[1], first[2], "") if others else first
 
 
+# A value for each block size, number of registers, … that a launch could have: what ncu gives as one is their sum.
+CURVES = ("derived__pct_occupancy_per_", "launch__occupancy_per_")
+CURVE = "curve"
+IN_CURVES = "*curve*: a value for each size; Occupancy draws them, `ncu-assist export --table instances` has them."
+
+
 def _other_launches(shown: RunView, raw: RawMetrics) -> str:
     """Return which launches have a column, and how to get the others."""
     picked, *others = raw.launches
@@ -455,6 +463,8 @@ def _metric_row(row: RawMetric, shown: RunView, several: bool) -> MetricRow:
     together = (_together(row, shown),) if several else ()
     letters = TEXT_LETTERS_OF_SEVERAL if several else TEXT_LETTERS
     values = (_value_text(value, letters) + _remark(row.name, value) for value in row.values)
+    if row.name.startswith(CURVES) and any(row.values):
+        return row.name[:NAME_LETTERS], label, (CURVE,) * (several + len(row.values)), row.unit[:UNIT_LETTERS]
     return row.name[:NAME_LETTERS], label, (*together, *values), row.unit[:UNIT_LETTERS]
 
 

@@ -218,6 +218,40 @@ def library_table(every: Sequence[OwnAgainstLibrary], verdicts: Mapping[str, Ver
     return Table("library-table", "The fastest own version against the fastest library", COLUMNS, rows)
 
 
+def library_words(
+    every: Sequence[OwnAgainstLibrary], verdicts: Mapping[str, Verdict], alone: tuple[str, str, float] | None
+) -> str:
+    """Return in sentences on how many workloads own versions win, by how much, where libraries do; empty for one.
+
+    ``alone`` is the one version that does best where it does worst against libraries, that workload and that ratio.
+    """
+    if len(every) < 2:
+        return ""
+    of_all = f"{len(every)} workloads"
+    judged = {one.workload: verdicts[one.workload] for one in every if one.workload in verdicts}
+    told = sorted((one.speedup, name, one.verdict) for name, one in judged.items() if one.speedup)
+    won = [(ratio, name) for ratio, name, said in told if said == "faster"]
+    lost = [(ratio, name) for ratio, name, said in told if said == "slower"]
+    own = f"Own versions are faster than the fastest library on {len(won) or 'none'} of {of_all}"
+    if won:
+        ends = list(dict.fromkeys((won[0], won[-1])))
+        own += f", by {' to '.join(f'{factor(ratio)} ({one_line(name)})' for ratio, name in ends)}"
+    if lost:
+        own += f"; a library wins on {', '.join(f'{one_line(name)} ({factor(1 / ratio)})' for ratio, name in lost)}"
+    else:
+        own += "; a library wins on none"
+    decided = {name for _, name in (*won, *lost)}
+    rest = [one_line(one.workload) for one in every if one.workload not in decided]
+    own += f"; the same, or undecided: {', '.join(rest)}" if rest else ""
+    if alone is None:
+        return f"{own}."
+    version, workload, ratio = alone
+    least = f"{faster_or_slower(ratio) or 'the same'} on {one_line(workload)} at worst, by medians"
+    if ratio > 1.0:
+        return f"{own}. One version alone, {one_line(version)}, is faster on all of them: {least}."
+    return f"{own}. No version alone is faster on all of them; {one_line(version)} comes nearest: {least}."
+
+
 def ratio_cell(one: OwnAgainstLibrary | None, verdict: Verdict | None, names: bool = False) -> Cell:
     """Return the verdict on one, absent without their ratio, by which it sorts; below it its interval, or ``names``."""
     if one is None or one.ratio is None:

@@ -70,18 +70,31 @@ def prediction_legend(found: list[FaultsGone]) -> Iterator[str]:
     yield f"estimated: {_by_version({one.version: _estimate_source(one) for one in found})}"
     by = {one.version: ACHIEVED_BY[one.achieved_by] for one in found if one.achieved_by}
     if any(step.source == "stored" for step in found):
-        yield "what is stored stays as it was; show estimates anew, by the rules of today"
+        yield "stored estimates are shown as they were stored; ncu-assist show makes them anew, by the rules of today"
     if by:
         yield f"achieved: {_by_version(by)}"
     if any(len(one.gone) > 1 for one in found):
         yield TOGETHER
     if any(one.assumed for step in found for one in (*step.gone, *step.appeared)):
         yield "~: rests on an assumed ceiling"
+    yield from (_why_so_little(one) for one in found if one.low and one.achieved and one.low > FAR * one.achieved)
     for one in found:
         for old, new in one.renamed:
             yield f"{short_name(one.version)}: {fault(old)} is not gone, the same resource now shows it as {fault(new)}"
     if any(one.appeared for one in found):
         yield "new: the largest fault that came with the version (+ more), and what it costs"
+
+
+FAR = 2.0  # an estimate that many times what was achieved is given a word
+
+
+def _why_so_little(step: FaultsGone) -> str:
+    """Return why a version achieved far less than the fault alone was to win: what came with it, as far as found."""
+    largest = max(step.gone, key=lambda one: one.estimated_speedup or 0.0)
+    most = f"{estimate(largest)} is what {fault(largest)} alone was to win if nothing else cost time"
+    came = ", ".join(f"{fault(one)} {estimate(one)}" for one in step.appeared)
+    why = f"what replaced it has faults of its own, {came}" if came else "nothing was found that says why less came"
+    return f"{short_name(step.version)}: {most}; {why}"
 
 
 def _estimate_source(step: FaultsGone) -> str:

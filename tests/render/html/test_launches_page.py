@@ -19,7 +19,7 @@ from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.pages.run import raw_metrics, run_record
 from ncu_assist.quantity import duration
 from ncu_assist.render.html.page import scoped
-from ncu_assist.render.html.run import LaunchPart, run_html, run_sections
+from ncu_assist.render.html.run import LaunchPart, metrics_model, run_html, run_sections
 from ncu_assist.render.html.run_counters import RunRecord
 from ncu_assist.render.html.run_diagnosis import kernels_table
 from ncu_assist.render.json.run import show_json
@@ -245,3 +245,13 @@ def test_the_launch_shown_first_has_a_column_though_it_is_short() -> None:
     (times,) = (row.values for row in raw.rows if row.name == "gpu__time_duration.sum")
     assert times == (1000.0, 999.0, 998.0, 997.0, 991.0)
     assert [one.index for one in raw_metrics(frame, combined, 2).launches] == [0, 1, 2, 3, 4]
+
+
+def test_the_sum_of_a_curve_is_not_shown_as_a_number(record: RunRecord) -> None:
+    """Warps for each block size, register count, …: ncu gives their sum as one, which says nothing."""
+    curves = ("derived__pct_occupancy_per_", "launch__occupancy_per_")
+    made = metrics_model(record.shown, record.metrics)
+    rows = {row[0]: row[2] for row in made["rows"] if row[0].startswith(curves)}  # type: ignore[attr-defined]
+    assert "launch__occupancy_per_block_size" in rows
+    assert all(set(values) == {"curve"} or set(values) <= {"", "0"} for values in rows.values())
+    assert "*curve*" in str(made["note"])
