@@ -11,6 +11,8 @@ from ncu_assist import __version__
 from ncu_assist.analysis.diff.comparability import differences
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.rules import ON_ONE_RESOURCE, RULES
+from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.of_run import RuleResults, as_stored
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
 from ncu_assist.store.reading import SOURCE_FOLDER
@@ -99,6 +101,29 @@ def faults_gone(history: History) -> dict[str, FaultsGone]:
     opinions = {name: _opinion(history.cell(row)) for name, row in rows.items() if name in asked}
     found = (_prediction(row, rows.get(row.before or ""), history, opinions) for row in history.rows)
     return {one.version: one for one in found if one is not None}
+
+
+def gone_between(before: RuleResults | None, after: RuleResults | None) -> tuple[Ranked, ...]:
+    """Return the faults of one side that another no longer has, or has little of: the largest first.
+
+    They are told of a launch against a launch; of several, a rule may have answered for others than those that changed.
+    """
+    if before is None or after is None or before.part or after.part:
+        return ()
+    if any(len(one.facts.combined.launches) != 1 for one in (before, after)):
+        return ()
+    then, now = _said_of(before), _said_of(after)
+    lost, came = _only_in(then, now), _only_in(now, then)
+    gone = [_key(one) for one in lost if not any(_is_renamed(one, name) for name in came)]
+    found = {_key(as_stored(one)): one for one in before.diagnosis.findings if one.severity != "info"}
+    return tuple(one for key, one in found.items() if key in gone)
+
+
+def _said_of(results: RuleResults) -> _Opinion:
+    said, unanswered = results.diagnosis.findings, results.diagnosis.unanswered
+    duration_ns, findings = results.facts.combined.duration_ns, tuple(map(as_stored, said))
+    judged = Judged(None, True, None, None, duration_ns, findings, tuple(one.rule for one in unanswered))
+    return _Opinion(judged, tuple(RULES), __version__, "computed now")
 
 
 def findings_of(row: VersionRow, history: History) -> Iterator[tuple[HistoryCell, tuple[StoredFinding, ...]]]:

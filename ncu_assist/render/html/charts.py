@@ -278,7 +278,8 @@ class Fact:
 class Bar:
     """One bar; shares are of the full width, 0 to 1. ``limit`` as tone marks what binds the kernel.
 
-    ``ghost`` is the baseline's share, ``ceiling`` what this GPU reaches, ``inner`` a bar of a unit below the one above.
+    ``ghost`` is the baseline's share, ``ceiling`` what this GPU reaches, ``inner`` a bar of a unit below the one above,
+    ``note`` stands below the text.
     """
 
     label: Term
@@ -288,6 +289,7 @@ class Bar:
     ceiling: float | None = None
     tone: BarTone = ""
     inner: bool = False
+    note: str = ""
 
     @property
     def width(self) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.comparing import CounterValues, busy_units, stalls_of_both
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.quantity import digits, quantity
+from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone
@@ -24,7 +24,7 @@ from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.source_heat import stall_term
-from ncu_assist.render.html.source_pair import source_pair
+from ncu_assist.render.html.source_pair import SourcePair, source_pair
 from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
 from ncu_assist.render.words.changes import counters_command, delta_text, is_largest
@@ -46,8 +46,9 @@ def diff_sections(facts: DiffFacts) -> tuple[PageSection, ...]:
     both = facts.has_counters
     sides = facts.candidate, facts.baseline
     absent = {"missing": missing, "collect": collect} if missing else None
+    pair = source_pair(facts.baseline, facts.candidate) if both else None
     return (
-        verdict_section(facts),
+        verdict_section(facts, pair),
         why_section(facts),
         sides_section(facts),
         workloads_section(facts),
@@ -61,15 +62,14 @@ def diff_sections(facts: DiffFacts) -> tuple[PageSection, ...]:
             "memory", "Memory chart", memory_chart(*sides, facts.names[0]) if both else None, "memory_chart.html.j2"
         ),
         launches_section(facts),
-        PageSection("source", "Source", _source(facts) if both else None, "diff_source.html.j2"),
+        PageSection("source", "Source", _source(facts, pair) if pair else None, "diff_source.html.j2"),
         metrics_section(facts),
         PageSection("commands", "How the counters were taken", _commands(facts), "diff_commands.html.j2"),
     )
 
 
-def _source(facts: DiffFacts) -> dict[str, object] | None:
-    pair = source_pair(facts.baseline, facts.candidate)
-    return {"pair": pair, "lines": line_tables(facts, pair), "calm": is_calm(facts)} if pair else None
+def _source(facts: DiffFacts, pair: SourcePair) -> dict[str, object]:
+    return {"pair": pair, "lines": line_tables(facts, pair), "calm": is_calm(facts)}
 
 
 def _head(facts: DiffFacts) -> Head:
@@ -201,6 +201,7 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     shares = stalls_of_both(facts.baseline.stalls, facts.candidate.stalls)
     if not shares:
         return None
+    times = [one.combined.duration_ns or 0.0 for one in (facts.baseline, facts.candidate)]
     words = {change.metric: change.verdict for change in (*facts.every, *facts.diff.changes)}
     tones = {"improved": TONES["improved"]} if is_calm(facts) else TONES
     bars = [
@@ -209,6 +210,7 @@ def _stalls(facts: DiffFacts) -> Bars | None:
             after / FULL,
             _text(before, after),
             before / FULL,
+            note=_in_time((before, after), times),
             tone=tones.get(words.get(f"stall_{reason}", ""), ""),
         )
         for reason, (before, after) in shares.items()
@@ -216,8 +218,18 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     found = {bar.tone for bar in bars}
     coloured = [words for tone, words in (("good", "green: improved"), ("bad", "red: regressed")) if tone in found]
     colours = f" Wide bars, {', '.join(coloured)}, blue: neither." if coloured else ""
-    scale = f"{_legend(facts)}{colours} Full width: {FULL:.0f} % of the states of all warps."
+    of_time = " Below a share: that share of the time under ncu, on both sides." if all(times) else ""
+    scale = f"{_legend(facts)}{colours} Full width: {FULL:.0f} % of the states of all warps.{of_time}"
     return Bars("What warps waited for, in percent of their states", tuple(bars), scale)
+
+
+def _in_time(shares: tuple[float, float], times_ns: Sequence[float]) -> str:
+    """Return two shares as parts of the time of each side, e.g. ``194 → 31.2 µs``; empty where one is not known."""
+    if not all(times_ns):
+        return ""
+    before, after = (duration(share / FULL * ns) for share, ns in zip(shares, times_ns, strict=True))
+    number, _, unit = before.partition(" ")
+    return f"{number if after.endswith(f' {unit}') else before} → {after}"
 
 
 def _occupancy(facts: DiffFacts) -> Table | None:

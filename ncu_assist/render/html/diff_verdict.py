@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
+from ncu_assist.analysis.diff.lines import LineCost, base_name
+from ncu_assist.analysis.diff.lines import Place as LinePlace
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
+from ncu_assist.analysis.faults_gone import gone_between
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
+from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.answer import AnswerRow
+from ncu_assist.render.html.answer import CLAUSES, CODE_LETTERS, COUNTED, AnswerRow
 from ncu_assist.render.html.charts import Fact
+from ncu_assist.render.html.diff_changes import became, line_link, paired
 from ncu_assist.render.html.page import PageSection
+from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
@@ -34,19 +40,20 @@ from ncu_assist.render.words.verdicts import (
     origins,
     verdict_line,
 )
-from ncu_assist.render.words.why import limit_words, why_lines
+from ncu_assist.render.words.why import change_facts, left_facts, limit_words, resource_lines, told_lines
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.places import Place as RulePlace
 from ncu_assist.verdict import REASONS, clock_note
 
 ARROW = " → "
-MOST_WHY = 4  # lines in the answer: others stand below
 
 
-def verdict_section(facts: DiffFacts) -> PageSection:
+def verdict_section(facts: DiffFacts, pair: SourcePair | None = None) -> PageSection:
     """Return the verdict: its sentence, numbers that stand out, what it stands on, what is to be known of it."""
     diff = facts.diff
     none = diff.verdict.verdict == "not-comparable"
     model = {
-        "answer": tuple(_answer(facts)),
+        "answer": tuple(_answer(facts, pair or SourcePair())),
         "markdown": diff_markdown(diff),
         "badge": Badge("not comparable", "unsure")
         if none
@@ -64,7 +71,7 @@ def verdict_section(facts: DiffFacts) -> PageSection:
     return PageSection("verdict", "Verdict", model, "diff_verdict.html.j2")
 
 
-def _answer(facts: DiffFacts) -> Iterator[AnswerRow]:
+def _answer(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
     """Yield what is compared on what, and why the time changed: the first words of the sections below."""
     diff = facts.diff
     before, after = names(diff)
@@ -77,16 +84,100 @@ def _answer(facts: DiffFacts) -> Iterator[AnswerRow]:
         told = [limit_words(one, 1) for one in (diff.why.baseline, diff.why.candidate) if one]
     if told:
         yield AnswerRow("Bound by", ARROW.join(dict.fromkeys(told)))
-    lines = replace(diff.lines, notes=("", "")) if diff.lines else None
-    told = why_lines(diff.why, lines, names(diff), WHY_WIDTH)[1:] if facts.is_comparable and diff.why else []
-    for place, line in enumerate(told[:MOST_WHY]):  # the first says again what binds
-        yield AnswerRow("" if place else "Why", line)
+    reasons = list(_reasons(facts, pair)) if facts.is_comparable and diff.why else []
+    for place, row in enumerate(reasons):
+        yield replace(row, label="" if place else "Why")
     note = counter_note(diff)
     if note:
         yield AnswerRow("Counters", note)
     waits = _waits(diff)
     if facts.is_comparable and waits:
         yield AnswerRow("Warps wait for", waits)
+
+
+MOST_FAULTS = 2  # that are gone: they are told the largest first
+FAULT_LETTERS = 200
+
+
+def _reasons(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
+    """Yield what one side no longer wastes, what that makes of the units that bind, then the lines of the source."""
+    diff = facts.diff
+    if diff.why is None:
+        return
+    changed, left = told_lines(diff.lines) if diff.lines else ([], [])
+    named = [one.place for change in changed for one in (change.baseline, change.candidate) if one]
+    yield from _faults(facts, pair, diff.why, named)
+    for line in _unit_lines(diff.why, names(diff)):
+        yield AnswerRow("", line)
+    for change in paired(changed, pair):
+        word, told = became(change, pair), change_facts(change)
+        worst = change.baseline or change.candidate
+        if worst and worst.stall and len(told) > 1:  # what waits is often another line than what it waits for
+            told = [f"{', '.join(told[:-1])}; warps waited there for {told[-1]} ({one_line(spoken(worst.stall))})"]
+        text = change.baseline.text if word == "replaced" and change.baseline else change.text
+        yield _line_row(line_link(change, pair), word, text, told)
+    for one in left[:1]:
+        at, told = left_facts(one)
+        href = pair.href(at.place, True) or pair.href(one.place, True)
+        yield _line_row(Link(_name(at), href), "hottest", at.text, told)
+
+
+def _unit_lines(why: Why, sides: tuple[str, str]) -> list[str]:
+    """Return the product on what binds, behind what became of the unit that bound before."""
+    told = resource_lines(why, sides, WHY_WIDTH)[1:]  # the first says again what binds
+    return told[::-1] if why.bound_changed and why.agrees is not False else told
+
+
+def _faults(facts: DiffFacts, pair: SourcePair, why: Why, told: Collection[LinePlace]) -> Iterator[AnswerRow]:
+    """Yield the faults that the faster side does not have, with what it has of their first evidence.
+
+    They are told of the slower side, for they explain its time. Each has its first line, which is often another than
+    the one where warps wait, but for those that are ``told``.
+    """
+    sides = zip(names(facts.diff), (facts.baseline, facts.candidate), strict=True)
+    (slow, before), (fast, after) = sides if why.time_ratio >= 1 else reversed(tuple(sides))
+    for one in gone_between(before.results, after.results)[:MOST_FAULTS]:
+        message = CLAUSES.split(one.finding.message)[0]
+        rest = any(left.finding.rule == one.finding.rule for left in after.results.diagnosis.findings)  # type: ignore[union-attr]
+        became = f"{'next to nothing of it' if rest else 'none of it'} in {fast}"
+        evidence = _evidence(one.finding, before, after, (slow, fast))
+        text = f"{slow}: `{one.finding.rule}`, {one_line(message, FAULT_LETTERS)}; {became}{evidence}"
+        is_candidate = before is facts.candidate
+        links = tuple(
+            (Link(_name(at), pair.href((at.file, at.line), is_candidate)), _part(at, is_candidate, pair))
+            for at in one.places[:1]
+            if at.file and at.line and (at.file, at.line) not in told
+        )
+        yield AnswerRow("", text, links=links)
+
+
+def _part(place: RulePlace, is_candidate: bool, pair: SourcePair) -> str:
+    """Return the part of a fault at a line, and how long warps waited there, which is often little for a store."""
+    row = pair.row((place.file or "", place.line or 0), is_candidate)
+    line = row.lines[is_candidate] if row else None
+    waited = f"; warps waited there for {duration(line.ns)}" if line and line.ns and place.counted != "samples" else ""
+    said = f"{100 * place.share:.0f} % of its {COUNTED[place.counted]}{waited}"
+    return f"`{one_line(place.text.strip(), CODE_LETTERS)}` {said}" if place.text and place.text.strip() else said
+
+
+def _evidence(finding: Finding, before: RunView, after: RunView, sides: tuple[str, str]) -> str:
+    """Return the first number that a finding rests on, on both sides; empty where one lacks it."""
+    key = next(iter(finding.evidence), "")
+    metric = OVER_LAUNCHES.get(key)
+    both = [one.combined.values.get(key) for one in (before, after)]
+    if metric is None or None in both:
+        return ""
+    told = (f"{quantity(value or 0.0, metric.unit)} in {name}" for value, name in zip(both, sides, strict=True))
+    return f". {metric.label}: {', '.join(told)}"
+
+
+def _line_row(link: Link, word: str, text: str | None, told: Sequence[str]) -> AnswerRow:
+    code = f" `{one_line(text.strip(), CODE_LETTERS)}`" if text and text.strip() else ""
+    return AnswerRow("", "", links=((link, f"{word}:{code} {', '.join(told)}"),))
+
+
+def _name(at: LineCost | RulePlace) -> str:
+    return one_line(f"{base_name(at.file or '')}:{at.line}")
 
 
 def _waits(diff: Diff) -> str:
@@ -201,8 +292,9 @@ NEUTRAL = 0.005  # a factor nearer to 1 is no gain and no loss
 
 
 OF_SEVERAL = (
-    "Each table is of the whole change, as resources work at the same time. Read the first: the other is of what no "
-    "longer binds, and what has less to do than before also runs at a lower rate, which is no loss."
+    "Each table is of the whole change, as resources work at the same time. The first says what {before} was bound by, "
+    "and how much less or more of that there is to do; with less to do it also runs at a lower rate, which is no loss. "
+    "The second says what binds {after}."
 )
 
 
@@ -215,15 +307,13 @@ def why_section(facts: DiffFacts) -> PageSection:
     if not facts.is_comparable:
         bound = {"first": "", "lines": _bound_lines(diff), "products": (), "note": ""}
         return PageSection("why", "What binds each", bound if bound["lines"] else None, "diff_why.html.j2")
-    lines = replace(diff.lines, notes=("", "")) if diff.lines else None  # notes stand beside the source
-    told = why_lines(why, lines, names(diff), WHY_WIDTH)
-    first = told.pop(0) if why is not None and told else ""
-    factors = why.factors if why else ()
-    products = [_product_table(one, why, facts.names, place) for place, one in enumerate(factors) if why]
+    first = next(iter(resource_lines(why, names(diff), WHY_WIDTH)), "") if why else ""
+    products = [_product_table(one, why, facts.names, place) for place, one in enumerate(_products(why))] if why else []
     note = "The factors of a table multiply to the change of the time under ncu."
     if len(products) > 1:
-        note += f" {OF_SEVERAL}"
-    model = {"first": first, "lines": told[MOST_WHY:], "products": products, "note": note}  # the answer has the first
+        before, after = facts.names
+        note += f" {OF_SEVERAL.format(before=before, after=after)}"
+    model = {"first": first, "lines": [], "products": products, "note": note}  # the answer has the others
     return PageSection("why", "Why", model if first or products else None, "diff_why.html.j2")
 
 
@@ -232,25 +322,32 @@ def _bound_lines(diff: Diff) -> list[str]:
     return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides if bound]
 
 
+def _products(why: Why) -> list[Factors]:
+    """Return the product on what bound the baseline, then on what binds the candidate."""
+    return list(dict.fromkeys(one for limit in (why.baseline, why.candidate) if (one := why.on(limit))))
+
+
 def _product_table(made: Factors, why: Why, sides: tuple[str, str], place: int) -> Table:
     """Return the factors of the time on a resource, which multiply to the whole change under ncu."""
     before, after = sides
+    was, binds = (limit and limit.bottleneck.name == made.resource for limit in (why.baseline, why.candidate))
+    role = "" if was and binds else f", which binds {after}" if binds else f", which bound {before}"
     columns = (
-        Column(f"on {made.resource}", order=""),
+        Column(f"on {made.resource}{role}", order=""),
         Column(before, "right", ""),
         Column(after, "right", ""),
         Column("makes it", "right", ""),
     )
     each = " a launch" if made.of("launches") else ""
-    rows = [_factor_row(part, each if part.kind == "work" else "", is_first=not place) for part in made.parts]
+    rows = [_factor_row(part, each if part.kind == "work" else "", is_bound=bool(binds)) for part in made.parts]
     whole = (Cell("together, under ncu"), Cell(""), Cell(""), _gain_cell(why.time_ratio))
     return Table(f"product-{place}", f"The change of time as a product on {made.resource}", columns, (*rows, whole))
 
 
-def _factor_row(part: Factor, each: str, is_first: bool) -> tuple[Cell, ...]:
+def _factor_row(part: Factor, each: str, is_bound: bool) -> tuple[Cell, ...]:
     ends = (_amount(value, part.unit) for value in (part.baseline, part.candidate))
     cell = _gain_cell(part.gain)
-    if cell.tone == "bad" and not is_first and part.kind != "work":
+    if cell.tone == "bad" and not is_bound and part.kind != "work":
         cell = replace(cell, tone="")  # what no longer binds is asked for less
     return (Cell(f"{part.label}{each}"), *(Cell(text) for text in ends), cell)
 

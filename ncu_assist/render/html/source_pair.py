@@ -20,10 +20,11 @@ from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.html.sass_view import SassPairRow, sass_pair
-from ncu_assist.render.html.source_file import NO_TEXT, coloured, slugs
+from ncu_assist.render.html.source_file import NO_TEXT, coloured, slugs, stalls_text
 from ncu_assist.render.html.source_heat import HOTTEST_FROM, Heat, cut_line, shown_regions, size_of
 from ncu_assist.render.html.source_view import collect_lines
 from ncu_assist.render.table import Link
+from ncu_assist.render.words.why import BARRIER
 
 Kind = Literal["same", "changed", "removed", "added", "replaced"]
 SIGNS: dict[Kind, str] = {"same": "", "changed": "~", "removed": "-", "added": "+", "replaced": "-+"}
@@ -194,19 +195,23 @@ SHOWN_WHOLE = 250  # rows up to which files are shown whole
 
 @dataclass(frozen=True)
 class PairCell:
-    """One side of a row, ``code`` its text in colours; a line that moved says where it stands on the other side."""
+    """One side of a row, ``code`` its text in colours; a line that moved says where it stands on the other side.
+
+    ``waited`` is what its warps were stalled for.
+    """
 
     number: int
     code: Markup
     heat: Heat
     moved: str = ""
+    waited: str = ""
 
 
 @dataclass(frozen=True)
 class PairRow:
     """Both sides, the sign of what happened to the text, how the time changed and, in words, the excess.
 
-    Without sides it is a gap; ``note`` says what is not shown.
+    Without sides it is a gap; ``note`` says what is not shown. ``lines`` are what both cost, in time.
     """
 
     before: PairCell | None = None
@@ -217,6 +222,7 @@ class PairRow:
     note: str = ""
     id: str = ""
     keys: tuple[tuple[bool, str, int], ...] = ()
+    lines: tuple[LineCost | None, LineCost | None] = (None, None)
 
     @property
     def sign(self) -> str:
@@ -268,6 +274,7 @@ class _FilePair:
     def __init__(self, before: FileCode | None, after: FileCode | None, slug: str, scale: PairScale) -> None:
         self._files, self._slug, self._scale = (before, after), slug, scale
         self._lines = [{line.number: line for line in file.lines} if file else {} for file in self._files]
+        self._holds: dict[int, dict[int, tuple[float, int]]] = {}
         self.costs = [{number: line.cost for number, line in own.items()} for own in self._lines]
 
     def aligned(self, partners: Mapping[int, int]) -> list[Aligned]:
@@ -322,7 +329,42 @@ class _FilePair:
         sides = zip((False, True), self._files, (row.before, row.after), strict=True)
         keys = tuple((is_candidate, file.name, line) for is_candidate, file, line in sides if file and line)
         cells = self._cell(row, 0, codes[0]), self._cell(row, 1, codes[1])
-        return PairRow(*cells, row.kind, change, tone, self._scale.excess_change(*costs), place, keys)
+        lines = self._line(0, row.before), self._line(1, row.after)
+        return PairRow(*cells, row.kind, change, tone, self._scale.excess_change(*costs), place, keys, lines)
+
+    def _line(self, side: int, number: int | None) -> LineCost | None:
+        """Return what a line costs, with the waits at its barrier that were sampled at the instructions behind it."""
+        file = self._files[side]
+        if file is None or number is None:
+            return None
+        cost = self.costs[side].get(number) or Cost()
+        return LineCost(
+            file.name,
+            number,
+            file.text[number - 1] if file.text and number <= len(file.text) else None,
+            self._scale.value(cost, bool(side)) + self._held(side).get(number, (0.0, 0))[0],
+            cost.samples,
+            stall=cost.waits[0][0] if cost.waits else None,
+            sectors_excessive=cost.sectors_excessive,
+            wavefronts_excessive=cost.wavefronts_excessive,
+            instructions=cost.instructions,
+        )
+
+    def _held(self, side: int) -> dict[int, tuple[float, int]]:
+        """Return the time that each barrier held warps that were sampled at other lines, and the first of these."""
+        if side not in self._holds:
+            found: dict[int, tuple[float, int]] = {}
+            for number, line in self._lines[side].items():
+                waits = line.cost.waits
+                if line.barrier and line.barrier[0] == self.name_of(side) and waits and waits[0][0] == BARRIER:
+                    time, first = found.get(line.barrier[1], (0.0, number))
+                    found[line.barrier[1]] = time + self._scale.value(line.cost, bool(side)), first
+            self._holds[side] = found
+        return self._holds[side]
+
+    def name_of(self, side: int) -> str:
+        file = self._files[side]
+        return file.name if file else ""
 
     def sass(self, rows: Iterable[Aligned]) -> Iterator[PairSass]:
         """Yield the SASS of each of these rows whose time changed, of one that moved where it stands now."""
@@ -361,7 +403,18 @@ class _FilePair:
             return None
         moved = f"{'to' if side == 0 else 'from'} line {row.moved}" if row.moved else ""
         heat = self._scale.heat(self._both(row)[side], bool(side))
-        return PairCell(number, codes[number], heat, moved)
+        return PairCell(number, codes[number], heat, moved, self._waited(side, number))
+
+    def _waited(self, side: int, number: int) -> str:
+        """Return what warps at a line of some time waited for, or where those that its barrier held were sampled."""
+        line, file = self._lines[side].get(number), self._files[side]
+        if file is None:
+            return ""
+        least = LEAST_CHANGE * self._scale.factors[side]
+        if line and self._scale.value(line.cost, bool(side)) >= least:
+            return stalls_text(line, self._text(side, number) if file.text else "", file.name)
+        held, first = self._held(side).get(number, (0.0, 0))
+        return f"{self._scale.text(held)} {self._scale.unit} sampled at :{first}" if held >= least else ""
 
     def _both(self, row: Aligned) -> tuple[Cost | None, Cost | None]:
         before, after = self.costs
@@ -401,6 +454,7 @@ class SourcePair:
     notes: tuple[str, ...] = ()
     missing: tuple[str, str] | None = None
     _places: dict[tuple[bool, str, int], str] = field(default_factory=dict, repr=False)
+    _rows: dict[tuple[bool, str, int], PairRow] = field(default_factory=dict, repr=False)
 
     @property
     def sass(self) -> list[PairSass]:
@@ -417,6 +471,10 @@ class SourcePair:
         """Return the link to a line of one side; empty where the page does not show it."""
         found = self._places.get((is_candidate, *place)) if place else None
         return f"#{found}" if found else ""
+
+    def row(self, place: Place | None, is_candidate: bool) -> PairRow | None:
+        """Return the row of a line that the page shows, where costs are times."""
+        return self._rows.get((is_candidate, *place)) if place and self.unit != "%" else None
 
 
 def source_pair(baseline: RunView, candidate: RunView) -> SourcePair:
@@ -437,8 +495,9 @@ def source_pair(baseline: RunView, candidate: RunView) -> SourcePair:
         made = pair_file(one, slug, scale, budget)
         budget -= made.size
         files.append(made)
-    places = {key: row.id for file in files for row in file.rows for key in row.keys}
-    return SourcePair(names, scale.unit, tuple(files), _unlined_notes(sides), missing, places)
+    rows = {key: row for file in files for row in file.rows for key in row.keys}
+    places = {key: row.id for key, row in rows.items()}
+    return SourcePair(names, scale.unit, tuple(files), _unlined_notes(sides), missing, places, rows)
 
 
 @dataclass(frozen=True)

@@ -104,7 +104,8 @@
     if (!tip.matches(":popover-open")) tip.showPopover();
     named = term;
     const at = term.getBoundingClientRect(), { width, height } = tip.getBoundingClientRect(), room = 8;
-    const below = at.bottom + height + room < innerHeight || at.top < height + room;
+    const isFree = !term.closest("dt") && at.bottom + height + room < innerHeight;  // below a dt is its figure
+    const below = isFree || at.top < height + room;
     tip.style.left = `${Math.max(room, Math.min(at.left, root.clientWidth - width - room))}px`;
     tip.style.top = `${below ? at.bottom + 1 : at.top - height - 1}px`;
   };

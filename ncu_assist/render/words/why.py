@@ -37,24 +37,33 @@ WAITS = ("sync", "barrier", "bar.")  # in a line's text, as CUDA, cooperative gr
 def line_lines(lines: LineChanges, names: tuple[str, str], count: int, width: int) -> list[str]:
     """Return what changed most, then what is left, then notes: at most ``count`` lines of ``width`` columns."""
     notes = _notes(lines, names, width)[:count]
+    changed, left = told_lines(lines)
+    shown = [_change_line(one, lines, names, width) for one in changed]
+    shown += [_left_line(one, lines, names, width) for one in left]
+    return [*shown[: count - len(notes)], *notes]
+
+
+def told_lines(lines: LineChanges) -> tuple[list[LineChange], list[LineCost]]:
+    """Return what changed most, then what is left: one line is told once."""
     told = explaining_change(lines)
     most = most_of_change(lines)
     if most and most.candidate and most.candidate.place in [one.place for one in lines.left[:1]]:
         most = None  # named as the hottest
     changed = [one for one in dict.fromkeys((told, most)) if one]
-    shown = [_change_line(one, lines, names, width) for one in changed]
     places = {one.candidate.place for one in changed if one.candidate}
-    rest = [one for one in lines.left if one.place not in places]
-    shown += [_left_line(one, lines, names, width) for one in rest]
-    return [*shown[: count - len(notes)], *notes]
+    return changed, [one for one in lines.left if one.place not in places]
 
 
 def _change_line(change: LineChange, lines: LineChanges, names: tuple[str, str], width: int) -> str:
     both = zip((change.baseline, change.candidate), lines.own, names, strict=True)
     places = [_place(line, own, name) for line, own, name in both if line and (line.ns or line.excess)]
-    facts = [*_excess_changes(change), _time_change(change)]
     word = f"{change.became}:" if change.is_beyond else " " * 5
-    return _within(f"{word} {' → '.join(dict.fromkeys(places))}", change.text, facts, width)
+    return _within(f"{word} {' → '.join(dict.fromkeys(places))}", change.text, change_facts(change), width)
+
+
+def change_facts(change: LineChange) -> list[str]:
+    """Return how the excess and the time of a line changed."""
+    return [*_excess_changes(change), _time_change(change)]
 
 
 def _excess_changes(change: LineChange) -> list[str]:
@@ -83,16 +92,19 @@ def _or_zero(ns: float) -> str:
 
 
 def _left_line(line: LineCost, lines: LineChanges, names: tuple[str, str], width: int) -> str:
+    at, facts = left_facts(line)
+    return _within(f"hottest: {_place(at, lines.own[1], names[1])}", at.text, facts, width)
+
+
+def left_facts(line: LineCost) -> tuple[LineCost, list[str]]:
+    """Return the line where warps wait, which is that of the barrier if one holds them, and what it costs."""
     facts = [f"{duration(line.ns)} ({100 * line.share:.0f} %)"]
     excess = [("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive)]
     facts += [f"{quantity(amount, '')} excess {what}" for what, amount in excess if amount and line.is_wasteful]
-    text = line.text
     if line.barrier_file and line.barrier_line:
-        facts += [sampled_at(line)]
-        line, text = replace(line, file=line.barrier_file, line=line.barrier_line), line.barrier_text
-    elif line.stall:
-        facts += [stall_words(line.stall, line.text)]
-    return _within(f"hottest: {_place(line, lines.own[1], names[1])}", text, facts, width)
+        at = replace(line, file=line.barrier_file, line=line.barrier_line, text=line.barrier_text)
+        return at, [*facts, sampled_at(line)]
+    return line, [*facts, stall_words(line.stall, line.text)] if line.stall else facts
 
 
 def sampled_at(line: LineCost) -> str:
@@ -162,8 +174,13 @@ MORE_AND_LESS: dict[Kind, tuple[str, str]] = {
 
 def why_lines(why: Why | None, lines: LineChanges | None, names: tuple[str, str], width: int = WIDTH) -> list[str]:
     """Return at most five lines of at most ``width`` columns; ``names`` are what the two sides are called."""
-    told = [] if why is None else [*_bound(why, names, width), *_product(why, width), *_third_line(why, width)]
+    told = [] if why is None else resource_lines(why, names, width)
     return told if lines is None else [*told, *line_lines(lines, names, MOST_LINES - len(told), width)]
+
+
+def resource_lines(why: Why, names: tuple[str, str], width: int = WIDTH) -> list[str]:
+    """Return what binds the sides, the product on that, and what became of what bound before."""
+    return [*_bound(why, names, width), *_product(why, width), *_third_line(why, width)]
 
 
 def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:

@@ -250,7 +250,7 @@ def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool 
         launch=only.index if only else None,
         kernel=only.kernel if only else None,
         duration_ns=combined.duration_ns,
-        findings=tuple(_stored(one) for one in results.diagnosis.findings),
+        findings=tuple(as_stored(one) for one in results.diagnosis.findings),
         unanswered=tuple(one.rule for one in results.diagnosis.unanswered),
     )
 
@@ -267,7 +267,8 @@ def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Ite
     yield from (one for one in (judged(run, combined, ceilings), *alone) if one is not None)
 
 
-def _stored(ranked: Ranked) -> StoredFinding:
+def as_stored(ranked: Ranked) -> StoredFinding:
+    """Return what is kept of a finding."""
     finding = ranked.finding
     saved, speedup = _finite(ranked.saved_ns), _finite(ranked.estimated_speedup)
     detail, assumed = finding.detail, finding.assumed

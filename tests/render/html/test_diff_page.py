@@ -140,8 +140,9 @@ def test_a_wait_at_a_barrier_stands_at_one_line(tmp_path: Path) -> None:
     made = models(
         html.diff_sections(facts_of((one, other), tmp_path / "reports", informed(store, (one, other), DiffOptions())))
     )
-    told = [row.text for row in made.verdict.answer if "sampled at" in row.text]
-    assert told[0].startswith("hottest: v12.cu:39 ")
+    told = [one for row in made.verdict.answer for one in row.links if "sampled at" in one[1]]
+    assert told[0][0].text == "v12_wgmma.cu:39"
+    assert told[0][1].startswith("hottest: ")
     changed, left = made.source.lines["tables"]
     for table in (changed, left):
         assert any(
@@ -153,19 +154,50 @@ def test_a_wait_at_a_barrier_stands_at_one_line(tmp_path: Path) -> None:
 
 def test_why_says_what_bound_and_what_binds_and_the_product(faster: DiffFacts) -> None:
     made = models(html.diff_sections(faster))
-    why, answer = made.why, [row.text for row in made.verdict.answer]
+    why, answer = made.why, [f"{row.text} {row.links}" for row in made.verdict.answer]
     assert why.first == "was bound by L2 input (85 %), now by L1 data pipe (82 %)"
     assert any("`new_s[tid * D + col] " in line for line in answer)
-    assert not set(answer) & set(why.lines)  # said once
     gains = [row[-1].key for row in why.products[0].rows]
     product = 1.0
     for gain in gains[:-1]:
         product *= float(gain)
     assert product == pytest.approx(float(gains[-1]))
-    work, *rates = why.products[1].rows[:-1]  # of what no longer binds: asked for less, it runs at a lower rate
+    assert why.products[0].columns[0].title == "on L2 input, which bound v5"
+    assert why.products[1].columns[0].title == "on L1 data pipe, which binds v6"
+    work, *rates = why.products[0].rows[:-1]  # of what no longer binds: asked for less, it runs at a lower rate
     assert [work[-1].tone, *(row[-1].tone for row in rates)].count("bad") == 0
     assert any(row[-1].text.endswith("slower") for row in rates)
-    assert "Read the first" in why.note
+    assert "The first says what v5 was bound by" in why.note
+
+
+def test_a_fault_that_is_gone_is_told_before_the_factors_with_its_line(faster: DiffFacts) -> None:
+    made = models(html.diff_sections(faster))
+    first, other = (row for row in made.verdict.answer if row.label == "Why" or row.text.startswith("L2 input: "))
+    assert first.text.startswith("v5: `uncoalesced-global-store`, a global store touches 24.2 sectors")
+    assert "next to nothing of it in v6" in first.text
+    assert "Sector efficiency, global stores: 12.4 % in v5, " in first.text
+    assert other.text.startswith("L2 input: 8.42x fewer ")
+
+
+def test_a_line_in_whose_place_the_source_shows_another_is_one_row(archive: Path) -> None:
+    runs, options = recorded(archive, "v5", "v7")
+    facts = facts_of(runs, archive / "reports", options)
+    made = models(html.diff_sections(facts))
+    link, words = next(one for row in made.verdict.answer for one in row.links if "replaced" in one[1])
+    assert link.text == "v5_shared_padded.cu:39 → v7_registers_128bit.cu:45"
+    assert words.endswith("33.0 M excess sectors; warps waited there for 358 → 1.69 µs (long scoreboard)")
+    store = next(one for row in made.verdict.answer for one in row.links if one[0].text == "v5_shared_padded.cu:41")
+    assert store[1].endswith("100 % of its excess sectors; warps waited there for 17.0 µs")
+    changed, _ = made.source.lines["tables"]
+    rows = {row[0].text: row for row in changed.rows}
+    held = rows["v5_shared_padded.cu:44 → v7_registers_128bit.cu:58"]  # sampled behind it, at :59
+    assert [cell.text for cell in held[1:3]] == ["159 µs", "3.55 µs"]
+    moved = rows["v5_shared_padded.cu:34 → v7_registers_128bit.cu:40"]  # the barrier is of both sides
+    assert [cell.text for cell in moved[1:3]] == ["4.53 µs", "18.8 µs"]
+    assert moved[-1].text == "▲ more"
+    assert not {"▲ appeared", "▼ vanished"} & {row[-1].text for row in changed.rows}
+    notes = {bar.label.label: bar.note for bar in made.warps.stalls.bars}
+    assert notes["long scoreboard"] == "194 → 31.2 µs"
 
 
 def test_changes_have_signs_roles_and_an_order(faster: DiffFacts) -> None:
@@ -280,7 +312,7 @@ def test_foreign_programs_pair_their_launches(browser: Browser, tmp_path: Path) 
     # Two processes of the same code: nothing that is shown of any pair, or of all together, is a change.
     assert not [row for section in (made.changes,) if section for row in section.moved.rows]
     assert made.launches.details == []
-    assert {row[-1].text for row in made.metrics.rows} <= {"", "undecided"}
+    assert {row[-1].text for row in made.metrics.rows} <= {"", "unchanged", "undecided"}
     assert len(made.metrics.rows) > 500
     check_page(browser, written(tmp_path, facts))
 
