@@ -148,10 +148,10 @@ def _reach(limiter: str, facts: Facts, finding: Finding) -> str:
         warps = min(float(point.warps), every)
         speedup = 1.0 / (1.0 - min(waits * (1.0 - now / warps), most))
         won = f": {min(speedup, facts.times_floor or speedup):.2f}x{' if none spills' if over == 'registers' else ''}"
-        fit = "" if said else " warps fit"
-        said.append(f"{point.warps}{fit} with {point.value} {UNITS[over]}, {here.warps} with {here.value}{won}")
+        fit, unit = "" if said else " warps fit", UNITS[over].removesuffix(" a thread")
+        said.append(f"{point.warps}{fit} with {point.value} {unit}, {here.warps} with {here.value}{won}")
         furthest = max(furthest, warps)
-    of_all = [f"the estimate is for {every:.0f}, without that limit"] if said and every > furthest else []
+    of_all = [f"estimated for {every:.0f}"] if said and every > furthest else []
     return "; ".join([*said, *of_all])
 
 

@@ -78,8 +78,8 @@ def test_the_nearest_change_is_said_with_what_it_wins_not_with_what_all_would() 
     assert f"__launch_bounds__({threads:.0f}, {16 * 32 / threads:.0f})" in told.advice
     most = told.saved_ns / facts.duration_ns
     of_16 = 1 / (1 - most * (1 - now / 16) / (1 - now / 64))
-    assert f"16 warps fit with 128 registers a thread, 8 with 169: {of_16:.2f}x if none spills" in told.reach
-    assert "the estimate is for 64, without that limit" in told.reach
+    assert f"16 warps fit with 128 registers, 8 with 169: {of_16:.2f}x if none spills" in told.reach
+    assert "estimated for 64" in told.reach
     assert of_16 < 0.5 / (1 - most)
 
 

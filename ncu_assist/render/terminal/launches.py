@@ -44,6 +44,7 @@ MOST_ROWS, MOST_SENTENCES = 20, 3
 NUMBERS, KERNEL, DIAGNOSIS = 0, 1, 6
 MOST_NUMBERS, NARROW_NUMBERS = 24, 9  # letters, and those of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
+FIGURES = re.compile(r" \([^()]*\)(?=: up to )")  # of an advice, which the diagnosis repeats
 
 MOST_KERNELS = 12  # with all else it fits a screen
 KERNEL_LETTERS = 46  # of a name: two or three lines of its column
@@ -72,7 +73,8 @@ def _payoffs(shown: RunView, width: int, most: int) -> list[RenderableType]:
     sentences = payoff_sentences(shown, most)
     if not sentences or sum(len(group.rows) for group in shown.groups) < 2:
         return []
-    whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)
+    brief = (FIGURES.sub("", one) if most == 1 else one for one in sentences)
+    whole = (BEFORE_UNIT.sub(KEPT, one) for one in brief)
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
     return [Text(""), Text("What would pay", style="bold"), *map(Text, lines)]
