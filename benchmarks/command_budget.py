@@ -116,8 +116,8 @@ def _apart(root: Path) -> Path:
 def used(argv: Sequence[str], folder: Path) -> tuple[float, float]:
     """Return the processor time of a program and its children, and the memory of the largest of them in MB.
 
-    That memory is at least what this process takes, which a child begins as. The output is thrown away, the end must be a
-    good one.
+    That memory is at least what this process takes, which a child begins as. The output is thrown away, the end must be
+    a good one.
 
     A gate may find a regression (3) or be unclear (4), as the recorded versions have it.
     """
