@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from ncu_assist.render.table import Table
 
 MOST_ROWS, MOST_SENTENCES = 20, 3
+BRIEF_ROWS, BRIEF_SENTENCES = 4, 1  # of a table, and on what would pay, where all is to fit a screen
 NUMBERS, KERNEL, DIAGNOSIS = 0, 1, 6
 MOST_NUMBERS, NARROW_NUMBERS = 24, 9  # letters, and those of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
@@ -52,29 +53,27 @@ PROFILED_LETTERS = 30
 BESIDE = ("kernel", "one launch", "diagnosis", "could be", "of all")  # the run stands in the commands below
 
 
-def launches_text(
-    shown: RunView, width: int, most: int = MOST_ROWS, sentences: int = MOST_SENTENCES
-) -> list[RenderableType]:
+def launches_text(shown: RunView, width: int, brief: bool = False) -> list[RenderableType]:
     """Return the launches with what each is bound by, what would pay, and what was left out; nothing without any."""
     from rich.text import Text
 
+    most = BRIEF_ROWS if brief else MOST_ROWS
     if not shown.groups:
         return []
     titles, lines = _lines(launch_table(shown, most), width)
     parts: list[RenderableType] = [Text(""), *(Text(line, style="bold") for line in titles), *map(Text, lines)]
     parts += [Text(line, style="dim") for line in _below(shown, most)]
     parts += [Text(line) for line in spread_sentences(shown)]
-    return [*parts, *_payoffs(shown, width, sentences)]
+    return [*parts, *_payoffs(shown, width, brief)]
 
 
-def _payoffs(shown: RunView, width: int, most: int) -> list[RenderableType]:
+def _payoffs(shown: RunView, width: int, brief: bool) -> list[RenderableType]:
     from rich.text import Text
 
-    sentences = payoff_sentences(shown, most)
+    sentences = payoff_sentences(shown, BRIEF_SENTENCES if brief else MOST_SENTENCES)
     if not sentences or sum(len(group.rows) for group in shown.groups) < 2:
         return []
-    brief = (FIGURES.sub("", one) if most == 1 else one for one in sentences)
-    whole = (BEFORE_UNIT.sub(KEPT, one) for one in brief)
+    whole = (BEFORE_UNIT.sub(KEPT, FIGURES.sub("", one) if brief else one) for one in sentences)
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
     return [Text(""), Text("What would pay", style="bold"), *map(Text, lines)]

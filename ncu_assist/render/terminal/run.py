@@ -13,7 +13,7 @@ from ncu_assist.ncu.command import UNKNOWN
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_lines, hot_lines_text, nvidia_text
-from ncu_assist.render.terminal.launches import launches_text
+from ncu_assist.render.terminal.launches import BRIEF_ROWS, launches_text
 from ncu_assist.render.terminal.style import Style, detected, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import LIMIT_WORDS, focus_words, room_words
@@ -149,7 +149,6 @@ KEY_METRICS = (
 )
 
 
-BRIEF_ROWS, BRIEF_SENTENCES = 4, 1  # of a table, and on what would pay, where all is to fit a screen
 BRIEF_LETTERS = 240  # of what a finding says: three lines
 
 
@@ -165,7 +164,7 @@ def brief_text(shown: RunView, style: Style | None = None) -> str:
         parts += [Text(""), _times(shown.rows[:BRIEF_ROWS])]
         parts += [Text(f"and {number_of(rest, 'workload')} more", style="dim")] if rest > 0 else []
         parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
-    parts += launches_text(shown, style.width, BRIEF_ROWS, BRIEF_SENTENCES)
+    parts += launches_text(shown, style.width, brief=True)
     told = shown.detail
     if told.combined.launches:
         parts += [Text(""), *(Text(one) for one in _binding_sentence(told.counted))]

@@ -232,10 +232,7 @@ def rules_code() -> str:
     folder, digest = Path(__file__).parents[1], hashlib.sha256()
     for path in sorted(folder.rglob("*.py")):
         digest.update(f"{path.relative_to(folder).as_posix()}\0".encode() + path.read_bytes())
-    return digest.hexdigest()[:LETTERS]
-
-
-LETTERS = 12  # of a digest
+    return digest.hexdigest()[:12]
 
 
 def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool = True) -> Judged | None:
