@@ -147,6 +147,16 @@ def _workloads(typed: Typed) -> Iterator[tuple[str, str]]:
         yield from ((name, "") for name in sorted(found))
 
 
+def _gpu_models(typed: Typed) -> Iterator[tuple[str, str]]:
+    """Yield for each GPU model of the kernel's runs a word of its name that no other has: shells split names."""
+    kernel = typed.kernel
+    models = sorted({head.gpu for head in typed.store.heads(kernel) if head.gpu}) if kernel else []
+    for model in models:
+        words = sorted(model.split(), key=lambda word: not any(map(str.isdigit, word)))  # H100 before NVIDIA
+        own = (word for word in words if sum(word.lower() in one.lower() for one in models) == 1)
+        yield next(own, model), model
+
+
 def _launches(typed: Typed) -> Iterator[tuple[str, str]]:
     stored = typed.run()
     yield from ((f"{one.index}", one.kernel) for one in stored.run.launches) if stored else ()
@@ -187,6 +197,7 @@ versions = offering(_versions)
 references = offering(_references, files=True)
 profiled = offering(_profiled, files=True)
 workloads = offering(_workloads)
+gpu_models = offering(_gpu_models)
 launches = offering(_launches)
 functions = offering(_functions)
 metrics = offering(_metrics)

@@ -18,12 +18,24 @@ from ncu_assist.cli.console import note_damages, note_misnamed, say, write, writ
     shell_complete=completing.workloads,
     help="One workload; all that were measured unless given.",
 )
+@click.option(
+    "--gpu",
+    metavar="MODEL",
+    shell_complete=completing.gpu_models,
+    help="Runs of this GPU model alone, or of the one that has this in its name, as H100.",
+)
 @options.limit
 @options.page
 @options.text_format
 @options.as_json
 def command(
-    kernel: str | None, workload: str | None, limit: int | None, page: int | None, text_format: str, as_json: bool
+    kernel: str | None,
+    workload: str | None,
+    gpu: str | None,
+    limit: int | None,
+    page: int | None,
+    text_format: str,
+    as_json: bool,
 ) -> int:
     """Show how KERNEL got faster, version by version, and where a version made a workload slower.
 
@@ -41,7 +53,7 @@ def command(
     options.check_format(as_json, text_format)
     project = options.current_project()
     paged = partial(options.page_of, limit=limit, page=page, what="versions")
-    found = history(project, kernel, workload, page=paged)
+    found = history(project, kernel, workload, gpu, page=paged)
     if len(found.rows) < len(found.all_rows):
         say(f"page {page or 1}: {len(found.rows)} of {len(found.all_rows)} versions")
     note_damages(left_out(project, f"{found.kernel}/"))

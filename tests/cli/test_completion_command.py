@@ -64,6 +64,12 @@ def test_runs_workloads_and_launches(here: Path) -> None:
     assert offered("show softmax/v6_row_in_registers --filter softmax_h") == ["softmax_held"]
 
 
+def test_gpu_models_by_a_word_of_their_names(here: Path) -> None:
+    assert offered("history softmax --gpu ") == ["H200"]
+    copy_family(here, "gemm_bias_gelu")
+    assert offered("history gemm_bias_gelu --gpu ") == ["H100", "H200"]
+
+
 def test_metrics_and_words(here: Path) -> None:
     assert "dram_bytes_read" in offered("trend --metric dram_")
     assert "duration,dram_bytes_read" in offered("export --metrics duration,dram_bytes_r")

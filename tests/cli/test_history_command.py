@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Run, plain_report
+from recorded_family import copy_family
 
 CELL_KEYS = {"median_ns", "copy_ns", "verdict", "reason", "speedup", "low", "high", "bottleneck", "percent"}
 ROW_KEYS = {"version", "cells", "geomean", "worst"}
@@ -132,6 +133,23 @@ def test_imported_reports(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPa
     text = run("history", "train").out
     assert "under ncu" in text
     assert max(map(len, text.splitlines())) <= 80
+
+
+@pytest.mark.slow
+def test_the_runs_of_one_gpu(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    copy_family(tmp_path, "gemm_bias_gelu")
+    monkeypatch.chdir(tmp_path)
+    newest, there = (run("history", *words, "--json").json for words in ([], ["--gpu", "h100"]))
+    (other,) = newest["other_gpus"]
+    medians = [{row["version"]: cell["median_ns"] for row in rows for cell in row["cells"][:1]} for rows in (
+        newest["rows"], there["rows"])]  # fmt: skip
+    assert there["other_gpus"] == []
+    assert medians[0] != medians[1]
+    assert medians[1] == {row["version"]: row["median_ns"] for row in other["rows"]}
+    assert run("history", "--gpu", "H100").out.splitlines()[1].startswith("recorded on NVIDIA H100 80GB HBM3, ")
+    answer = run("history", "--gpu", "T4")
+    assert (answer.code, answer.out) == (2, "")
+    assert "'T4' fits none that gemm_bias_gelu was measured on: NVIDIA H100 80GB HBM3, NVIDIA H200" in answer.err
 
 
 def test_nothing_was_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
