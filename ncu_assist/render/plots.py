@@ -1,6 +1,8 @@
 """Pictures for notebooks, drawn by matplotlib into axes: roofline, stalls, timeline, versions, trend.
 
-The numbers are those of pages. matplotlib is imported when a picture is asked for, and needed for nothing else.
+The numbers are those of pages. matplotlib is imported when a picture is asked for, and needed for nothing else. Axes
+that are given keep their style, and so do new ones where the user chose one. Else a picture has no background, as
+nobody can ask a notebook whether it is light or dark, and a grey that both show.
 """
 
 from __future__ import annotations
@@ -34,6 +36,13 @@ INCH = 0.28  # of a bar and the gap to the next
 NS_PER_US = 1e3
 MOST_LINES = 4  # of a timeline
 KERNEL = 60  # letters of a kernel in a title
+# A contrast of 4 to white and of 5 to JupyterLab's dark #111. There a picture gets a light or a dark background where
+# all digits along both axes are on one side of half light (_fetch_figure_metadata of matplotlib_inline): one is not.
+INKS: dict[Any, str] = {"x": "#808080", "y": "#7f7f7f"}
+STYLED: tuple[Any, ...] = (  # by which it is told whether the user chose a style
+    *("figure.facecolor", "axes.facecolor", "axes.edgecolor", "axes.labelcolor"),
+    *("text.color", "xtick.color", "ytick.color"),
+)
 
 
 def axes(given: Axes | None, height: float = 3.6, width: float = 7.0) -> Axes:
@@ -41,11 +50,32 @@ def axes(given: Axes | None, height: float = 3.6, width: float = 7.0) -> Axes:
     if given is not None:
         return given
     try:
-        from matplotlib import pyplot
+        from matplotlib import pyplot, rcParams, rcParamsDefault
     except ImportError as error:
         raise EnvironmentProblem("plots are drawn by matplotlib, which is not installed", INSTALL) from error
-    _, made = pyplot.subplots(figsize=(width, height), layout="constrained")
+    figure, made = pyplot.subplots(figsize=(width, height), layout="constrained")
+    if all(rcParams[name] == rcParamsDefault[name] for name in STYLED):
+        figure.set_facecolor("none")
+        made.set_facecolor("none")
+        for which, ink in INKS.items():
+            made.tick_params(which, which="both", colors=ink)
+        for text in (made.title, made.xaxis.label, made.yaxis.label):
+            text.set_color(INKS["x"])
+        made.spines[:].set_color(INKS["x"])
     return made
+
+
+def _ink(ax: Axes) -> Any:
+    """Return the colour of words and lines that can be read wherever the axes stand."""
+    return ax.xaxis.label.get_color()
+
+
+def _legend(ax: Axes, **options: Any) -> None:
+    made = ax.legend(fontsize="small", labelcolor=_ink(ax), frameon=False, **options)
+    made.get_title().set_color(_ink(ax))
+
+
+BESIDE: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1, 1)}  # of a legend
 
 
 def plot_run(shown: RunView, kind: str, sampled: Sequence[SampledMetric], ax: Axes | None) -> Axes:
@@ -123,14 +153,12 @@ def _roofline(whole: RunView, ax: Axes | None) -> Axes:
         ax.plot([start, high], [flat.per_second] * 2, style, color="tab:blue", lw=1.2, label=said)
     for point in known:
         ax.plot(point.of_dram, point.per_second, "o", color="tab:red")
-        ax.annotate(point.precision.label, (point.of_dram, point.per_second), (6, -4), textcoords="offset points")
+        at, said = (point.of_dram, point.per_second), point.precision.label
+        ax.annotate(said, at, (6, -4), textcoords="offset points", color=_ink(ax))
     ax.set(xscale="log", yscale="log", xlabel="operations per byte of DRAM", ylabel="operations per second")
     ax.set_title(_name(whole, shown.launches_shown), fontsize="medium")
-    ax.legend(
-        fontsize="small",
-        loc="lower right",
-        title="dashed: assumed" if not all(one.measured for one in numbers.roofs) else None,
-    )
+    is_assumed = not all(one.measured for one in numbers.roofs)
+    _legend(ax, loc="lower right", title="dashed: assumed" if is_assumed else None)
     return ax
 
 
@@ -144,7 +172,7 @@ def _stalls(whole: RunView, ax: Axes | None) -> Axes:
     names = [one_line(stall_name(reason, shown)) for reason, _ in known]
     colors = ["tab:green" if reason == ISSUED else "tab:blue" for reason, _ in known]
     drawn_bars = ax.barh(names[::-1], [share for _, share in known][::-1], color=colors[::-1])
-    ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small")
+    ax.bar_label(drawn_bars, fmt="%.1f", padding=3, fontsize="small", color=_ink(ax))
     ax.set(xlabel="stalled, percent of warp states", xlim=(0, 100))  # one scale: versions stand beside one another
     ax.set_title(_name(whole, shown.launches_shown), fontsize="medium")
     return ax
@@ -169,7 +197,7 @@ def _timeline(shown: RunView, sampled: Sequence[SampledMetric], ax: Axes | None)
         )
     ax.set(xlabel="µs since the launch began", ylabel="percent of peak", ylim=(0, None))
     ax.set_title(_name(shown, [row] if row else []), fontsize="medium")
-    ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+    _legend(ax, **BESIDE)
     return ax
 
 
@@ -201,15 +229,18 @@ def _versions(title: str, timed: Sequence[Bar], floors: dict[str, float], ax: Ax
     versions = list(dict.fromkeys(version for version, _, _ in timed))
     workloads = list(dict.fromkeys(workload for _, workload, _ in timed))
     ax = axes(ax, 1.2 + INCH * len(timed) + 0.1 * len(versions))
+    from matplotlib.patheffects import withStroke
+
     for place, workload in enumerate(workloads):
         own = {version: ns for version, name, ns in timed if name == workload}
         at = [versions.index(version) + (place + 0.5) * 0.8 / len(workloads) - 0.4 for version in own]
         times = [ns / NS_PER_US for ns in own.values()]
         bars = ax.barh(at, times, 0.8 / len(workloads), label=workload, color=f"C{place}")
-        ax.bar_label(bars, [_digits(time) for time in times], padding=3, fontsize="small")
+        ax.bar_label(bars, [_digits(time) for time in times], padding=3, fontsize="small", color=_ink(ax))
         if workload in floors:
-            style = {"ls": FLOOR_STYLES[place % len(FLOOR_STYLES)], "lw": 1.5, "color": "black", "zorder": 3}
-            ax.axvline(floors[workload] / NS_PER_US, label=f"floor of {workload}", **style)
+            style = {"ls": FLOOR_STYLES[place % len(FLOOR_STYLES)], "lw": 1.5, "color": _ink(ax), "zorder": 3}
+            line = ax.axvline(floors[workload] / NS_PER_US, label=f"floor of {workload}", **style)
+            line.set_path_effects([withStroke(linewidth=3, foreground="white")])  # over bars as dark as it is
     ax.set_yticks(range(len(versions)), versions)
     ax.invert_yaxis()
     times = [ns for _, _, ns in timed]
@@ -217,7 +248,7 @@ def _versions(title: str, timed: Sequence[Bar], floors: dict[str, float], ax: Ax
     ax.margins(x=0.12 if ax.get_xscale() == "linear" else 0.2, y=0.01)  # room for the digits
     ax.set_title(one_line(title), fontsize="medium")
     if len(workloads) > 1 or floors:
-        ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1, 1), frameon=False)
+        _legend(ax, **BESIDE)
     return ax
 
 
@@ -239,10 +270,10 @@ def plot_trend(trend: Trend, ax: Axes | None) -> Axes:
     if longest < 2 * FEWEST:
         said = f"too few runs: a change is told from {2 * FEWEST} runs of a version on"
         said = said.replace("version", trend.by)
-        ax.text(0.5, 0.9, said, transform=ax.transAxes, ha="center", fontsize="small")
+        ax.text(0.5, 0.9, said, transform=ax.transAxes, ha="center", fontsize="small", color=_ink(ax))
     ax.set(xlabel="run, the oldest first", ylabel="percent over the first level", ylim=(min(low, -1), max(high, 1)))
     ax.xaxis.get_major_locator().set_params(integer=True)
     ax.set_title(f"{one_line(trend.kernel)} on {one_line(trend.workload)}", fontsize="medium")
     if len(trend.series) > 1:
-        ax.legend(fontsize="small", ncols=2)
+        _legend(ax, ncols=2)
     return ax

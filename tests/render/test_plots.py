@@ -172,6 +172,77 @@ def test_a_trend_with_its_levels(tmp_path: Path) -> None:
     assert found.to_html().startswith("<!doctype html>")
 
 
+def luminance(color: Any) -> float:
+    from matplotlib.colors import to_rgb
+
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(color)]  # WCAG 2, 1.4.3
+    return sum(weight * c for weight, c in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+
+
+def contrast(one: Any, other: Any) -> float:
+    low, high = sorted((luminance(one), luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+def every_text(ax: Any) -> list[Any]:
+    legend = ax.get_legend()
+    named = [*legend.get_texts(), legend.get_title()] if legend else []
+    return [*ax.texts, *ax.get_xticklabels(), *ax.get_yticklabels(), ax.xaxis.label, ax.yaxis.label, ax.title, *named]
+
+
+@pytest.mark.parametrize("background", ["#ffffff", "#111111"])
+@pytest.mark.parametrize("kind", ["roofline", "stalls", "timeline", "history"])
+def test_a_picture_can_be_read_in_a_light_and_in_a_dark_notebook(kind: str, background: str) -> None:
+    if kind == "history":
+        ax = ncu_assist.history("lightning_decode", project=ROOT).plot()
+    else:
+        ax = ncu_assist.show("gemm_bias_gelu/v12" if kind == "roofline" else "lightning_decode/v6", project=ROOT).plot(
+            kind
+        )
+    ax.figure.canvas.draw()
+    assert ax.figure.get_facecolor()[3] == ax.get_facecolor()[3] == 0, "what is behind is seen"
+    texts = [text for text in every_text(ax) if text.get_text()]
+    assert len(texts) > 10
+    assert min(contrast(text.get_color(), background) for text in texts) > 3.9
+    shapes = [*(line.get_color() for line in ax.lines), *(bar.get_facecolor() for bar in ax.patches)]
+    assert min(contrast(color, background) for color in shapes) > 2.2
+    legend = ax.get_legend()
+    assert legend is None or not legend.get_frame_on()
+
+
+def test_a_notebook_puts_no_background_behind_a_picture() -> None:
+    """JupyterLab does where the digits of both axes are all dark, or all light, on a figure without one."""
+    ax = ncu_assist.show("lightning_decode/v6", project=ROOT).plot("stalls")
+    from matplotlib.colors import to_rgb
+
+    ax.figure.canvas.draw()
+    sides = [
+        {
+            sum(w * c for w, c in zip((0.299, 0.587, 0.114), to_rgb(text.get_color()), strict=True)) > 0.5
+            for text in some
+        }
+        for some in (ax.get_xticklabels(), ax.get_yticklabels())
+    ]
+    assert sides == [{True}, {False}]
+
+
+def test_a_style_that_was_chosen_is_kept() -> None:
+    from matplotlib import pyplot
+
+    with pyplot.style.context("dark_background"):
+        ax = ncu_assist.history("lightning_decode", project=ROOT).plot()
+        ax.figure.canvas.draw()
+        texts = [text for text in every_text(ax) if text.get_text()]
+    assert ax.figure.get_facecolor()[:3] == (0, 0, 0)
+    assert min(contrast(text.get_color(), "black") for text in texts) > 15
+    (floor,) = ax.lines
+    assert contrast(floor.get_color(), "black") > 15
+    _, given = pyplot.subplots()
+    ncu_assist.show("lightning_decode/v6", project=ROOT).plot("stalls", ax=given)
+    assert given.figure.get_facecolor()[:3] == (1, 1, 1)
+    assert {text.get_color() for text in given.texts} == {"black"}
+
+
 def test_without_matplotlib_nothing_is_drawn_and_the_rest_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     run = ncu_assist.show("lightning_decode/v6", project=ROOT)
