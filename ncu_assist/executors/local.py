@@ -159,7 +159,10 @@ WARM = "--warm"  # the child waits for its request at the pipe that is named nex
 class _Process:
     """One warm process, from its start to the end of its only measurement."""
 
-    def __init__(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> None:
+    def __init__(
+        self, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None, until_heard: contextlib.ExitStack
+    ) -> None:
+        self._until_heard = until_heard
         self._lines: list[str] = []
         self._on_line: Callable[[str], None] | None = None
         self._lock = threading.Lock()
@@ -174,7 +177,11 @@ class _Process:
         except BaseException as error:
             self._completed = error
         finally:
-            self.heard.set()
+            self._hear()
+
+    def _hear(self) -> None:
+        self._until_heard.close()
+        self.heard.set()
 
     def _line(self, line: str) -> None:
         with self._lock:
@@ -183,7 +190,7 @@ class _Process:
             else:
                 self._on_line(line)
         if line:
-            self.heard.set()
+            self._hear()
 
     def is_over(self) -> bool:
         return not self._thread.is_alive()
@@ -219,11 +226,15 @@ class Warm:
     A process serves one measurement and ends with it. What a version breaks, leaks or leaves in caches ends there too,
     so that a number is that of a fresh process. The next one is warmed while the person reads. It is for one folder and
     environment, which ``start`` gives it; ``close`` ends what still waits.
+
+    ``rehearsal`` is the file of a request without versions: what its check and bench call of torch is called once
+    before, where nobody else measures on the GPU meanwhile.
     """
 
     device: str
     local: Local = field(default_factory=Local)
     name: str = "warm"
+    rehearsal: Path | None = None
     _folder: Path | None = None
     _spare: tuple[_Process, Path] | None = None
     _how: tuple[Mapping[str, str], Path | None] | None = None
@@ -238,8 +249,13 @@ class Warm:
         pipe = self._folder / "request"
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe, 0o600)
-        argv = [sys.executable, *HARNESS, WARM, str(pipe), self.device]
-        self._spare = _Process(argv, env, cwd), pipe
+        argv, until_heard = [sys.executable, *HARNESS, WARM, str(pipe), self.device], contextlib.ExitStack()
+        if self.rehearsal is not None:
+            with contextlib.suppress(EnvironmentProblem):  # somebody measures
+                folder = self.local.folder or lock_folder()
+                until_heard.enter_context(held(folder, gpu_key(env), "a measurement to come", 0.0))
+                argv.append(str(self.rehearsal))
+        self._spare = _Process(argv, env, cwd, until_heard), pipe
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until the process that was started is warm, or has failed; tell whether it is."""

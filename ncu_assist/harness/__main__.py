@@ -1,6 +1,7 @@
 """The child process: ``python -m ncu_assist.harness REQUEST.json``; progress on stdout, results in files.
 
-With ``--warm PIPE DEVICE`` it imports what it needs, opens the device, and waits for the request's path at the pipe.
+With ``--warm PIPE DEVICE [REQUEST.json]`` it imports what it needs, opens the device, rehearses that request, and waits
+for the path of the one to do at the pipe.
 """
 
 from __future__ import annotations
@@ -56,14 +57,16 @@ def _stages(work: object) -> None:
         session.run_profile(work)
 
 
-def warm(pipe: Path, device: str) -> int:
+def warm(pipe: Path, device: str, rehearsal: Path | None = None) -> int:
     """Do the request that comes through a pipe, everything imported; end without one when the parent is gone."""
 
     def wait() -> int:
         handle, parent = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), os.getppid()
         accelerator.open_device(device)
-        from ncu_assist.harness import bench, session  # noqa: F401
+        from ncu_assist.harness import bench, session
 
+        if rehearsal is not None:
+            bench.rehearse(session.HarnessSession(read_request(rehearsal, HarnessRequest)))
         events.emit(Event("ready"))
         said = b""
         while not said.endswith(b"\n"):
@@ -78,7 +81,7 @@ def warm(pipe: Path, device: str) -> int:
 
 if __name__ == "__main__":
     if sys.argv[1] == "--warm":
-        code = warm(Path(sys.argv[2]), sys.argv[3])
+        code = warm(Path(sys.argv[2]), sys.argv[3], *map(Path, sys.argv[4:]))
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code)  # all is written; somebody waits, and torch takes its time to leave in order

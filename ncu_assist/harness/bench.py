@@ -6,8 +6,9 @@ Workload by workload; a version that fails leaves the others their rounds.
 from __future__ import annotations
 
 import random
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from math import comb
 from pathlib import Path
@@ -20,6 +21,7 @@ import torch
 from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import measured
 from ncu_assist.harness import accelerator, events, results
+from ncu_assist.harness.check import check
 from ncu_assist.harness.events import COPY, EMPTY, LINK, Event
 from ncu_assist.harness.facts import Nvml
 from ncu_assist.harness.problem import Problem, ReferenceProblem, Tensors
@@ -176,6 +178,31 @@ def run_bench(session: HarnessSession) -> None:
         for problem in session.problems():
             if not results.samples_path(session.out, problem.workload.name).is_file():
                 _bench_workload(session, problem, stopwatch, seen)
+
+
+def rehearse(session: HarnessSession) -> None:
+    """Call once what check and bench call beside the versions: torch loads each of its kernels at its first call.
+
+    What fails is left to the measurement, which tells of it. Modules of the kernel's folder are forgotten: they may be
+    others by then.
+    """
+    known, seed = set(sys.modules), session.request.seeds[0]
+    with suppress(Exception):
+        stopwatch = stopwatch_of(session)
+        for problem in session.problems():
+
+            def answer(inputs: Tensors, outputs: Tensors, _: object, problem: Problem = problem) -> None:
+                for output, expected in zip(outputs, problem.expected(inputs), strict=True):
+                    output.copy_(expected)
+
+            check(answer, problem, (seed,), session.request.settings.repeats)
+            for call in round_calls({}, problem, seed, stopwatch).values():
+                stopwatch.time(call)
+        session.facts()
+    for name in set(sys.modules) - known:
+        if session.kernel.folder in Path(getattr(sys.modules[name], "__file__", None) or "").parents:
+            del sys.modules[name]
+    accelerator.release()
 
 
 class ClocksWatch:

@@ -26,6 +26,7 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local, Warm
 from ncu_assist.harness.client import child_environment
+from ncu_assist.harness.request import new_request
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
@@ -108,13 +109,20 @@ class FolderWatch:
     def __enter__(self) -> FolderWatch:
         """Build what edits will be compared with, and begin to warm a process for the first one."""
         self._copy()
-        self.warm()
         self.reporter.status("building what edits are compared with")
         kernel = read_kernel(self.copy.kernels / self.folder.name)
+        self._rehearsed(kernel)
+        self.warm()
         own = [one for one in kernel.versions if not one.is_peer and not why_skipped(one)]
         if own:
             build_versions(kernel, tuple(dict.fromkeys((own[-1], *self._partners(kernel, own[-1])))), self.copy.work)
         return self
+
+    def _rehearsed(self, kernel: Kernel) -> None:
+        if self._warm is not None:
+            workloads, work = kernel.select_workloads(self.request.workload), self.copy.work
+            with contextlib.suppress(EnvironmentProblem):  # of a missing compiler the first edit tells
+                self._warm.rehearsal = new_request(kernel, {}, workloads, self._job.settings, work).path
 
     def __exit__(self, *_: object) -> None:
         self.archive()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,9 @@ from patience import CEILING_S
 from requirements import require
 
 from ncu_assist.backends import build_versions
-from ncu_assist.executors.local import Local, Warm
+from ncu_assist.executors.local import Local, Warm, gpu_key, held
 from ncu_assist.harness import client
-from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request
+from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request, write_request
 from ncu_assist.spec_file import read_kernel
 
 pytestmark = pytest.mark.slow
@@ -48,6 +49,43 @@ def test_one_measurement_a_process_and_the_next_is_not_hurt_by_a_crash(tmp_path:
         assert "SIGSEGV" in second.failures["v1_b"]
         assert second.samples is not None
         assert {"v0_a"} <= set(second.samples["version"])
+    finally:
+        warm.close()
+
+
+def test_what_is_rehearsed_is_done_anew(tmp_path: Path) -> None:
+    require("torch")
+    request = request_of(tmp_path, {"v0_a.py": PYTHON_VERSION})
+    reference = Path(request.kernel_folder) / "reference.py"
+    neighbour, log = reference.with_name("neighbour_of_it.py"), tmp_path / "log"
+    neighbour.write_text("said = 'rehearsed'\n")
+    reference.write_text(
+        f"import neighbour_of_it\nwith open({str(log)!r}, 'a') as out:\n    out.write(neighbour_of_it.said + ' ')\n"
+        + reference.read_text().replace("from __future__ import annotations\n", "")
+    )
+    rehearsal = write_request(replace(request, artifacts=(), out=str(tmp_path / "rehearsal")))
+    warm = Warm("cpu", Local(tmp_path / "locks"), rehearsal=rehearsal)
+    try:
+        warm.start(client.child_environment(), client.child_folder(request))
+        assert warm.wait(CEILING_S)
+        neighbour.write_text("said = 'measured'\n")
+        found = measured(request, warm)
+        assert found.failures == {}
+        assert all(one.passed for one in found.checks["v0_a"])
+        assert log.read_text().split() == ["rehearsed", "measured"]
+    finally:
+        warm.close()
+
+
+def test_nothing_is_rehearsed_beside_a_measurement(tmp_path: Path) -> None:
+    require("torch")
+    request, env = request_of(tmp_path, {"v0_a.py": PYTHON_VERSION}), client.child_environment()
+    warm = Warm("cpu", Local(tmp_path / "locks", wait_s=CEILING_S), rehearsal=tmp_path / "there is no such file")
+    try:
+        with held(tmp_path / "locks", gpu_key(env), "somebody", 0.0):
+            warm.start(env, client.child_folder(request))
+            assert warm.wait(CEILING_S)
+        assert measured(request, warm).failures == {}
     finally:
         warm.close()
 
