@@ -5,7 +5,8 @@
 
 Each run is a recorded one with another id and date: times and 200 counters of its first launch strayed by 1 %, ten
 samples a workload. ``--loose`` writes folders, as `profile` does; else packs are written at once. ``measure`` runs each
-command in a process of its own, twice, and tells wall time, CPU time and memory of the second.
+command in a process of its own, once without a cache and five times with it, and tells wall time, CPU time and memory
+of the first, and of the five the least times and the most memory.
 """
 
 from __future__ import annotations
@@ -36,6 +37,7 @@ from ncu_assist.store.packs import MOST_RUNS, RunFiles, write_pack
 
 ROOT = Path(__file__).parents[1]
 METRICS, SAMPLES, NOISE = 200, 10, 0.01
+WARM = 5  # other work on the machine only lengthens a run
 FIRST = datetime(2020, 1, 1, tzinfo=UTC)
 ALL_METRICS = "select metric, count(*) as n, avg(value) as mean, stddev(value) as sd from metrics group by metric"
 COMMANDS = (
@@ -165,22 +167,25 @@ def measure(folder: Path) -> None:
     rows = []
     index = (sys.executable, "-c", INDEX)
     for words in (*((sys.executable, "-m", "ncu_assist", *one) for one in COMMANDS), index):
-        cold, warm = (_timed(words, folder) for _ in range(2))
+        cold, *several = (_timed(words, folder) for _ in range(1 + WARM))
+        of = {"exit": max, "wall_s": min, "cpu_s": min, "mb": max}
+        warm = {name: one(found[name] for found in several) for name, one in of.items()}
         name = "index page" if words is index else " ".join(words[3:])[:60]
         rows.append({"command": name, **{f"cold_{k}": v for k, v in cold.items()}, **warm})
     print(pd.DataFrame(rows).to_string(index=False))  # noqa: T201
 
 
 INDEX = """
-import gc
+import gc, os
 from pathlib import Path
-from ncu_assist.cli import MANY_OBJECTS
+from ncu_assist.cli import MANY_OBJECTS, THREADS
 from ncu_assist.pipeline.pages.writing import Pages
 from ncu_assist.project import find_project
 class Silent:
     def note(self, text): pass
     def status(self, text): pass
 gc.set_threshold(MANY_OBJECTS)  # as every command does
+os.environ.setdefault(THREADS, "1")  # as `report` does
 Pages(find_project(Path.cwd()), Silent()).index()
 """
 TIMED = """

@@ -381,8 +381,9 @@ def _with_others(found: History, plan: _Versions, floors: Floors) -> History:
     benches: dict[str, dict[str, Timed]] = {}
     for known in plan.versions:
         for stored in (*known.runs, *known.changed):
-            timing, gpu = stored.run.timing(shown), stored.run.gpu
-            if timing is not None and gpu not in (None, above):
+            gpu = stored.run.gpu
+            timing = stored.run.timing(shown) if gpu not in (None, above) else None
+            if timing is not None:
                 benches.setdefault(str(gpu), {}).setdefault(timing.bench_id, {}).setdefault(known.version, stored)
     samples = SampleReader()
     others = (_other_gpu(found, plan, gpu, benches[gpu], floors, samples) for gpu in sorted(benches))
@@ -459,13 +460,20 @@ def _predicted(
 
 
 def _run_on(known: _VersionRuns, workload: str | None) -> RunHead | None:
-    """Return the run that shows a version on a workload: live before recorded, timed, counted, then the newest."""
+    """Return the run that shows a version on a workload: live before recorded, timed, counted, then the newest.
+
+    As live ones stand first and new before old, none comes before the first that lacks nothing.
+    """
     machine = machine_hash()
+    telling = [one for one in _up_to_whole(known.runs, workload) if _says_something(one, workload)]
+    return min(telling, key=lambda one: (shown_source(one, machine) != "live", *_lacks(one, workload)), default=None)
 
-    def order(stored: RunHead) -> tuple[bool, ...]:
-        return shown_source(stored.run, machine) != "live", *_lacks(stored.run, workload)
 
-    return min((stored for stored in known.runs if _says_something(stored.run, workload)), key=order, default=None)
+def _up_to_whole(runs: Iterable[RunHead], workload: str | None) -> Iterator[RunHead]:
+    for one in runs:
+        yield one
+        if not any(_lacks(one, workload)):
+            return
 
 
 def _lacks(run: RunHead, workload: str | None) -> tuple[bool, bool]:

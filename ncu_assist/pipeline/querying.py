@@ -24,7 +24,6 @@ from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import NUMBER, DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.project import Project, find_project
-from ncu_assist.rules.model.of_run import findings_of
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.index import RunHead, cache_folder
@@ -175,6 +174,7 @@ def parts(store: Store, table: str, beside: Path) -> list[Path]:
 
     Where the cache may not be written they lie in ``beside``. A run whose files were changed is in none.
     """
+    of_kernel = functools.cache(lambda kernel: (default_workload(store.reports, kernel), peers_of(store, kernel)))
     groups: dict[tuple[str, Pack | None], list[RunHead]] = {}
     for head in store.heads():
         pack = head.place if isinstance(head.place, Pack) else None
@@ -184,7 +184,8 @@ def parts(store: Store, table: str, beside: Path) -> list[Path]:
     for (kernel, _), heads in groups.items():
         digests = "\n".join(sorted(head.digest for head in heads))
         if table in OF_A_KERNEL:
-            digests += f"\n{default_workload(store.reports, kernel)} {sorted(peers_of(store, kernel))}"
+            default, peers = of_kernel(kernel)
+            digests += f"\n{default} {sorted(peers)}"
         name = hashlib.sha256(f"{FORMAT} {__version__}\n{digests}".encode()).hexdigest()[:32]
         folder = cache_folder(store.reports) / table / kernel
         path = folder / f"{name}.parquet"
@@ -550,6 +551,8 @@ def timing_rows(stored: StoredRun, default: str | None, peers: Collection[str]) 
 
 def finding_rows(stored: StoredRun, reports: Path, is_anew: bool = False) -> Iterator[dict[str, Any]]:
     """Yield what the rules said of a run when it was archived; one that keeps no findings is judged now."""
+    from ncu_assist.rules.model.of_run import findings_of  # with all rules: other tables need none
+
     kept = None if is_anew else stored.findings()
     judgement = KEPT[kept is not None]
     found = kept or findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports))

@@ -37,8 +37,11 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
     has ``version``, else the kernel profiled last. Without a version it is the kernel of the last run, imported ones
     included. Raises UsageProblem when none is.
     """
+    kernel = named or context.kernel
+    if kernel in kernel_names(context.project):
+        return str(kernel)  # whatever the archive holds, which may be large
     known = known_kernels(store, context)
-    kernel = named or context.kernel or _kernel_of_folder(context, known)
+    kernel = kernel or _kernel_of_folder(context, known)
     if kernel is not None:
         if kernel not in known:
             refuse_unreadable(store, kernel, version)

@@ -229,8 +229,9 @@ def _entries(
     packed: dict[Key, RunHead] = {}
     lost: list[Damage] = []
     for pack in packs:
-        heads, wrong = _of_pack(pack)
-        packed.update(((one.version, one.run_id), one) for one in heads if version in (None, one.version))
+        by_version, wrong = _of_pack(pack)
+        chosen = by_version.values() if version is None else (by_version.get(version, ()),)
+        packed.update((one.key, one) for heads in chosen for one in heads)
         lost += (one for one in wrong if one.concerns(f"{kernel}/{version}/" if version else f"{kernel}/"))
     loose = [one for one in folders if not (one.parts[-2:] in packed and not has_record(one))]
     if len(folders) <= INDEXED_FROM and not packs:
@@ -270,7 +271,16 @@ def written_ns(folder: Path) -> int:
 
 
 @functools.lru_cache(maxsize=1024)
-def _of_pack(pack: Pack) -> Entries:
+def _of_pack(pack: Pack) -> tuple[dict[str, list[RunHead]], list[Damage]]:
+    """Return the runs of a pack by version, and what is damaged."""
+    heads, damages = _in_pack(pack)
+    by_version: dict[str, list[RunHead]] = {}
+    for one in heads:
+        by_version.setdefault(one.version, []).append(one)
+    return by_version, damages
+
+
+def _in_pack(pack: Pack) -> Entries:
     part = f"{pack.path.stem}-{pack.stamp[0]}-{pack.stamp[1]}"
     columns = _read_part(pack.reports, pack.kernel, part)
     if columns is not None and len(columns[0]) == len(pack.runs):
@@ -368,18 +378,19 @@ def _read_part(reports: Path, kernel: str, part: str) -> list[list[Any]] | None:
 
 
 def _values(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column as a list in which texts that repeat are one object."""
+    """Return a column as a list in which texts that repeat are one object.
+
+    ``to_numpy`` and ``fill_null`` of pyarrow import pandas, which takes longer than all the rest.
+    """
     import pyarrow as pa
 
     if not pa.types.is_dictionary(column.type):
-        is_number = pa.types.is_integer(column.type)
-        values: list[Any] = column.to_numpy().tolist() if is_number and not column.null_count else column.to_pylist()
+        values: list[Any] = column.to_pylist()
         return values
     found: list[Any] = []
     for chunk in column.chunks:
-        texts = [*chunk.dictionary.to_pylist(), None]
-        codes = chunk.indices.fill_null(len(texts) - 1).to_numpy().tolist()
-        found += map(texts.__getitem__, codes)
+        texts: dict[int | None, str | None] = {None: None, **dict(enumerate(chunk.dictionary.to_pylist()))}
+        found += map(texts.__getitem__, chunk.indices.to_pylist())
     return found
 
 

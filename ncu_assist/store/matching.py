@@ -62,8 +62,13 @@ def newest_matching(store: Store, kernel: str, version: Version) -> StoredRun | 
 
 def newest_of_source(runs: Iterable[L], sha256: str | None) -> L | None:
     """Return which of a version's runs, newest first, shows it where its source has this hash; None where none does."""
-    matching = [stored for stored in runs if stored.run.source_sha256 == sha256]
-    return next(iter(live_first(sorted(matching, key=lambda stored: not stored.run.is_profiled))), None)
+    matching = (stored for stored in runs if stored.run.source_sha256 == sha256)
+    machine = machine_hash()
+    return min(
+        matching,
+        key=lambda stored: (shown_source(stored.run, machine) != "live", not stored.run.is_profiled),
+        default=None,
+    )
 
 
 def same_source(store: Store, stored: StoredRun) -> list[RunHead]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -37,6 +40,31 @@ def test_every_answer_is_the_same_over_packed_runs(run: Run, family: Path, no_gp
     assert len(list(family.glob("reports/softmax/*/*/report.html"))) == count
     assert run("verify").code == 0
     assert run("archive", "pack").out == "nothing to pack\n"
+
+
+INDEX_PAGE = """
+from pathlib import Path
+from ncu_assist.pipeline.pages.writing import Pages
+from ncu_assist.project import find_project
+from ncu_assist.cli.console import progress
+with progress() as reporter:
+    Pages(find_project(Path.cwd()), reporter).index()
+"""
+COMMAND = "import sys; from ncu_assist.cli import main; sys.argv[1:] = {}; main()"
+SAY = "import atexit, sys; atexit.register(lambda: sys.stdout.write(str('pandas' in sys.modules)))\n"
+
+
+@pytest.mark.parametrize("words", [("list",), ("history", KERNEL), ("query", "select count(*) from metrics"), ()])
+def test_what_lists_many_runs_needs_no_pandas(run: Run, family: Path, no_gpu: None, words: tuple[str, ...]) -> None:
+    """Nor does pyarrow import it, as some of its functions do: it takes longer than to list 100,000 runs."""
+    if "query" in words:
+        pytest.importorskip("duckdb")
+    assert run("archive", "pack").code == 0
+    assert run(*(words or ["list"])).code == 0  # makes the cache
+    code = SAY + (COMMAND.format(words) if words else INDEX_PAGE)
+    env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stdout[-5:]) == (0, "False"), done.stderr
 
 
 def test_prune_needs_yes(run: Run, family: Path, no_gpu: None) -> None:

@@ -6,10 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from math import log
 from posixpath import dirname, join, normpath
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.archive import ArchiveState, KernelState
 from ncu_assist.analysis.run_view import in_l2
-from ncu_assist.analysis.triage import Triage
 from ncu_assist.analysis.yardstick import COPY, share, yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -31,6 +31,9 @@ from ncu_assist.render.words.triage import triage_provenance as recorded
 from ncu_assist.render.words.values import number_of, unread
 from ncu_assist.render.words.verdicts import level_words
 from ncu_assist.versions import short_name
+
+if TYPE_CHECKING:
+    from ncu_assist.analysis.triage import Triage
 
 LINES_OF_SUMMARY = 160  # letters
 COLUMNS = (
