@@ -406,9 +406,9 @@ class RunComparison:
         """Every source line of both sides, a row a line, what explains most first; reads both reports again.
 
         ``kind`` is appeared or vanished (in one text only), started or stopped (executed by one side only), kept (among
-        the lines around it), moved (its text stands elsewhere) or not-read; ``became`` the word that text and pages
-        have: the kind, else more or less (time), more excess or less excess; ``beyond_noise`` whether its cost changed
-        by more than samples wander. ``baseline_ns`` and ``candidate_ns`` are its time: its share of the warp samples
+        the lines around it), moved (its text stands elsewhere) or not-read; ``became`` a word for it: the
+        kind, else more or less (time), more excess or less excess; ``beyond_noise`` whether its cost changed by more
+        than samples wander. ``baseline_ns`` and ``candidate_ns`` are its time: its share of the warp samples
         times the duration under ncu. No rows where a side keeps no lines.
         """
         from ncu_assist.pipeline.reading import compare_runs

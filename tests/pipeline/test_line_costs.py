@@ -286,6 +286,5 @@ def test_of_flash_attention_v12_the_barrier_is_gone_and_its_waits_moved() -> Non
         sum(one.baseline.ns for one in diff.lines.changes if one.baseline)
     )
     assert [one["kind"] for one in diff_json(diff)["lines"]] == list(frame["kind"])
-    assert (
-        "vanished: v11.cu:84" in diff_text(diff, Style(), with_lines=True).split("time of a line")[0].split("\n\n")[-1]
-    )
+    lines = diff_text(diff, Style(), with_lines=True).split("time of a line")[0].split("\n\n")[-1]
+    assert "vanished: v11.cu:82  `__syncthreads();" in lines  # whose warps are sampled at :84

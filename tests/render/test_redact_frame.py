@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
 from ncu_assist.render.redact import Identity, redact_frame
+from ncu_assist.render.redact.frames import redact_lines
 
 KNOWN = Identity(users=("alice", "sectors"))
 
@@ -49,3 +53,13 @@ def test_a_frame_without_text_is_the_same() -> None:
     plain = pd.DataFrame({"launch": [1], "value": [2.0]})
     assert redact_frame(plain, KNOWN) is plain
     assert redact_frame(frame().iloc[:0], KNOWN).empty
+
+
+def test_lines_of_a_diff_lose_every_path_and_name_also_those_of_their_barriers() -> None:
+    line = LineCost("/home/alice/k.cu", 3, "x; // alice", 1e3, 0.5, stall="barrier")
+    held = replace(line, barrier_file="/home/alice/ring.cuh", barrier_line=4, barrier_text="sync(); // alice")
+    told = LineChange("vanished", held, line, 0.0, False, sampled=("/home/alice/k.cu", 3))
+    change = LineChange("vanished", held, None, 0.0, False, told=told)
+    found = redact_lines(LineChanges((change,), (held,), own=("/home/alice/k.cu", None)), {}, KNOWN)
+    assert "alice" not in repr(found) + repr(found.changes[0].told)
+    assert found.left[0].waits_at.place == ("<path>/ring.cuh", 4)

@@ -73,14 +73,15 @@ def test_registers_are_told_as_the_rate_of_dram() -> None:
     assert bound == "was bound by L1 data pipe (82 %), now by DRAM (81 %)"
     assert "3.07x less time = 1.00x DRAM bytes x 3.07x rate (1.27 → 3.89 TB/s)" in product
     assert former.startswith("L1 data pipe: 13.62x fewer L1 wavefronts (47.3 M → 3.47 M)")
-    assert gone.startswith("vanished: v6.cu:42  ")
+    assert gone.startswith("replaced: v6.cu:42 →  `const float val")
+    assert gone.endswith("33.0 M excess sectors, 127 → 1.69 µs")
     assert "excess" not in left
 
 
 def test_a_slower_candidate_is_told_the_other_way_round() -> None:
     lines = told(7, 6)
     assert "3.07x more time ≈ 13.62x more L1 wavefronts / 4.38x rate / 1.011x clock" in lines[1]
-    assert lines[3].startswith("appeared: v6.cu:42  ")
+    assert lines[3].startswith("replaced: → v6.cu:42  `const float val")
     assert lines[4].startswith("hottest: v6.cu:46  `__syncthreads();`")  # not the line above once more
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import difflib
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from math import copysign, sqrt
 from pathlib import PurePath
 from typing import Literal
@@ -42,6 +44,13 @@ class LineCost:
     @property
     def place(self) -> Place:
         return self.file, self.line
+
+    @property
+    def waits_at(self) -> LineCost:
+        """Return the line where its warps wait: the barrier's where one holds them, which are sampled behind it."""
+        if not (self.barrier_file and self.barrier_line):
+            return self
+        return replace(self, file=self.barrier_file, line=self.barrier_line, text=self.barrier_text)
 
     @property
     def excess(self) -> float:
@@ -245,6 +254,83 @@ def _places(lines: Sequence[str], is_free: Callable[[int], bool]) -> dict[str, l
     return found
 
 
+RowKind = Literal["same", "changed", "removed", "added", "replaced"]
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """A row: lines counted from 1, None where a side has none; ``moved`` is where the line is on the other side."""
+
+    before: int | None
+    after: int | None
+    kind: RowKind
+    moved: int | None = None
+
+
+def aligned_rows(baseline: Sequence[str], candidate: Sequence[str], partners: Mapping[int, int]) -> list[Aligned]:
+    """Return every line of both texts in their order, partners in one row as far as none crosses another.
+
+    Lines that took the place of others stand beside these.
+    """
+    kept = dict(_in_order(partners, len(baseline), len(candidate)))
+    back = {after: before for before, after in partners.items()}
+    rows: list[Aligned] = []
+    done = 0
+    for number in range(1, len(baseline) + 1):
+        after = kept.get(number)
+        if after is None:
+            rows.append(Aligned(number, None, "removed", partners.get(number)))
+            continue
+        rows += [Aligned(None, new, "added", back.get(new)) for new in range(done + 1, after)]
+        same = baseline[number - 1].split() == candidate[after - 1].split()
+        rows.append(Aligned(number, after, "same" if same else "changed"))
+        done = after
+    rows += [Aligned(None, new, "added", back.get(new)) for new in range(done + 1, len(candidate) + 1)]
+    return list(_beside(rows))
+
+
+def _beside(rows: Iterable[Aligned]) -> Iterator[Aligned]:
+    """Yield rows with removed and added lines between the same partners next to each other; not those that moved."""
+    for is_common, run in groupby(rows, key=lambda row: row.kind not in ("removed", "added") or row.moved is not None):
+        if is_common:
+            yield from run
+            continue
+        own = list(run)
+        removed, added = ([row for row in own if row.kind == kind] for kind in ("removed", "added"))
+        both = min(len(removed), len(added))
+        yield from (Aligned(removed[i].before, added[i].after, "replaced") for i in range(both))
+        yield from (*removed[both:], *added[both:])
+
+
+def numbered_rows(baseline: Collection[int], candidate: Collection[int]) -> list[Aligned]:
+    """Return a row for each line where texts cannot be compared: the same number is the same line."""
+    return [
+        Aligned(number if number in baseline else None, number if number in candidate else None, "same")
+        for number in sorted({*baseline, *candidate})
+    ]
+
+
+def _in_order(partners: Mapping[int, int], before: int, after: int) -> Iterator[tuple[int, int]]:
+    """Yield the longest list of partners of which none crosses another: a line that moved is not among them."""
+    pairs = sorted((i, j) for i, j in partners.items() if 0 < i <= before and 0 < j <= after)
+    tails: list[int] = []  # the smallest end of a list of each length, and where it stands
+    ends: list[int] = []
+    previous: list[int] = []
+    for place, (_, other) in enumerate(pairs):
+        length = bisect_left(tails, other)
+        previous.append(ends[length - 1] if length else -1)
+        if length == len(tails):
+            tails.append(other)
+            ends.append(place)
+        else:
+            tails[length], ends[length] = other, place
+    chain, place = [], ends[-1] if ends else -1
+    while place >= 0:
+        chain.append(pairs[place])
+        place = previous[place]
+    yield from reversed(chain)
+
+
 Kind = Literal["appeared", "vanished", "started", "stopped", "kept", "moved", "not-read"]
 Became = Literal["appeared", "vanished", "started", "stopped", "more excess", "less excess", "more", "less", "not read"]
 Pair = tuple[LineCost | None, LineCost | None]
@@ -278,6 +364,9 @@ class LineChange:
     gained (negative: lost); what went from one line to another is not in it. It is no part of the time of the line, and
     often above it: samples fall on the line that waits, which is another one for a store, and L1 works beside what
     binds. It is at most the time of all code on the side that has the excess. ``is_material`` where it is no trifle.
+
+    ``told`` is the change as text and pages have it, where that is not of this line alone (see ``told_changes``);
+    there ``sampled`` is the line behind a barrier at which the warps were sampled that it held.
     """
 
     kind: Kind
@@ -286,6 +375,8 @@ class LineChange:
     pipe_ns: float
     is_material: bool
     is_beyond: bool = True
+    told: LineChange | None = field(default=None, repr=False)
+    sampled: Place | None = None
 
     @property
     def delta_ns(self) -> float:
@@ -300,14 +391,16 @@ class LineChange:
         return int(copysign(1, self.pipe_ns if self.is_material else self.delta_ns))
 
     @property
-    def became(self) -> Became:
-        """Return what became of the line in a word, which text, pages and files share.
+    def became(self) -> Became | Literal["replaced"]:
+        """Return what became of the line in a word; one that is told with another in its place was ``replaced``.
 
         Of a line that both sides executed ``more excess`` or ``less excess`` where that is no trifle, whatever its time
         did; else ``more`` or ``less`` time.
         """
         if self.kind == "not-read":
             return "not read"
+        if self.kind in ("appeared", "vanished") and self.baseline and self.candidate:
+            return "replaced"
         if self.kind != "kept" and self.kind != "moved":
             return self.kind
         if self.is_material:
@@ -315,9 +408,17 @@ class LineChange:
         return "more" if self.direction > 0 else "less"
 
     @property
+    def named(self) -> tuple[LineCost, ...]:
+        """Return the lines that it is called by: those that cost something; of one that was replaced both."""
+        both = self.became == "replaced"
+        return tuple(one for one in (self.baseline, self.candidate) if one and (both or one.ns or one.excess))
+
+    @property
     def text(self) -> str | None:
-        """Return the text of the line, the candidate's where it has one."""
-        texts = [side.text for side in (self.candidate, self.baseline) if side and side.text is not None]
+        """Return the text of the line, the candidate's where it has one; of one that was replaced the worse one's."""
+        was = self.became == "replaced" and self.direction < 0
+        sides = (self.baseline, self.candidate) if was else (self.candidate, self.baseline)
+        texts = [side.text for side in sides if side and side.text is not None]
         return texts[0] if texts else None
 
 
@@ -362,6 +463,32 @@ def most_of_change(lines: LineChanges) -> LineChange | None:
     return most if MOST_OF_LINE * abs(delta) < abs(most.delta_ns) <= MOST_OF_CHANGE * abs(delta) else None
 
 
+def answering_lines(lines: LineChanges) -> tuple[list[LineChange], list[LineCost]]:
+    """Return what an answer names: the changes that explain most, then of the lines left the costliest.
+
+    One line is named once.
+    """
+    explaining, most = explaining_change(lines), most_of_change(lines)
+    if most and most.candidate and most.candidate.place in [one.place for one in lines.left[:1]]:
+        most = None  # named as the hottest
+    changed = [one for one in (explaining, most) if one]
+    places = {one.candidate.place for one in changed if one.candidate}
+    return told_changes(changed), [one for one in lines.left if one.place not in places]
+
+
+def told_changes(changes: Iterable[LineChange]) -> list[LineChange]:
+    """Return changes as text and pages have them: a row of the sources side by side, not a line of one of them.
+
+    What took the place of a line stands beside it, and of warps that a barrier held the line is that of the barrier.
+    A row of two changes is told once.
+    """
+    found: dict[tuple[Place | None, ...], LineChange] = {}
+    for one in changes:
+        made = one.told or one
+        found.setdefault(tuple(side.place if side else None for side in (made.baseline, made.candidate)), made)
+    return list(found.values())
+
+
 def line_changes(
     baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = (), every: bool = False
 ) -> LineChanges:
@@ -379,8 +506,10 @@ def line_changes(
     most = most_of_change(whole)
     if not every and most in found[TOP:]:
         found[TOP - 1] = most
+    kept = found if every else found[:TOP]
+    rows = _SourceRows(baseline, candidate) if kept else None
     return LineChanges(
-        changes=tuple(found if every else found[:TOP]),
+        changes=tuple(replace(one, told=rows.told(one) if rows else None) for one in kept),
         left=_left(candidate),
         notes=(baseline.note, candidate.note),
         own=(baseline.own, candidate.own),
@@ -417,6 +546,67 @@ def _changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group])
         pipe_ns = wastes.of(before, after)
         longest = max(baseline.duration_ns, candidate.duration_ns)
         yield LineChange(kind, before, after, pipe_ns, abs(pipe_ns) > MATERIAL * longest)
+
+
+_Row = tuple[tuple[Place, Place], RowKind]
+
+
+class _SourceRows:
+    """The texts of both sides next to each other, and the time that each barrier held warps sampled behind it."""
+
+    def __init__(self, baseline: SideLines, candidate: SideLines) -> None:
+        self._sides = baseline, candidate
+        self._costs = [{one.place: one for one in side.lines} for side in self._sides]
+        self._held: list[dict[Place, float]] = [{}, {}]
+        for held, side in zip(self._held, self._sides, strict=True):
+            for one in side.lines:
+                if one.waits_at is not one:
+                    held[one.waits_at.place] = held.get(one.waits_at.place, 0.0) + one.ns
+        self._rows: list[dict[Place, _Row]] = [{}, {}]
+        partners = aligned(baseline, candidate)
+        for before, after in _files(baseline, candidate):
+            texts = baseline.texts.get(before), candidate.texts.get(after)
+            if texts[0] is None or texts[1] is None:
+                continue
+            lines = {at[1]: to[1] for at, to in partners.items() if (at[0], to[0]) == (before, after)}
+            for row in aligned_rows(texts[0].splitlines(), texts[1].splitlines(), lines):
+                if row.before and row.after:
+                    both = (before, row.before), (after, row.after)
+                    self._rows[0][both[0]] = self._rows[1][both[1]] = both, row.kind
+
+    def told(self, change: LineChange) -> LineChange | None:
+        """Return a change with both lines of its row, or of the barriers that held its warps; None for neither."""
+        both = change.baseline, change.candidate
+        own = both[1] or both[0]
+        if own is None or change.kind == "not-read":
+            return None
+        place, is_paired = int(own is both[1]), all(both)
+        waiting = [one.waits_at is not one for one in both if one and (one.ns or one.excess)]
+        if not change.is_material and waiting and all(waiting):
+            told = [one and self._barrier(side, one) for side, one in enumerate(both)]
+            if not is_paired:
+                found, kind = self._rows[place].get(own.waits_at.place, (None, "added"))
+                if found and kind != "replaced":
+                    told[1 - place] = self._line(1 - place, found[1 - place])
+            became: Kind = "kept" if all(told) else change.kind
+            return replace(change, kind=became, baseline=told[0], candidate=told[1], sampled=own.place)
+        found, kind = self._rows[place].get(own.place, (None, "added"))
+        if found is None or (kind == "replaced") == is_paired:
+            return None
+        other = self._line(1 - place, found[1 - place])
+        if kind == "replaced" and other.waits_at is not other:
+            return None  # which is told of its barrier
+        shown = [one if one and one.ns else self._line(side, found[side]) for side, one in enumerate(both)]
+        return replace(change, baseline=shown[0], candidate=shown[1])
+
+    def _barrier(self, side: int, line: LineCost) -> LineCost:
+        at = line.waits_at
+        return line if at is line else replace(self._line(side, at.place), text=at.text, stall=line.stall)
+
+    def _line(self, side: int, place: Place) -> LineCost:
+        """Return what a line costs, with the time that it held warps as a barrier."""
+        line = self._costs[side].get(place) or _free(self._sides[side], place)
+        return replace(line, ns=line.ns + self._held[side].get(place, 0.0))
 
 
 def _is_idle(line: LineCost) -> bool:

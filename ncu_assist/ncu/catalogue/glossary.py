@@ -139,7 +139,10 @@ _TEXTS = {
     ),
     "fault": "a finding of severity low or more: what a rule says is wrong",
     "hottest": "of a source line: where warps were sampled most; a line that wastes traffic may be another",
-    "appeared, vanished": "of a source line in a diff: it stands in the text of one of the two only",
+    "appeared, vanished, replaced": (
+        "of a source line in a diff: it stands in the text of one of the two only; replaced, where both texts side "
+        "by side show another in its place"
+    ),
     "started, stopped": "of a source line in a diff: it stands in both texts, and only one side executed it",
     "kept, moved": (
         "of a source line in a diff: both sides executed it, among the same lines or elsewhere; it took *more* or "

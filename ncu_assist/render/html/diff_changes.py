@@ -8,7 +8,7 @@ from math import isclose
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.flagging import by_importance, has_moved
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, Place, base_name
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name, told_changes
 from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import DiffFacts
@@ -36,7 +36,7 @@ from ncu_assist.render.words.changes import (
     values_text,
 )
 from ncu_assist.render.words.verdicts import names, of_launches
-from ncu_assist.render.words.why import BARRIER, sampled_at, stall_words
+from ncu_assist.render.words.why import BARRIER, sampled_at, sampled_words, stall_words
 
 
 def is_calm(facts: DiffFacts) -> bool:
@@ -191,95 +191,40 @@ def changed_table(lines: LineChanges, both: tuple[str, str], pair: SourcePair) -
         *(Column(f"excess, {one}", "right", "", Term(f"excess, {one}", "", EXCESS_TERM.meaning)) for one in both),
         Column("", order=""),
     )
-    rows = tuple(_line_row(one, pair) for one in paired(lines.changes, pair))
+    rows = tuple(_line_row(one, pair) for one in told_changes(lines.changes))
     return Table("changed-lines", "Lines whose cost changed, what explains most first", columns, rows)
-
-
-def paired(changes: Iterable[LineChange], pair: SourcePair) -> list[LineChange]:
-    """Return the changes with both lines of a row of the source: what took a line's place, and what a barrier held.
-
-    A row of two changes is told once.
-    """
-    found: dict[tuple[Place | None, ...], LineChange] = {}
-    for one in changes:
-        made = _paired(one, pair) if one.kind != "not-read" else one
-        found.setdefault(tuple(side.place if side else None for side in (made.baseline, made.candidate)), made)
-    return list(found.values())
-
-
-def _paired(change: LineChange, pair: SourcePair) -> LineChange:
-    before, after = change.baseline, change.candidate
-    own = after or before
-    if own and own.stall == BARRIER and own.barrier_file and own.barrier_line and not (before and after):
-        row = pair.row((own.barrier_file, own.barrier_line), own is after)
-        is_of_both = row is not None and row.kind in ("same", "changed")
-    else:
-        row = pair.row(own.place, own is after) if own else None
-        is_of_both = bool(before and after)
-    if row is None or not all(row.lines):
-        return change
-    if is_of_both or (row.kind == "replaced" and own and not own.barrier_line):
-        return replace(change, baseline=_shown(before, row.lines[0]), candidate=_shown(after, row.lines[1]))
-    return change
-
-
-def _shown(line: LineCost | None, row: LineCost | None) -> LineCost | None:
-    """Return the line as it was told; another of its row where there is none, with the time that its barrier held."""
-    if line is None or row is None:
-        return row
-    return replace(line, ns=row.ns) if line.place == row.place and not line.ns else line
-
-
-def became(change: LineChange, pair: SourcePair) -> str:
-    """Return what became of a line in a word: one beside which the source shows another was replaced."""
-    if change.kind not in ("appeared", "vanished") or not (change.baseline and change.candidate):
-        return change.became
-    row = pair.row(change.baseline.place, False)
-    return "replaced" if row and row.kind == "replaced" else "more" if change.delta_ns > 0 else "less"
 
 
 def line_link(change: LineChange, pair: SourcePair) -> Link:
     """Return the names of a line on both sides, with the place of its row in the source."""
     before, after = change.baseline, change.candidate
     href = pair.href(after.place, True) if after else ""
-    costly = [one for one in (before, after) if one and (one.ns or one.excess)]
-    held = _held(costly)
-    if held:
-        place = held.barrier_file or "", held.barrier_line or 0
-        href = pair.href(place, held is after) or href
-    elif not href and before:
+    if not href and before:
         href = pair.href(before.place, False)
-    names = dict.fromkeys(_left_name(one) if held else _line_name(one) for one in costly)
-    return Link(one_line(" → ".join(names)), href)
-
-
-def _held(lines: Iterable[LineCost]) -> LineCost | None:
-    return next((one for one in lines if one.barrier_file and one.barrier_line), None)
+    if not href and change.sampled:
+        href = pair.href(change.sampled, after is not None)
+    return Link(one_line(" → ".join(dict.fromkeys(map(_line_name, change.named)))), href)
 
 
 def _line_row(change: LineChange, pair: SourcePair) -> tuple[Cell, ...]:
     before, after = change.baseline, change.candidate
-    costly = [one for one in (before, after) if one and (one.ns or one.excess)]
     worse = change.direction > 0
     excess = _excess_text(before), _excess_text(after)
-    link = line_link(change, pair)
+    link, text = line_link(change, pair), change.text
     if change.kind == "not-read":
-        times = _time_cell(before if before in costly else None), _time_cell(after if after in costly else None)
+        times = (_time_cell(one if one in change.named else None) for one in (before, after))
         unread = Cell(change.became)
-        name = _line_cell(link, change.text)
-        return name, *(unread if cell == Cell() else cell for cell in times), Cell(), Cell(), unread
-    held, text = _held(costly), change.text
-    if held:  # it waits there, and is sampled at the instruction behind it
-        text = f"{held.barrier_text or ''}  {BARRIER}, {sampled_at(held)}".strip()
-    word = became(change, pair)
-    if word == "replaced" and before and after:
+        return _line_cell(link, text), *(unread if cell == Cell() else cell for cell in times), Cell(), Cell(), unread
+    if change.sampled:
+        text = f"{text or ''}  {BARRIER}, {', '.join(sampled_words(change))}".strip()
+    elif change.became == "replaced" and before and after:
         text = f"{(before.text or '').strip()}  → {(after.text or '').strip()}"
     return (
         _line_cell(link, text),
         _time_cell(before, with_stall=True),
         _time_cell(after, with_stall=True),
         *(Cell() if excess == ("0", "0") else Cell(text) for text in excess),
-        Cell(f"{'▲' if worse else '▼'} {word}", tone="bad" if worse else "good"),
+        Cell(f"{'▲' if worse else '▼'} {change.became}", tone="bad" if worse else "good"),
     )
 
 
@@ -304,23 +249,18 @@ def _left_table(lines: LineChanges, name: str, pair: SourcePair) -> Table:
 
 
 def _left_row(line: LineCost, pair: SourcePair) -> tuple[Cell, ...]:
-    excess = _excess_text(line)
-    place, text, waited = line.place, line.text, stall_words(line.stall, line.text) if line.stall else ""
-    if line.barrier_file and line.barrier_line:  # it waits there, and is sampled at the instruction behind it
-        place, text = (line.barrier_file, line.barrier_line), line.barrier_text
+    excess, at = _excess_text(line), line.waits_at
+    waited = stall_words(line.stall, line.text) if line.stall else ""
+    if at is not line:
         waited = f"{BARRIER}, {sampled_at(line)}"
+    href = pair.href(at.place, True) or pair.href(line.place, True)
     return (
-        _line_cell(Link(one_line(_left_name(line)), pair.href(place, True) or pair.href(line.place, True)), text),
+        _line_cell(Link(one_line(_line_name(at)), href), at.text),
         _time_cell(line),
         Cell(f"{100 * line.share:.0f} %"),
         Cell() if excess == "0" else Cell(excess),
         _stall_cell(line.stall, waited) if line.stall else Cell(),
     )
-
-
-def _left_name(line: LineCost) -> str:
-    """Return where warps wait: at a barrier of another line they are sampled behind it."""
-    return f"{base_name(line.barrier_file)}:{line.barrier_line}" if line.barrier_file else _line_name(line)
 
 
 def _stall_cell(stall: str, words: str) -> Cell:

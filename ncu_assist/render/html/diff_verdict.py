@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
-from ncu_assist.analysis.diff.lines import LineCost, base_name
+from ncu_assist.analysis.diff.lines import LineCost, answering_lines, base_name
 from ncu_assist.analysis.diff.lines import Place as LinePlace
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
 from ncu_assist.analysis.faults_gone import gone_between
@@ -21,7 +21,7 @@ from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import CLAUSES, CODE_LETTERS, COUNTED, AnswerRow
 from ncu_assist.render.html.charts import Fact
-from ncu_assist.render.html.diff_changes import became, line_link, paired
+from ncu_assist.render.html.diff_changes import line_link
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.timing_chart import middle_half
@@ -40,7 +40,7 @@ from ncu_assist.render.words.verdicts import (
     origins,
     verdict_line,
 )
-from ncu_assist.render.words.why import change_facts, left_facts, limit_words, resource_lines, told_lines
+from ncu_assist.render.words.why import change_facts, left_facts, limit_words, resource_lines
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.places import Place as RulePlace
 from ncu_assist.verdict import REASONS, clock_note
@@ -104,18 +104,17 @@ def _reasons(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
     diff = facts.diff
     if diff.why is None:
         return
-    changed, left = told_lines(diff.lines) if diff.lines else ([], [])
+    changed, left = answering_lines(diff.lines) if diff.lines else ([], [])
     named = [one.place for change in changed for one in (change.baseline, change.candidate) if one]
     yield from _faults(facts, pair, diff.why, named)
     for line in _unit_lines(diff.why, names(diff)):
         yield AnswerRow("", line)
-    for change in paired(changed, pair):
-        word, told = became(change, pair), change_facts(change)
+    for change in changed:
+        told = change_facts(change)
         worst = change.baseline or change.candidate
-        if worst and worst.stall and len(told) > 1:  # what waits is often another line than what it waits for
+        if worst and worst.stall and len(told) > 1 and not change.sampled:  # it often waits for another line
             told = [f"{', '.join(told[:-1])}; warps waited there for {told[-1]} ({one_line(spoken(worst.stall))})"]
-        text = change.baseline.text if word == "replaced" and change.baseline else change.text
-        yield _line_row(line_link(change, pair), word, text, told)
+        yield _line_row(line_link(change, pair), change.became, change.text, told)
     for one in left[:1]:
         at, told = left_facts(one)
         href = pair.href(at.place, True) or pair.href(one.place, True)

@@ -411,8 +411,8 @@ MEANINGS = {
     "LineChangeKeys.kind": "What became of the line: `kept` where it stands among the lines around it, if "
     "rewritten; `moved` where its text stands elsewhere; `appeared` or `vanished` where it stands in one only; "
     "`started` or `stopped` where only one side executed it; `not-read` where one side has no counters of it",
-    "became": "The word that text and pages have for it: its kind, or of a line that both sides executed `more` or "
-    "`less` time, `more excess` or `less excess` where that is no trifle, whatever its time did",
+    "became": "The word that text and pages have for such a line by itself: its kind, or of one that both sides "
+    "executed `more` or `less` time, `more excess` or `less excess` where that is no trifle, whatever its time did",
     "beyond_noise": "Whether its time or its excess changed by more than samples and durations wander",
     "delta_ns": "Change of the sampled time at the line, candidate minus baseline",
     "pipe_ns": "Time of the L1 pipes, at their peak, for the excess accesses that the line gained; no part of its time",

@@ -155,11 +155,21 @@ def redact_lines(lines: LineChanges, files: Files, identity: Identity) -> LineCh
         return files.get(name, redact_file(name, identity))
 
     def cost(one: LineCost) -> LineCost:
-        return replace(one, file=file(one.file), text=_line(one.text, identity))
+        return replace(
+            one,
+            file=file(one.file),
+            text=_line(one.text, identity),
+            barrier_file=one.barrier_file and file(one.barrier_file),
+            barrier_text=_line(one.barrier_text, identity),
+        )
 
     def change(one: LineChange) -> LineChange:
         return replace(
-            one, baseline=one.baseline and cost(one.baseline), candidate=one.candidate and cost(one.candidate)
+            one,
+            baseline=one.baseline and cost(one.baseline),
+            candidate=one.candidate and cost(one.candidate),
+            told=one.told and change(one.told),
+            sampled=one.sampled and (file(one.sampled[0]), one.sampled[1]),
         )
 
     before, after = lines.own

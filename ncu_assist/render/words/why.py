@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import prod
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -12,9 +11,9 @@ from ncu_assist.analysis.diff.lines import (
     LineChanges,
     LineCost,
     Place,
+    answering_lines,
     base_name,
-    explaining_change,
-    most_of_change,
+    told_changes,
 )
 from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import duration, quantity
@@ -37,33 +36,31 @@ WAITS = ("sync", "barrier", "bar.")  # in a line's text, as CUDA, cooperative gr
 def line_lines(lines: LineChanges, names: tuple[str, str], count: int, width: int) -> list[str]:
     """Return what changed most, then what is left, then notes: at most ``count`` lines of ``width`` columns."""
     notes = _notes(lines, names, width)[:count]
-    changed, left = told_lines(lines)
+    changed, left = answering_lines(lines)
     shown = [_change_line(one, lines, names, width) for one in changed]
     shown += [_left_line(one, lines, names, width) for one in left]
     return [*shown[: count - len(notes)], *notes]
 
 
-def told_lines(lines: LineChanges) -> tuple[list[LineChange], list[LineCost]]:
-    """Return what changed most, then what is left: one line is told once."""
-    told = explaining_change(lines)
-    most = most_of_change(lines)
-    if most and most.candidate and most.candidate.place in [one.place for one in lines.left[:1]]:
-        most = None  # named as the hottest
-    changed = [one for one in dict.fromkeys((told, most)) if one]
-    places = {one.candidate.place for one in changed if one.candidate}
-    return changed, [one for one in lines.left if one.place not in places]
-
-
 def _change_line(change: LineChange, lines: LineChanges, names: tuple[str, str], width: int) -> str:
     both = zip((change.baseline, change.candidate), lines.own, names, strict=True)
-    places = [_place(line, own, name) for line, own, name in both if line and (line.ns or line.excess)]
-    word = f"{change.became}:" if change.is_beyond else " " * 5
-    return _within(f"{word} {' → '.join(dict.fromkeys(places))}", change.text, change_facts(change), width)
+    places = [_place(line, own, name) for line, own, name in both if line in change.named and line]
+    word, facts = f"{change.became}:" if change.is_beyond else " " * 5, change_facts(change)
+    start = f"{word} {' → '.join(dict.fromkeys(places))}"
+    if change.became == "replaced" and _room(start, facts, width) < CODE_WIDTH:
+        start = f"{word} {places[0]} →" if change.direction < 0 else f"{word} → {places[1]}"  # that of the text
+    return _within(start, change.text, facts, width)
 
 
 def change_facts(change: LineChange) -> list[str]:
-    """Return how the excess and the time of a line changed."""
-    return [*_excess_changes(change), _time_change(change)]
+    """Return how the excess and the time of a line changed, and where warps were sampled that waited there."""
+    return [*_excess_changes(change), _time_change(change), *sampled_words(change)]
+
+
+def sampled_words(change: LineChange) -> list[str]:
+    """Return where warps were sampled that the barrier at this line held: at the instruction behind it."""
+    at = change.candidate or change.baseline
+    return [f"sampled at {_of_file(change.sampled, at.file)}"] if change.sampled and at else []
 
 
 def _excess_changes(change: LineChange) -> list[str]:
@@ -101,8 +98,8 @@ def left_facts(line: LineCost) -> tuple[LineCost, list[str]]:
     facts = [f"{duration(line.ns)} ({100 * line.share:.0f} %)"]
     excess = [("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive)]
     facts += [f"{quantity(amount, '')} excess {what}" for what, amount in excess if amount and line.is_wasteful]
-    if line.barrier_file and line.barrier_line:
-        at = replace(line, file=line.barrier_file, line=line.barrier_line, text=line.barrier_text)
+    at = line.waits_at
+    if at is not line:
         return at, [*facts, sampled_at(line)]
     return line, [*facts, stall_words(line.stall, line.text)] if line.stall else facts
 
@@ -143,11 +140,15 @@ def _end(text: str, width: int) -> str:
 
 def _within(start: str, text: str | None, facts: list[str], width: int) -> str:
     """Return a line within the width: the last facts are left out before the text of the line becomes a stump."""
-    while len(facts) > 1 and width - len(f"{start}  ``  {', '.join(facts)}") < CODE_WIDTH:
+    while len(facts) > 1 and _room(start, facts, width) < CODE_WIDTH:
         facts = facts[:-1]
-    room = max(CODE_WIDTH, width - len(f"{start}  ``  {', '.join(facts)}"))
-    code = f"  `{one_line(text, room)}`" if text and text.strip() else ""
+    code = f"  `{one_line(text, max(CODE_WIDTH, _room(start, facts, width)))}`" if text and text.strip() else ""
     return f"{start}{code}  {', '.join(facts)}"
+
+
+def _room(start: str, facts: list[str], width: int) -> int:
+    """Return how many letters of a line's text go between its place and the facts."""
+    return width - len(f"{start}  ``  {', '.join(facts)}")
 
 
 def _notes(lines: LineChanges, names: tuple[str, str], width: int) -> list[str]:
@@ -326,7 +327,7 @@ def every_line(lines: LineChanges, names: tuple[str, str], width: int) -> list[s
     """
     shown = (
         one
-        for one in lines.changes
+        for one in told_changes(lines.changes)
         if one.is_beyond or any(side and duration(side.ns) != "0 ns" for side in (one.baseline, one.candidate))
     )
     return [_change_line(one, lines, names, width) for one in shown]

@@ -15,6 +15,7 @@ from ncu_assist.analysis.diff.lines import (
     explaining_change,
     line_changes,
     most_of_change,
+    told_changes,
 )
 
 FILE = "/src/v{}.cu"
@@ -74,6 +75,56 @@ def test_a_line_without_a_partner_vanished_or_appeared() -> None:
     assert shown(found) == [("vanished", 2, None), ("kept", 1, 1), ("appeared", None, 2)]
     assert [round(one.delta_ns) for one in found.changes] == [-40_000, -30_000, 5_000]
     assert [one.text for one in found.changes] == ["store();", "load();", "much_better();"]
+
+
+def told(changes: LineChanges) -> list[tuple[str, int | None, int | None, str | None]]:
+    return [
+        (
+            one.became,
+            one.baseline.line if one.baseline else None,
+            one.candidate.line if one.candidate else None,
+            one.text,
+        )
+        for one in told_changes(changes.changes)
+    ]
+
+
+def test_a_line_in_whose_place_another_stands_is_told_with_it() -> None:
+    before = side(1, "load();\nslow(x);\nadd();", cost(1, 20_000.0), cost(2, 40_000.0), cost(3, 10_000.0))
+    after = side(2, "load();\nq = better[i];\nadd();", cost(1, 20_000.0), cost(2, 5_000.0), cost(3, 10_000.0))
+    found = line_changes(before, after)
+    assert shown(found) == [("vanished", 2, None), ("appeared", None, 2)]
+    assert [one.became for one in found.changes] == ["vanished", "appeared"]  # of each line by itself
+    assert told(found) == [("replaced", 2, 2, "slow(x);")]
+    back = line_changes(after, before)
+    assert told(back) == [("replaced", 2, 2, "slow(x);")]  # it is the worse one of the two
+    assert [(one.direction, one.delta_ns) for one in told_changes(back.changes)] == [(1, 35_000.0)]
+
+
+def held(line: int, barrier: int, ns: float, **excess: float) -> LineCost:
+    text = TEXT.splitlines()[barrier - 1]
+    return replace(
+        cost(line, ns, **excess), stall="barrier", barrier_file=FILE.format(2), barrier_line=barrier, barrier_text=text
+    )
+
+
+def test_warps_that_a_barrier_held_are_told_at_the_barrier_once_with_all_its_time() -> None:
+    before = side(1, TEXT, cost(1, 50_000.0), cost(4, 4_000.0))
+    text = f"{TEXT}\nnew(a);\nother(b);"
+    after = side(2, text, cost(1, 50_000.0), cost(4, 1_000.0), held(5, 4, 20_000.0), held(6, 4, 10_000.0))
+    found = line_changes(before, after)
+    assert shown(found) == [("appeared", None, 5), ("appeared", None, 6), ("kept", 4, 4)]
+    (first, *_) = told_changes(found.changes)
+    assert told(found)[0] == ("more", 4, 4, "__syncthreads();")
+    assert (first.candidate and first.candidate.ns, first.sampled) == (31_000.0, (FILE.format(2), 5))
+    assert len(told(found)) == 1
+
+
+def test_an_excess_is_told_at_the_line_that_has_it_whatever_held_its_warps() -> None:
+    before = side(1, TEXT, cost(1, 50_000.0, sectors_excessive=0.0))
+    text = f"{TEXT}\nnew(a);"
+    after = side(2, text, cost(1, 50_000.0), held(5, 4, 20_000.0, sectors_excessive=3e7))
+    assert told(line_changes(before, after))[0] == ("appeared", None, 5, "new(a);")
 
 
 def test_a_line_of_both_texts_that_one_side_executed_started_or_stopped() -> None:

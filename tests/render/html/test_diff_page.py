@@ -23,8 +23,10 @@ from ncu_assist.pipeline.reading import informed
 from ncu_assist.project import find_project
 from ncu_assist.render.diff_facts import Around, DiffFacts
 from ncu_assist.render.html import diff as html
+from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import Link
 from ncu_assist.render.words.verdicts import names
+from ncu_assist.render.words.why import why_lines
 from ncu_assist.store import Store, StoredRun
 
 pytestmark = pytest.mark.slow
@@ -186,6 +188,9 @@ def test_a_line_in_whose_place_the_source_shows_another_is_one_row(archive: Path
     link, words = next(one for row in made.verdict.answer for one in row.links if "replaced" in one[1])
     assert link.text == "v5_shared_padded.cu:39 → v7_registers_128bit.cu:45"
     assert words.endswith("33.0 M excess sectors; warps waited there for 358 → 1.69 µs (long scoreboard)")
+    line = "replaced: v5.cu:39 → v7.cu:45  `const float value"
+    assert any(one.startswith(line) for one in why_lines(None, facts.diff.lines, ("v5", "v7"), 120))
+    assert f"- {line}".replace("  ", " ") in diff_markdown(facts.diff)
     store = next(one for row in made.verdict.answer for one in row.links if one[0].text == "v5_shared_padded.cu:41")
     assert store[1].endswith("100 % of its excess sectors; warps waited there for 17.0 µs")
     changed, _ = made.source.lines["tables"]

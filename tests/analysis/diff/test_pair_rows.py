@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.diff.lines import align_lines
-from ncu_assist.render.html.source_pair import Aligned, aligned_rows, numbered_rows
+from ncu_assist.analysis.diff.lines import Aligned, align_lines, aligned_rows, numbered_rows
 
 
 def rows(before: list[str], after: list[str]) -> list[tuple[int | None, int | None, str]]:
