@@ -40,7 +40,7 @@ def rows() -> Iterator[str]:
         said = first.finding.rule + "".join(f" ({value})" for value in first.finding.detail.values())
         worth = f"{first.estimated_speedup:.2f}x" if first.severity != "info" else ""
         share = floor_us(found[name]) / times[name]
-        cells = (f"`{name}`", duration(1e3 * times[name]), f"{100 * share:.0f} %", said, _numbers(first.finding.advice))
+        cells = (f"`{name}`", duration(1e3 * times[name]), f"{100 * share:.0f} %", said, first.finding.figures)
         yield f"| {' | '.join((*cells, worth, achieved))} |"
 
 
@@ -50,11 +50,6 @@ def floor_us(one: Judged) -> float:
     assert rate is not None
     assert one.case.flops is not None
     return 1e6 * one.case.flops / (rate.per_second * LANES * OF_AN_FMA)
-
-
-def _numbers(advice: str) -> str:
-    """Return what an advice has in brackets: the numbers of this kernel."""
-    return advice.partition("(")[2].removesuffix(")")
 
 
 if __name__ == "__main__":

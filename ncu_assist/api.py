@@ -298,7 +298,7 @@ def _findings(results: RuleResults | None, whole: bool) -> Iterator[tuple[object
         said, place = one.finding, next(iter(one.places), None)
         win = (one.severity, one.estimated_speedup, one.saved_ns)
         where = (place.file, place.line) if place else (None, None)
-        yield *of, whole, said.rule, *win, said.message, said.advice, *where
+        yield *of, whole, said.rule, *win, said.message, said.full_advice, *where
 
 
 @dataclass(frozen=True, repr=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.record import Launch, Run
-from ncu_assist.rules.base import LIMITS
+from ncu_assist.rules.base import LIMITS, with_figures
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, UNEXPLAINED, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
 from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, busy, is_matrix_work, operations, tensor_ns
@@ -293,10 +293,15 @@ class Payoff:
     rows: tuple[LaunchRow, ...]
     library: LibraryKernel | None
     advice: str
+    figures: str  # of the launch with most to win
     winnable_ns: float
     share: float | None
     won: float | None
     assumed: bool
+
+    @property
+    def full_advice(self) -> str:
+        return with_figures(self.advice, self.figures)
 
     @property
     def launches(self) -> tuple[int, ...]:
@@ -336,12 +341,16 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Pay
     worst = max(rows, key=_most)
     saved = sum(row.winnable_ns or 0.0 for row in rows)
     is_other = worst.other_format_ns == worst.winnable_ns
-    advice = library_advice(worst.library, OTHER_FORMAT) if is_other and worst.library else _advice(worst)
+    finding = worst.first.finding if worst.first else None
+    advice, figures = (finding.advice, finding.figures) if finding else ("", "")
+    if is_other and worst.library:
+        advice, figures = library_advice(worst.library, OTHER_FORMAT), ""
     return Payoff(
         rule=rule,
         rows=tuple(rows),
         library=only({row.library for row in rows}),
         advice=advice,
+        figures=figures,
         winnable_ns=saved,
         share=_sum(row.share for row in rows),
         won=saved / whole_ns if whole_ns else None,
@@ -352,10 +361,6 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Pay
 def _rule(row: LaunchRow) -> str:
     first = row.first
     return OTHER_FORMAT if first is None or row.other_format_ns == row.winnable_ns else first.finding.rule
-
-
-def _advice(row: LaunchRow) -> str:
-    return row.first.finding.advice if row.first else ""
 
 
 def _most(row: LaunchRow) -> tuple[float, float]:

@@ -325,7 +325,7 @@ def _judged(project: Project, found: Triage, place: int, stored: StoredRun) -> P
         page=os.path.relpath(stored.folder / RUN_PAGE),
         rule=first.finding.rule if first else "",
         message=first.finding.message if first else "",
-        advice=first.finding.advice if first else "",
+        advice=first.finding.full_advice if first else "",
         duration_ns=launch.duration_ns,
         estimated_speedup=first.estimated_speedup if first else None,
         saved_ns=saving[0],

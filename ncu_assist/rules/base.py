@@ -28,13 +28,13 @@ class Finding:
     ``unless_known``: a unit is busy, and not why; dropped where another finding takes work off the busiest unit.
     ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not
     measured on this GPU. ``advice`` is what to try first, a short clause in the imperative without a full stop; empty
-    where there is nothing to try. ``reach`` is how far that would carry, in numbers of this kernel: what it has now
-    and what it would have. ``left``: what part of its work each unit keeps once it is fixed, 0 to 1, where the rule
-    knows; of other units that it relieves as much goes as of the time. ``launches`` are the indices of those that
-    message and evidence are of, empty for all that were judged; ``elsewhere``: how many others have it less. Where it
-    happens: ``waste`` says which cost of source lines shows it, ``stalls`` which stall reasons, ``about`` which
-    instructions, by opcode without modifiers (empty: those of its rule); ``with_operands``: loading the operands of a
-    matrix instruction is its own cost.
+    where there is nothing to try. ``figures`` are how far that would carry, in numbers of this kernel: what it has now
+    and what it would have; a diagnosis adds what it wins at most. ``left``: what part of its work each unit keeps once
+    it is fixed, 0 to 1, where the rule knows; of other units that it relieves as much goes as of the time.
+    ``launches`` are the indices of those that message and evidence are of, empty for all that were judged;
+    ``elsewhere``: how many others have it less. Where it happens: ``waste`` says which cost of source lines shows it,
+    ``stalls`` which stall reasons, ``about`` which instructions, by opcode without modifiers (empty: those of its
+    rule); ``with_operands``: loading the operands of a matrix instruction is its own cost.
     """
 
     rule: str
@@ -48,13 +48,23 @@ class Finding:
     detail: dict[str, str] = field(default_factory=dict)
     assumed: bool = False
     advice: str = ""
-    reach: str = ""
+    figures: str = ""
     launches: tuple[int, ...] = ()
     elsewhere: int = 0
     about: frozenset[str] = frozenset()
     with_operands: bool = False
     is_done: bool = False
     unless_known: bool = False
+
+    @property
+    def full_advice(self) -> str:
+        """Return what to try, with the figures of this kernel."""
+        return with_figures(self.advice, self.figures)
+
+
+def with_figures(advice: str, figures: str) -> str:
+    """Return an advice with figures in brackets behind it, where there are any."""
+    return f"{advice} ({figures})" if figures else advice
 
 
 class Rule(Protocol):

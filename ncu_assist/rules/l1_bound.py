@@ -96,7 +96,7 @@ def _full(facts: Facts) -> Finding | None:
         unless_known=True,
         assumed=assumed,
         advice=FROM_SHARED if path == SHARED else ANY,
-        reach=_a_product(facts) if path == SHARED else "",
+        figures=_a_product(facts) if path == SHARED else "",
     )
 
 
@@ -169,7 +169,7 @@ def _loads(facts: Facts) -> Finding | None:
         detail={"pipe": "lsu"},
         assumed=assumes_start(facts),
         advice=ADVICE,
-        reach=_a_product(facts),
+        figures=_a_product(facts),
     )
 
 

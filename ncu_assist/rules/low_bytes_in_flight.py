@@ -90,7 +90,7 @@ def find(facts: Facts) -> Finding | None:
         stalls=(WAIT,),
         assumed=reach(facts).assumed or needed is None,
         advice=STAGES if are_copies else ADVICE,
-        reach=""
+        figures=""
         if are_copies or not (needed and under_way)
         else f"{needed / under_way:.1f} times as many bytes at once",
     )

@@ -69,8 +69,7 @@ USES: tuple[str, ...] = (
     "max_warps", "theoretical_occupancy", "grid_size", "sm_count", "dram_throughput", "issue_slots_busy",
     "warps_selected", "warps_long_scoreboard",
 )  # fmt: skip
-TRY = {
-    "registers": "give it __launch_bounds__ with more blocks or keep fewer values a thread",
+TRY = {  # registers are a case of their own
     "shared": "use less shared memory a block",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
     "blocks": "use larger blocks",
@@ -107,7 +106,7 @@ def _find(facts: Facts) -> Finding | None:
         assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
         advice=_advice(limiter, facts, is_spilling),
     )
-    return replace(finding, reach=_reach(limiter, facts, finding))
+    return replace(finding, figures=_figures(limiter, facts, finding))
 
 
 def _waiting(facts: Facts) -> str:
@@ -119,22 +118,19 @@ def _waiting(facts: Facts) -> str:
 
 def _advice(limiter: str, facts: Facts, is_spilling: bool) -> str:
     """Return what to try, the cheapest first, with the numbers to type where the curves of occupancy have them."""
-    said = SPREAD if is_spilling else TRY[limiter]
     if limiter != "registers":
-        return said
+        return TRY[limiter]
     points = {over: then for over, _, then in next_steps(facts, limiter)}
     fewer, smaller = points.get("registers"), points.get("block_size")
-    if fewer and not is_spilling:
-        bounds = f"__launch_bounds__({facts.value('block_size'):.0f}, {fewer.blocks})"
-        said = said.replace("__launch_bounds__ with more blocks", bounds)
-    if smaller is None:
-        return said
-    return (
-        f"use blocks of {smaller.value} threads, {'or ' if is_spilling else ''}{said.replace(' or keep', ', or keep')}"
-    )
+    blocks = [f"use blocks of {smaller.value} threads"] if smaller else []
+    if is_spilling:
+        return ", or ".join([*blocks, SPREAD])
+    bounds = f"({facts.value('block_size'):.0f}, {fewer.blocks})" if fewer else " with more blocks"
+    either = ", ".join([*blocks, f"give it __launch_bounds__{bounds}"])
+    return f"{either}{',' if blocks else ''} or keep fewer values a thread"
 
 
-def _reach(limiter: str, facts: Facts, finding: Finding) -> str:
+def _figures(limiter: str, facts: Facts, finding: Finding) -> str:
     """Return how many warps the nearest changes let in and what these win, and how many there are without the limit.
 
     By the model of the estimate, which is of the last: nothing that is nearer wins more than it.

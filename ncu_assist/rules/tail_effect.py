@@ -55,7 +55,7 @@ def _find(facts: Facts) -> Finding | None:
         evidence=("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
         assumed=not knows_uneven(facts),
         advice="try other block sizes, or one wave that shares it all",
-        reach=other_waves(facts),
+        figures=other_waves(facts),
     )
 
 

@@ -167,8 +167,7 @@ def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding
         message += _room(facts)
     elif (warps.room or 0.0) >= AHEAD:
         message += IN_TIME
-    ours = next((one for one in ADVICE.values() if finding.advice.startswith(one)), None)  # else it is of a library
-    advice = finding.advice.replace(ours, ADVICE[cause]) if ours else finding.advice
+    advice = ADVICE[cause] if finding.advice in ADVICE.values() else finding.advice  # of a library
     return replace(finding, message=message, advice=advice, stalls=WAITS_OF[cause]), theirs
 
 

@@ -147,7 +147,10 @@ def test_the_focus_has_the_most_time_to_win(tmp_path: Path) -> None:
     assert "\nLaunch 1, bad, the most to win of 2 (--launch N: another)\n" in text
     (payoff,) = view.payoffs
     assert (payoff.kernel, payoff.launches, payoff.share) == ("bad", (1,), pytest.approx(1 / 3))
-    assert payoff_sentences(view)[0].startswith(f"bad takes 33 % of the time; {payoff.rule}: {payoff.advice}: up to ")
+    assert payoff.figures in payoff.full_advice
+    start = f"bad takes 33 % of the time; {payoff.rule}: "
+    assert payoff_sentences(view)[0].startswith(f"{start}{payoff.advice} ({payoff.figures}): up to ")
+    assert payoff_sentences(view, figures=False)[0].startswith(f"{start}{payoff.advice}: up to ")
 
 
 def test_floats_of_a_library_could_be_tf32(tmp_path: Path) -> None:

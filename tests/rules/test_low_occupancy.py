@@ -78,8 +78,8 @@ def test_the_nearest_change_is_said_with_what_it_wins_not_with_what_all_would() 
     assert f"__launch_bounds__({threads:.0f}, {16 * 32 / threads:.0f})" in told.advice
     most = told.saved_ns / facts.duration_ns
     of_16 = 1 / (1 - most * (1 - now / 16) / (1 - now / 64))
-    assert f"16 warps fit with 128 registers, 8 with 169: {of_16:.2f}x if none spills" in told.reach
-    assert "estimated for 64" in told.reach
+    assert f"16 warps fit with 128 registers, 8 with 169: {of_16:.2f}x if none spills" in told.figures
+    assert "estimated for 64" in told.figures
     assert of_16 < 0.5 / (1 - most)
 
 
@@ -89,7 +89,7 @@ def test_smaller_blocks_come_first_where_they_fill_what_registers_leave() -> Non
     alone = low_occupancy.find(gallery("occupancy_registers", **counted))
     assert alone is not None
     assert alone.advice.startswith("use blocks of 128 threads, give it __launch_bounds__(256, 2), or ")
-    assert alone.reach.startswith("12 warps fit with 128 threads a block, 8 with 256: ")
+    assert alone.figures.startswith("12 warps fit with 128 threads a block, 8 with 256: ")
     tiled = low_occupancy.find(gallery("occupancy_registers", **counted, shared_memory_static=1024))
     assert tiled is not None
     assert tiled.advice.startswith("give it __launch_bounds__(256, 2) or ")

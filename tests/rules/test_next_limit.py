@@ -21,7 +21,7 @@ def test_the_next_limit_is_the_busiest_unit_that_keeps_its_work() -> None:
     assert found.next_limit is not None
     assert found.next_limit.load == pytest.approx(min(1.0, max(kept.values()) * found.estimated_speedup))
     assert kept[found.next_limit.name] == max(kept.values())
-    assert f"then the {found.next_limit.name} is at" in found.finding.advice
+    assert f"then the {found.next_limit.name} is at" in found.finding.full_advice
 
 
 def test_where_all_others_rest_there_is_no_next_limit() -> None:
@@ -31,15 +31,15 @@ def test_where_all_others_rest_there_is_no_next_limit() -> None:
 
 def test_a_product_says_its_wavefronts_a_multiply_add() -> None:
     (found,) = told(l1_bound, gallery("l1_column_filter")).findings
-    assert "wavefronts a multiply-add now, 0.25 with 8 x 8 results a thread" in found.finding.advice
+    assert "wavefronts a multiply-add now, 0.25 with 8 x 8 results a thread" in found.finding.full_advice
 
 
 def test_few_registers_say_with_how_many_more_warps_fit() -> None:
     (found,) = told(low_occupancy, gallery("occupancy_registers")).findings
     facts = gallery("occupancy_registers")
-    assert f"{facts.value('theoretical_warps'):.0f} with {facts.value('registers'):.0f}" in found.finding.advice
+    assert f"{facts.value('theoretical_warps'):.0f} with {facts.value('registers'):.0f}" in found.finding.full_advice
 
 
 def test_a_tail_names_the_nearest_block_size_whose_waves_are_nearly_whole() -> None:
     (found,) = told(tail_effect, gallery("tail_one_wave_and_eight")).findings
-    assert "(8.48 waves with blocks of 128 threads, 1.06 with 1024" in found.finding.advice
+    assert "(8.48 waves with blocks of 128 threads, 1.06 with 1024" in found.finding.full_advice

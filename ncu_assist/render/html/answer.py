@@ -127,7 +127,7 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
     why = _sentences(finding.message)
     if not finding.advice:
         return AnswerRow("What to do", one_line(of + why, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
-    text = f"{of}{_sentences(finding.advice)}"
+    text = f"{of}{_sentences(finding.full_advice)}"
     told = one_line(why, MESSAGE)
     return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),), told)
 
@@ -147,7 +147,9 @@ def _another_format(shown: RunView, first: Ranked | None) -> Iterator[AnswerRow]
     """Yield what another number format would win of a launch of a library, where that is more than its diagnosis."""
     payoff = next(iter(shown.payoffs), None) if len(shown.launches) == 1 else None
     if payoff and first and payoff.rule == OTHER_FORMAT != first.finding.rule:
-        yield AnswerRow("Or", one_line(f"{payoff.advice}: up to {duration(payoff.winnable_ns)} less, assumed", MESSAGE))
+        yield AnswerRow(
+            "Or", one_line(f"{payoff.full_advice}: up to {duration(payoff.winnable_ns)} less, assumed", MESSAGE)
+        )
 
 
 def _sentences(text: str) -> str:

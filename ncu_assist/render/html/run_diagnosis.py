@@ -433,7 +433,7 @@ def _message(finding: Finding, results: RuleResults) -> str:
         if results.part
         else ""
     )
-    return part + finding.message + where + (f". Try: {finding.advice}" if finding.advice else "")
+    return part + finding.message + where + (f". Try: {finding.full_advice}" if finding.advice else "")
 
 
 def _severity(ranked: Ranked) -> Badge:

@@ -63,7 +63,7 @@ def _finding(ranked: Ranked, results: RuleResults) -> dict[str, Any]:
         "rule": finding.rule,
         "severity": ranked.severity,
         "message": finding.message,
-        "advice": finding.advice,
+        "advice": finding.full_advice,
         "estimated_speedup": _finite(ranked.estimated_speedup),
         "evidence": [_evidence(key, facts) for key in finding.evidence],
         "lines": [asdict(place) for place in ranked.places],
@@ -201,7 +201,7 @@ def _payoff(payoff: Payoff) -> dict[str, Any]:
         "time_share": payoff.share,
         "winnable_ns": payoff.winnable_ns,
         "winnable_share": payoff.won,
-        "advice": payoff.advice,
+        "advice": payoff.full_advice,
         "assumed": payoff.assumed,
     }
 

@@ -80,7 +80,7 @@ def problem_lines(shown: RunView, files: Mapping[str, str]) -> list[str]:
     for results in [row.results for row in shown.launches_shown if row.results]:
         for one in results.diagnosis.findings:
             won = "" if one.severity == "info" else f", {estimated(one.estimated_speedup, one.finding.assumed)}"
-            advice = f"; {one_line(one.finding.advice, MESSAGE_LETTERS)}" if one.finding.advice else ""
+            advice = f"; {one_line(one.finding.full_advice, MESSAGE_LETTERS)}" if one.finding.advice else ""
             says = f"{EDITOR_WORDS[one.severity]}: {_name(one)}: {_message(one, results)}{advice}"
             places = [place for place in one.places if place.file and place.line]
             for place in places:
@@ -121,7 +121,7 @@ def _first_lines(first: Ranked, results: RuleResults, width: int) -> Iterator[st
 def _advice(first: Ranked, letters: int) -> str:
     """Return what to do about a finding; of a kernel that is done it is no advice, but what would be left."""
     is_done = first.severity == "info" and first.finding.is_done
-    return f"  {'next' if is_done else 'try'}: {one_line(first.finding.advice, letters)}"
+    return f"  {'next' if is_done else 'try'}: {one_line(first.finding.full_advice, letters)}"
 
 
 def _message(ranked: Ranked, results: RuleResults) -> str:

@@ -45,7 +45,6 @@ BRIEF_ROWS, BRIEF_SENTENCES = 4, 1  # of a table, and on what would pay, where a
 NUMBERS, KERNEL, DIAGNOSIS = 0, 1, 6
 MOST_NUMBERS, NARROW_NUMBERS = 24, 9  # letters, and those of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
-FIGURES = re.compile(r" \([^()]*\)(?=: up to )")  # of an advice, which the diagnosis repeats
 
 MOST_KERNELS = 12  # with all else it fits a screen
 KERNEL_LETTERS = 46  # of a name: two or three lines of its column
@@ -70,10 +69,10 @@ def launches_text(shown: RunView, width: int, brief: bool = False) -> list[Rende
 def _payoffs(shown: RunView, width: int, brief: bool) -> list[RenderableType]:
     from rich.text import Text
 
-    sentences = payoff_sentences(shown, BRIEF_SENTENCES if brief else MOST_SENTENCES)
+    sentences = payoff_sentences(shown, BRIEF_SENTENCES if brief else MOST_SENTENCES, figures=not brief)
     if not sentences or sum(len(group.rows) for group in shown.groups) < 2:
         return []
-    whole = (BEFORE_UNIT.sub(KEPT, FIGURES.sub("", one) if brief else one) for one in sentences)
+    whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
     return [Text(""), Text("What would pay", style="bold"), *map(Text, lines)]

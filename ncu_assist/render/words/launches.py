@@ -208,12 +208,14 @@ def why_in_focus(shown: RunView) -> str:
     return "the most to win" if is_most else f"the most to win of {len(shown.payoffs[0].rows)} alike,"
 
 
-def payoff_sentences(shown: RunView, most: int | None = None) -> list[str]:
+def payoff_sentences(shown: RunView, most: int | None = None, figures: bool = True) -> list[str]:
     """Return a sentence on each change that would pay across launches, the most winnable time first.
+
+    Without ``figures`` it leaves out those of the advice, which the diagnosis has.
 
     E.g. ``2 float32 matrix products of cuBLAS take 81 % of the time; multiply in TF32: up to 3.1 ms less (52 %)``.
     """
-    return [payoff_sentence(one) for one in worth_telling(shown)[:most]]
+    return [payoff_sentence(one, figures) for one in worth_telling(shown)[:most]]
 
 
 def worth_telling(shown: RunView) -> list[Payoff]:
@@ -221,14 +223,16 @@ def worth_telling(shown: RunView) -> list[Payoff]:
     return [one for one in shown.payoffs if one.won is None or one.won >= LEAST_TOLD]
 
 
-def payoff_sentence(payoff: Payoff) -> str:
+def payoff_sentence(payoff: Payoff, figures: bool = True) -> str:
     count = len(payoff.rows)
     won = f" ({share_words(payoff.won)} of all time)" if payoff.won is not None else ""
     unsure = ", assumed" if payoff.assumed else ""
     time = (
         "" if payoff.share is None else f" {'take' if count > 1 else 'takes'} {share_words(payoff.share)} of the time"
     )
-    advice = payoff.advice or (f"see {payoff.rule}" if payoff.rule != NEAR_CEILING else "")
+    advice = (payoff.full_advice if figures else payoff.advice) or (
+        f"see {payoff.rule}" if payoff.rule != NEAR_CEILING else ""
+    )
     return f"{_what(payoff)}{time}; {payoff.rule}: {advice}: up to {duration(payoff.winnable_ns)} less{won}{unsure}"
 
 

@@ -187,7 +187,7 @@ def _unasked(diagnosis: Diagnosis, facts: Facts) -> tuple[Ranked, ...]:
     message, advice = (
         (INTERRUPTED, LET_IT_END) if facts.is_interrupted else (TOO_FEW, f"{COLLECT}{by_last_release(facts)}")
     )
-    return replace(first, finding=replace(first.finding, message=message, advice=advice)), *others
+    return replace(first, finding=replace(first.finding, message=message, advice=advice, figures="")), *others
 
 
 def by_last_release(facts: Facts) -> str:
@@ -293,17 +293,16 @@ def _ranked(answers: Sequence[tuple[Facts, Finding]], facts: Facts) -> Ranked | 
     level = severity(saved / now if now else 0.0)
     then = next_limit(finding, own, speedup) if is_of_all and level != "info" and not to_floor else None
     ranked = Ranked(finding, saved, speedup, level, to_floor=to_floor, next_limit=then)
-    return replace(ranked, finding=replace(finding, advice=_advice(ranked)))
+    return replace(ranked, finding=replace(finding, figures=_figures(ranked)))
 
 
-def _advice(one: Ranked) -> str:
-    """Return what to try with the numbers of this kernel: how far it carries, and what is the limit then."""
+def _figures(one: Ranked) -> str:
+    """Return the numbers of this kernel for its advice: how far it carries, and what is the limit then."""
     finding, then = one.finding, one.next_limit
     if one.severity == "info" or not finding.advice:
-        return finding.advice
+        return ""
     most = f"up to {one.estimated_speedup:.2f}x"
     last = f"{most}, which is the floor" if one.to_floor else ""
     if then is not None:
         last = f"{most}, then the {then.name} is at {percent(then.load)} of what it can reach"
-    numbers = "; ".join(words for words in (finding.reach, last) if words)
-    return f"{finding.advice} ({numbers})" if numbers else finding.advice
+    return "; ".join(words for words in (finding.figures, last) if words)

@@ -127,7 +127,8 @@ def _followable(ranked: Ranked, facts: Facts) -> Ranked:
     known = [one for one in kernels if one]
     if not ranked.finding.advice or len(kernels) != 1 or not known or ranked.finding.rule == UNEXPLAINED:
         return ranked
-    return replace(ranked, finding=replace(ranked.finding, advice=library_advice(known[0], ranked.finding.rule)))
+    advice = library_advice(known[0], ranked.finding.rule)
+    return replace(ranked, finding=replace(ranked.finding, advice=advice, figures=""))
 
 
 def results_of_shown(

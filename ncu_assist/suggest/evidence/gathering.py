@@ -224,7 +224,7 @@ def _finding_facts(ranked: Ranked, results: RuleResults, items: Items, clean: Cl
         severity=ranked.severity,
         gain=ranked.estimated_speedup if ranked.severity != "info" else None,
         message=clean.line(finding.message) + (f" (in {clean.line(where, 120)})" if where else ""),
-        advice=clean.line(finding.advice),
+        advice=clean.line(finding.full_advice),
         is_done=finding.is_done,
         where=tuple(text for place in ranked.places if (text := _where(place, clean))),
         evidence=ids_of(_of_the_table(finding.evidence, finding.launches, results), items),
