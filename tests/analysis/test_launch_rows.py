@@ -19,7 +19,7 @@ from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
 from ncu_assist.render.json import show_json
 from ncu_assist.render.terminal import Style, show_text
-from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentences
+from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentence, payoff_sentences
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.store import Store, StoredRun
@@ -147,10 +147,10 @@ def test_the_focus_has_the_most_time_to_win(tmp_path: Path) -> None:
     assert "\nLaunch 1, bad, the most to win of 2 (--launch N: another)\n" in text
     (payoff,) = view.payoffs
     assert (payoff.kernel, payoff.launches, payoff.share) == ("bad", (1,), pytest.approx(1 / 3))
-    assert payoff.figures in payoff.full_advice
-    start = f"bad takes 33 % of the time; {payoff.rule}: "
-    assert payoff_sentences(view)[0].startswith(f"{start}{payoff.advice} ({payoff.figures}): up to ")
-    assert payoff_sentences(view, figures=False)[0].startswith(f"{start}{payoff.advice}: up to ")
+    assert payoff_sentences(view)[0].startswith(f"bad takes 33 % of the time; {payoff.rule}: {payoff.advice}: up to ")
+    figured = replace(payoff, figures="8.48 waves (of blocks) now")
+    assert f": {payoff.advice} (8.48 waves (of blocks) now): up to " in payoff_sentence(figured)
+    assert payoff_sentence(figured, figures=False) == payoff_sentences(view)[0]  # a brief screen's diagnosis has them
 
 
 def test_floats_of_a_library_could_be_tf32(tmp_path: Path) -> None:

@@ -566,8 +566,8 @@ class _SourceRows:
         partners = aligned(baseline, candidate)
         for before, after in _files(baseline, candidate):
             texts = baseline.texts.get(before), candidate.texts.get(after)
-            if texts[0] is None or texts[1] is None:
-                continue
+            if texts[0] is None or texts[1] is None or before.endswith(".py") != after.endswith(".py"):
+                continue  # no line is in the place of one of another language
             lines = {at[1]: to[1] for at, to in partners.items() if (at[0], to[0]) == (before, after)}
             for row in aligned_rows(texts[0].splitlines(), texts[1].splitlines(), lines):
                 if row.before and row.after:
@@ -589,7 +589,8 @@ class _SourceRows:
                 if found and kind != "replaced":
                     told[1 - place] = self._line(1 - place, found[1 - place])
             became: Kind = "kept" if all(told) else change.kind
-            return replace(change, kind=became, baseline=told[0], candidate=told[1], sampled=own.place)
+            sampled = own.place if place or not all(told) else None  # of both sides the candidate's
+            return replace(change, kind=became, baseline=told[0], candidate=told[1], sampled=sampled)
         found, kind = self._rows[place].get(own.place, (None, "added"))
         if found is None or (kind == "replaced") == is_paired:
             return None

@@ -101,6 +101,14 @@ def test_a_line_in_whose_place_another_stands_is_told_with_it() -> None:
     assert [(one.direction, one.delta_ns) for one in told_changes(back.changes)] == [(1, 35_000.0)]
 
 
+def test_no_line_is_replaced_by_one_of_another_language() -> None:
+    before = side(1, "load();\nslow(x);\nadd();", cost(1, 20_000.0), cost(2, 40_000.0))
+    after = side(2, "load();\nq = better[i];\nadd();", cost(1, 20_000.0), cost(2, 5_000.0))
+    named = replace(after, own="/src/v2.py", texts={"/src/v2.py": after.texts[FILE.format(2)]})
+    python = replace(named, lines=tuple(replace(one, file="/src/v2.py") for one in after.lines))
+    assert [word for word, *_ in told(line_changes(before, python))] == ["vanished", "appeared"]
+
+
 def held(line: int, barrier: int, ns: float, **excess: float) -> LineCost:
     text = TEXT.splitlines()[barrier - 1]
     return replace(
