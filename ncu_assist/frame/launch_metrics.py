@@ -26,7 +26,8 @@ class NoSuchMetric(UsageProblem, KeyError):
 class LaunchMetrics(pd.DataFrame):
     """A row a launch: its kernel, then a column a key of `ncu-assist metrics`; ``[…]`` also takes what is no column.
 
-    ncu's own names, several of either in a list, and patterns with ``*``: also of some of the rows, and one in a group.
+    ncu's own names, several of either in a list, and patterns with ``*``: also of some of the rows, one in a group or
+    in ``.loc[rows, name]``, and to order rows by. All else that pandas does with a name knows columns only.
     They are read by the number of the launch, so that only rows which say of their launches what the report says have
     them: not what pandas computed, such as ``.diff()`` or ``* 2``, and not rows under the numbers of other launches.
     """
@@ -61,6 +62,35 @@ class LaunchMetrics(pd.DataFrame):
             )
         made = super().__getitem__(key)
         return _with_unit(made) if isinstance(key, str) and isinstance(made, pd.Series) else made
+
+    def sort_values(self, by: Any, **options: Any) -> Any:
+        """Return the rows in the order of columns or of ncu's names; the columns stay as they are."""
+        if options.get("inplace") or not self._beside(by):
+            return super().sort_values(by, **options)
+        is_numbered_anew = options.pop("ignore_index", False)
+        found = self.loc[self._with(by).sort_values(by, **options).index]
+        return found.reset_index(drop=True) if is_numbered_anew else found
+
+    def nlargest(self, n: int, columns: Any, keep: Any = "first") -> Any:
+        """Return the rows with the largest values of columns or of ncu's names, the largest first."""
+        if not self._beside(columns):
+            return super().nlargest(n, columns, keep)
+        return self.loc[self._with(columns).nlargest(n, columns, keep).index]
+
+    def nsmallest(self, n: int, columns: Any, keep: Any = "first") -> Any:
+        """Return the rows with the smallest values of columns or of ncu's names, the smallest first."""
+        if not self._beside(columns):
+            return super().nsmallest(n, columns, keep)
+        return self.loc[self._with(columns).nsmallest(n, columns, keep).index]
+
+    def _beside(self, names: Any) -> list[str]:
+        """Return which of these names are no column of a selection of launches, and so may be ncu's."""
+        named = [names] if isinstance(names, str) else names
+        is_asked = isinstance(named, list) and self._is_of_launches
+        return [one for one in named if one not in self.columns and one != LAUNCH] if is_asked else []
+
+    def _with(self, names: Any) -> pd.DataFrame:
+        return pd.DataFrame(self).join(pd.DataFrame(self[self._beside(names)]))
 
     @property
     def _is_of_launches(self) -> bool:

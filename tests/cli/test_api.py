@@ -156,6 +156,33 @@ def test_names_of_ncu_are_found_in_what_is_made_of_metrics(tmp_path: Path) -> No
         metrics.head(3)["dram_bytez"]
 
 
+def test_rows_are_ordered_grouped_and_looked_up_by_names_of_ncu(tmp_path: Path) -> None:
+    metrics, name = ncu_assist.show(MANY_LAUNCHES, project=tmp_path).metrics, "sm__cycles_elapsed.avg"
+    cycles, other = metrics[name], "lts__t_sectors.sum"
+    plain = pd.DataFrame({"kernel": metrics["kernel"], name: cycles, other: metrics[other]})
+    for by, options in (
+        (name, {}),
+        ([name], {"ascending": False}),
+        (["kernel", name], {"ascending": [True, False]}),
+        ([other, "launch"], {}),
+        (name, {"key": lambda column: -column}),
+    ):
+        made = metrics.sort_values(by, **options)
+        assert made.index.equals(plain.sort_values(by, **options).index), by
+        assert list(made) == list(metrics)
+        assert made[name].equals(cycles.loc[made.index])
+    assert metrics.sort_values(name, ignore_index=True)["kernel"].tolist() == plain.sort_values(name)["kernel"].tolist()
+    assert metrics.nlargest(3, name).index.equals(plain.nlargest(3, name).index)
+    assert metrics.nsmallest(3, [other, name])[name].equals(plain.nsmallest(3, [other, name])[name])
+    assert metrics.groupby("kernel")[name].sum().equals(plain.groupby("kernel")[name].sum())
+    assert metrics.loc[:, name].equals(cycles)
+    assert metrics.loc[metrics["kernel"] == "fill", name].equals(cycles[metrics["kernel"] == "fill"])
+    with pytest.raises(UsageProblem, match="needs a rollup"):
+        metrics.sort_values("sm__cycles_elapsed")
+    with pytest.raises(KeyError):
+        (metrics.drop(columns="kernel") * 2).sort_values(name)
+
+
 CHANGED: dict[str, Callable[[pd.DataFrame], pd.DataFrame]] = {
     "diff": lambda one: one.drop(columns="kernel").diff(),
     "times": lambda one: one.drop(columns="kernel") * 2,
