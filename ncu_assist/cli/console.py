@@ -147,12 +147,15 @@ def write_new(made: NewKernel, command: str, as_json: bool) -> None:
 
 
 class Progress:
-    """Reports to stderr: ``note`` leaves a line, ``status`` replaces the live one, ``step`` says beside it how far."""
+    """Reports to stderr: ``note`` leaves a line, ``status`` replaces the live one, ``step`` says how far a row is.
 
-    def __init__(self, live: Status | None, quiet: bool = False) -> None:
-        self._live = live
-        self._quiet = quiet
-        self._last = self._stepped = time.monotonic()
+    Without a live line of rich's, ``step`` draws one of its own on the terminal once a row takes a while, and nothing
+    is left of it.
+    """
+
+    def __init__(self, live: Status | None = None) -> None:
+        self._live, self._quiet = live, is_quiet()
+        self._last = self._stepped = self._began = time.monotonic()
         self._text = self._far = ""
 
     def note(self, text: str) -> None:
@@ -172,41 +175,26 @@ class Progress:
             self.note(text)
 
     def step(self, what: str, done: int, total: int) -> None:
-        """Show how far a row of steps is, at most ten times a second."""
-        self._far = _how_far(what, done, total) if done < total else ""
-        if done == total or time.monotonic() - self._stepped >= STEP_S:
-            self._stepped = time.monotonic()
-            self.status(self._text)
-
-
-class Steps:
-    """Shows how far a row of steps is on stderr, a terminal, once it takes a while; nothing is left of it."""
-
-    def __init__(self) -> None:
-        self._began = self._last = 0.0
-        self._is_shown = False
-
-    def step(self, what: str, done: int, total: int) -> None:
+        """Show how far a row of steps is, at most ten times a second; stderr is a terminal."""
         now = time.monotonic()
         self._began = self._began if done else now
-        if done < total and now - self._began >= QUICK_S and now - self._last >= STEP_S and not is_quiet():
-            self._last, self._is_shown = now, True
+        if self._quiet or (done < total and now - self._stepped < STEP_S):
+            return
+        far = f"{what} {100 * done // total} %, {done} of {total}" if done < total else ""
+        if self._live is not None:
+            self._far, self._stepped = far, now
+            self.status(self._text)
+        elif far != self._far and (not far or now - self._began >= QUICK_S):
+            self._far, self._stepped = far, now
             width = shutil.get_terminal_size().columns - 1
-            click.echo(f"\r{plain(_how_far(what, done, total))[:width]}\x1b[K", err=True, nl=False)
-        elif done == total and self._is_shown:
-            self._is_shown = False
-            click.echo("\r\x1b[K", err=True, nl=False)
-
-
-def _how_far(what: str, done: int, total: int) -> str:
-    return f"{what} {100 * done // total} %, {done} of {total}"
+            click.echo(f"\r{plain(far)[:width]}\x1b[K", err=True, nl=False)
 
 
 def showing_steps() -> contextlib.AbstractContextManager[None]:
     """Show long rows of steps while the block runs, where stderr is a terminal."""
     from ncu_assist.steps import told_to
 
-    return told_to(Steps().step if sys.stderr.isatty() else None)
+    return told_to(Progress().step if sys.stderr.isatty() else None)
 
 
 def note_damages(damages: Iterable[Damage]) -> None:
@@ -241,7 +229,7 @@ def note_meant(project: Project, kernel: str | None, chosen: Mapping[str, str]) 
 def progress() -> Iterator[Progress]:
     """Show progress on stderr while the block runs; a spinner with one live line where stderr is a terminal."""
     if is_quiet() or not sys.stderr.isatty():
-        yield Progress(None, is_quiet())
+        yield Progress()
         return
     from rich.console import Console
 
