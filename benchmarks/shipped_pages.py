@@ -21,7 +21,7 @@ from ncu_assist.pipeline.pages.writing import Pages, diff_path
 from ncu_assist.project import Project, find_project
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store
-from ncu_assist.store.matching import recorded_runs_matching
+from ncu_assist.store.choosing import recorded_runs_matching
 
 STORY = "lightning_decode"
 RUNS = ("v0", "v6", "v7")  # a chain of torch launches, what binds on the way, what came of it

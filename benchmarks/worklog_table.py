@@ -21,7 +21,7 @@ from ncu_assist.record import Run
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
-from ncu_assist.store.matching import recorded_runs_matching
+from ncu_assist.store.choosing import recorded_runs_matching
 
 SHARES = {
     COPY: "of the copy",

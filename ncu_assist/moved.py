@@ -32,7 +32,7 @@ MOVED = {
     "harness.profile": "harness.session",
     "harness.request_file": "harness.request",
     "store.kernel_files": "store.folders",
-    "store.machine": "store.matching",
+    "store.machine": "store.choosing",
     "store.sample_counts": "store.archive",
     "store.verifying": "store.archive",
     "ncu.catalogue.access_ways": "ncu.catalogue.memory_metrics",
@@ -232,6 +232,17 @@ MOVED = {
     "pipeline.known_ceilings": "pipeline.ceilings",
     "analysis.gate.judging": "analysis.gate.checking",
     "render.words.commands": "render.words.values",
+    "backends.torch_extension_build": "backends.torch_extension",
+    "ceilings.known": "ceilings.records",
+    "analysis.spread": "analysis.ladder",
+    "cli.mistakes": "cli",
+    "pipeline.bundles": "pipeline.work_units",
+    "pipeline.reporter": "steps",
+    "render.html.compiled": "render.html.page",
+    "render.html.timeline": "render.html.curves",
+    "render.redact.text": "render.redact",
+    "store.draft_records": "store.drafts",
+    "store.matching": "store.choosing",
 }
 WORDS = "change draft gate history l2 launch line metric why"
 MODEL = "blame bounds diagnosis dram facts of_run places shape traffic"

@@ -6,17 +6,20 @@ import hashlib
 from dataclasses import replace
 from typing import Any
 
-from ncu_assist.store.draft_records import (
+from ncu_assist.store.drafts import (
     Claim,
     Draft,
+    DraftArchive,
     MetricPrediction,
     ModelCost,
     Proof,
     ProofStage,
     QuotedEvidence,
     Score,
+    StoredDraft,
+    reply_name,
+    source_name,
 )
-from ncu_assist.store.drafts import DraftArchive, StoredDraft, reply_name, source_name
 
 SOURCE = b"# Changes: of the parent\nimport torch\n\n\ndef add_one(x, y):\n    y.copy_(x + 1)\n"
 HOSTILE = "<script>alert(1)</script> \u202ereversed \x1b[31m"

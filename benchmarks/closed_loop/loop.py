@@ -29,8 +29,7 @@ import msgspec
 
 from ncu_assist.project import Project, Settings
 from ncu_assist.render.redact import NOBODY
-from ncu_assist.store.draft_records import Draft
-from ncu_assist.store.drafts import DraftArchive
+from ncu_assist.store.drafts import Draft, DraftArchive
 from ncu_assist.suggest.drafting import Conversation, draft, source_of_saved
 from ncu_assist.suggest.evidence.gathering import evidence
 from ncu_assist.suggest.evidence.records import Evidence

@@ -29,7 +29,7 @@ from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
 from ncu_assist.process import Completed
 from ncu_assist.project import Project
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.store.draft_records import NOT_BUILT
+from ncu_assist.store.drafts import NOT_BUILT
 
 # What names a run, a kernel or a version: no option, no path but below the project.
 NAME = re.compile(r"[A-Za-z0-9_@][\w@.:-]*(/[A-Za-z0-9_@][\w@.:-]*)?", re.ASCII)

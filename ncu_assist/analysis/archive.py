@@ -16,8 +16,7 @@ if TYPE_CHECKING:
     from ncu_assist.ceilings import Floor
     from ncu_assist.record import Source
     from ncu_assist.store import Damage, StoredRun
-    from ncu_assist.store.draft_records import Draft
-    from ncu_assist.store.drafts import StoredDraft
+    from ncu_assist.store.drafts import Draft, StoredDraft
     from ncu_assist.store.index import RunHead
     from ncu_assist.verdict import Verdict
 

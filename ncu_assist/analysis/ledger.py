@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from math import exp, log
 
 from ncu_assist.store import Damage
-from ncu_assist.store.draft_records import Draft, ModelCost, Score
+from ncu_assist.store.drafts import Draft, ModelCost, Score
 
 FROM_FILE = "from a file"  # what stands for the model of a reply that was saved elsewhere
 NO_DIAGNOSIS = "none"

@@ -9,8 +9,7 @@ from ncu_assist.frame import Combined, Coverage
 from ncu_assist.frame.combined import PER_LAUNCH
 from ncu_assist.record import Run
 from ncu_assist.store import Damage
-from ncu_assist.store.draft_records import Draft, ModelCost, Proof, Score
-from ncu_assist.store.drafts import REFUSAL, DraftRecord
+from ncu_assist.store.drafts import REFUSAL, Draft, DraftRecord, ModelCost, Proof, Score
 from ncu_assist.store.findings import Findings, StoredFinding
 
 __all__ = [

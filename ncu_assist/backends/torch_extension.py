@@ -17,7 +17,6 @@ from ncu_assist import process
 from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import find_arch, find_ninja, find_nvcc
 from ncu_assist.backends.python import entry_point
-from ncu_assist.backends.torch_extension_build import CUDA_FLAGS
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.sources import source_files
 from ncu_assist.spec import Kernel, Version
@@ -25,7 +24,8 @@ from ncu_assist.spec import Kernel, Version
 TORCH_HEADER = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]torch/(extension|library|all|types|torch)\.h[>\"]", re.MULTILINE
 )
-CHILD = "ncu_assist.backends.torch_extension_build"
+CUDA_FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v")
+CHILD = "import sys; from ncu_assist.backends.torch_extension import build_extension; build_extension(*sys.argv[1:])"
 TIMEOUT_S = 1800.0  # half a minute a file is usual; templates of CUTLASS take many
 SUFFIX = ".so"
 
@@ -78,7 +78,7 @@ def _build_one(version: Version, folder: Path, env: dict[str, str], is_cancelled
     if artifact.is_file() and log.is_file():
         return BuildOutcome(version.name, artifact, log.read_text(errors="replace"), True, 0.0)
     folder.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-m", CHILD, str(version.path.resolve()), str(folder)]
+    argv = [sys.executable, "-c", CHILD, str(version.path.resolve()), str(folder)]
     completed = process.run(argv, env=env, timeout_s=TIMEOUT_S, is_stuck=is_cancelled)
     words = completed.stdout + completed.stderr
     if completed.exit_code != 0 or not artifact.is_file():
@@ -86,6 +86,20 @@ def _build_one(version: Version, folder: Path, env: dict[str, str], is_cancelled
         return BuildOutcome(version.name, None, words, False, completed.seconds)
     log.write_text(words)  # last: a log beside the artifact means that the build was complete
     return BuildOutcome(version.name, artifact, words, False, completed.seconds)
+
+
+def build_extension(source: str, folder: str) -> None:
+    """Build a source into ``folder/<name of folder>.so``, in the child; raises what cpp_extension raises."""
+    from torch.utils import cpp_extension
+
+    cpp_extension.load(
+        name=Path(folder).name,
+        sources=[source],
+        build_directory=folder,
+        extra_cflags=["-O3"],
+        extra_cuda_cflags=[*CUDA_FLAGS],
+        verbose=True,
+    )
 
 
 def _torch_version() -> str:

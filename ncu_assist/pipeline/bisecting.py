@@ -10,9 +10,9 @@ from ncu_assist.analysis.trend import Bisection, MeasuredCommit, Symptom, side_o
 from ncu_assist.commits import checked_out, git, resolved
 from ncu_assist.errors import NcuAssistError, UsageProblem
 from ncu_assist.pipeline.planning import MeasureRequest, bench
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project, find_project
 from ncu_assist.spec_file import load_kernel
+from ncu_assist.steps import Reporter
 from ncu_assist.verdict import MARGIN
 from ncu_assist.versions import short_name
 

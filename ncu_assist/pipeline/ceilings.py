@@ -21,7 +21,7 @@ from ncu_assist import __version__
 from ncu_assist.backends.cuda import Source, compile_sources
 from ncu_assist.backends.nvcc import find_arch, find_nvcc
 from ncu_assist.ceilings import Ceilings, Conditions, Stage, ceilings_of, decode, path_of, save, shipped, stored
-from ncu_assist.ceilings.known import KnownGpu, attribute_peak, known_rates
+from ncu_assist.ceilings.records import KnownGpu, attribute_peak, known_rates
 from ncu_assist.ceilings.storage import problems, product
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
 from ncu_assist.executors.base import Executor
@@ -40,10 +40,10 @@ from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.opened_reports import named
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Device
 from ncu_assist.render.redact import redact_text
+from ncu_assist.steps import Reporter
 from ncu_assist.store import StoredRun
 
 CHILD = "ncu_assist.harness.ceilings"

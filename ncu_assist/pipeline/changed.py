@@ -21,10 +21,10 @@ from ncu_assist.pipeline import planning
 from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest
 from ncu_assist.pipeline.gating import gate
 from ncu_assist.pipeline.planning import MeasureRequest, profile
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.sources import discover_versions, source_files
 from ncu_assist.spec_file import kernel_names
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.baselines import FILE, READERS
 from ncu_assist.verdict.levels import FEWEST

@@ -32,7 +32,7 @@ from ncu_assist.pipeline.gpu_workers import (
     need_dask,
     worker_options,
 )
-from ncu_assist.pipeline.reporter import Reporter
+from ncu_assist.steps import Reporter
 
 ANSWER_S = 10.0  # until a scheduler says who it is
 GONE_S = 600.0  # a scheduler that is lost may be restarted so long before a command gives up

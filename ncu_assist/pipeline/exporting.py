@@ -23,7 +23,8 @@ from ncu_assist.record import Launch, Run
 from ncu_assist.render.export import Export
 from ncu_assist.render.export.columns import Chosen, choose, rows_of, wide
 from ncu_assist.render.json.values import clean, device, run_facts
-from ncu_assist.render.redact import Identity, redact_frame, redact_text
+from ncu_assist.render.redact import Identity, redact_text
+from ncu_assist.render.redact.frames import redact_frame
 from ncu_assist.render.words.changes import count_of
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context

@@ -24,9 +24,17 @@ from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel, Workload, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
-from ncu_assist.store.choosing import Context, known_kernels, misnamed_of, refuse_misnamed, sources_of, versions_of
+from ncu_assist.store.choosing import (
+    Context,
+    known_kernels,
+    live_first,
+    misnamed_of,
+    refuse_misnamed,
+    same_source,
+    sources_of,
+    versions_of,
+)
 from ncu_assist.store.index import RunHead
-from ncu_assist.store.matching import live_first, same_source
 from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name, version_order, with_short_names

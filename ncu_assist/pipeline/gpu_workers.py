@@ -34,9 +34,9 @@ from ncu_assist.executors.local import VISIBLE
 from ncu_assist.ncu.command import find_ncu, version_of
 from ncu_assist.pipeline.archiving import Need, Setup, setup_here
 from ncu_assist.pipeline.doctor import Gpu, query_gpus
-from ncu_assist.pipeline.reporter import Reporter, minutes
 from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do, settled
 from ncu_assist.process import Completed, RunOptions
+from ncu_assist.steps import Reporter, minutes
 
 CLUSTER_EXTRA = "pip install 'ncu-assist[cluster]'"
 # What a worker says of itself, as resources of Dask: a GPU, and by names that begin so, what it is and works with.

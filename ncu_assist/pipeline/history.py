@@ -25,10 +25,9 @@ from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.answers import Answers
-from ncu_assist.store.choosing import Context, choose_kernel
+from ncu_assist.store.choosing import Context, choose_kernel, live_first
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.index import RunHead, own_source
-from ncu_assist.store.matching import live_first
 from ncu_assist.versions import Descent, Lineage, descent, version_order
 
 if TYPE_CHECKING:

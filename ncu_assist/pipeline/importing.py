@@ -28,11 +28,11 @@ from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage, cost_words
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.pipeline.reporter import Pace, Reporter, minutes
 from ncu_assist.project import Project
 from ncu_assist.quantity import quantity
 from ncu_assist.record import ROUNDED, Launch, Profile, Run, Source
 from ncu_assist.render.escape import readable
+from ncu_assist.steps import Pace, Reporter, minutes
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id
 from ncu_assist.store.folders import is_folder_name
 from ncu_assist.store.reading import EXPORT, METRICS, REPORTS

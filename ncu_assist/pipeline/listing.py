@@ -13,8 +13,7 @@ from ncu_assist.sources import misnamed
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
-from ncu_assist.store.choosing import Context, known_kernels, refuse_unreadable, unknown
-from ncu_assist.store.matching import recorded_runs_matching
+from ncu_assist.store.choosing import Context, known_kernels, recorded_runs_matching, refuse_unreadable, unknown
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.ledger import Ledger

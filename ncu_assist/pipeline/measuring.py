@@ -25,27 +25,31 @@ from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_requ
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
-from ncu_assist.pipeline.bundles import Built, Bundle, build_here, bundle_of, unpacked
 from ncu_assist.pipeline.ncu_stage import NCU_START_S, cost_words
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, may_be_bound_by_memory, merged
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.work_units import (
     SANITIZER_S,
     START_S,
+    Built,
+    Bundle,
     OneGpu,
     UnitResult,
     WorkPlace,
     WorkUnit,
     bench_seconds,
+    build_here,
+    bundle_of,
     in_groups,
     ncu_seconds,
     took_before,
+    unpacked,
 )
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.record import Commit, Run, Timing
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store
 
 SECOND = timedelta(seconds=1)

@@ -16,8 +16,8 @@ from ncu_assist.harness.client import TimeLimits
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, set_words
 from ncu_assist.ncu.failures import LogFollower, ProfiledLaunch, profiling_error, read_log
 from ncu_assist.ncu.report import Report, read_report
-from ncu_assist.pipeline.reporter import minutes
 from ncu_assist.project import Project
+from ncu_assist.steps import minutes
 
 if TYPE_CHECKING:
     from ncu_assist.process import Completed

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
-from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
-from ncu_assist.analysis.spread import GpuSpread, spread_of
+from ncu_assist.analysis.ladder import GpuSpread, KernelOutcome, VersionOutcome, spread_of
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
@@ -28,7 +27,6 @@ from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.importing import fit_name
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.ncu_stage import ncu_stage
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.up_to_date import NOTHING_KNOWN, KnownRuns, damage_of, measure_changed
 from ncu_assist.pipeline.work_units import WorkPlace
 from ncu_assist.project import Project
@@ -36,8 +34,9 @@ from ncu_assist.record import Source
 from ncu_assist.sources import VERSION_FILE, misnamed, reference_problem, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.matching import newest_of_source
+from ncu_assist.store.choosing import newest_of_source
 from ncu_assist.store.references import REPORT_ENDINGS
 
 A_KERNEL = "a kernel is a folder kernels/NAME with kernel.toml, reference.py and v0_<idea>.cu or .py"

@@ -26,9 +26,9 @@ from ncu_assist.ncu.command import ALL_SECTIONS, MEMORY_SECTIONS, find_ncu, list
 from ncu_assist.ncu.failures import NothingProfiled, ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.record import Device, Launch, Timing, Toolchain
 from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, bottleneck_of_launch
+from ncu_assist.steps import Reporter
 from ncu_assist.store import StoredRun
 from ncu_assist.versions import short_name
 

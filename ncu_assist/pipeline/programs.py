@@ -18,9 +18,9 @@ from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.importing import RunNames, fit_name
 from ncu_assist.pipeline.planning import has_main, no_kernel
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import kernel_names
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store
 from ncu_assist.versions import VERSION_NUMBER
 

@@ -37,8 +37,7 @@ from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, versions_of
-from ncu_assist.store.matching import made_here_first, same_source
+from ncu_assist.store.choosing import Context, choose_kernel, made_here_first, same_source, versions_of
 from ncu_assist.store.references import resolve
 from ncu_assist.versions import is_called
 

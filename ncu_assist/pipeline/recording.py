@@ -19,7 +19,7 @@ from ncu_assist.ncu.source.reading import read_code, tables_of
 from ncu_assist.ncu.tables import SAMPLED, sampled_metrics, timeline_frame
 from ncu_assist.pipeline.derived import code_files
 from ncu_assist.pipeline.opened_reports import launch_numbers
-from ncu_assist.render.html.timeline import FIRST, charted
+from ncu_assist.render.html.curves import FIRST, charted
 from ncu_assist.store import Store, StoredRun, samples_parquet
 from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, runs_below
 from ncu_assist.store.index import own_source

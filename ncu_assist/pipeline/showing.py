@@ -45,7 +45,7 @@ from ncu_assist.rules.model.of_run import (
 )
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.steps import steps
-from ncu_assist.store.matching import live_first, same_source
+from ncu_assist.store.choosing import live_first, same_source
 from ncu_assist.store.reading import SOURCE_FOLDER
 from ncu_assist.versions import version_order
 

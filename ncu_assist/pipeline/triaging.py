@@ -23,13 +23,13 @@ from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.pipeline.importing import fit_name, profile_program, program_stage
 from ncu_assist.pipeline.programs import ProgramCall, build, names_for
-from ncu_assist.pipeline.reporter import Pace, Reporter
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.process import Completed
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.record import Launch
 from ncu_assist.render.table import RUN_PAGE
+from ncu_assist.steps import Pace, Reporter
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.trace import NSYS_REPORT, Trace, export_argv, find_nsys, make_trace, read_trace, record_argv
 

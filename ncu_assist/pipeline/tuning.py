@@ -18,14 +18,14 @@ from ncu_assist.analysis.ladder import TuneOutcome, Values
 from ncu_assist.errors import StageFailed, UsageProblem
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.watching import copy_folder
 from ncu_assist.project import Project
 from ncu_assist.sources import COMMENT_SIGNS, header_comment, source_sha256
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import read_kernel
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store
-from ncu_assist.store.matching import newest_of_source
+from ncu_assist.store.choosing import newest_of_source
 
 TUNE_LINE = re.compile(r"^[ \t]*tune:[ \t]*(.+)$", re.MULTILINE)  # in the first comment
 ENTRY = re.compile(r"([A-Za-z_]\w*)=(\d+(?:,\d+)*)")

@@ -21,14 +21,14 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu.command import ADAPTIVE
 from ncu_assist.pipeline.archiving import Setup, need_of, silent_on
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.pipeline.work_units import OneGpu, WorkPlace
 from ncu_assist.record import Run, Toolchain
 from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_sha256
 from ncu_assist.spec import Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import FILE
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
-from ncu_assist.store.matching import fastest_run, passed
+from ncu_assist.store.choosing import fastest_run, passed
 from ncu_assist.versions import short_name
 
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table

@@ -18,8 +18,8 @@ from ncu_assist.errors import DamagedData, NcuAssistError, UsageProblem
 from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.index import kernel_state
 from ncu_assist.pipeline.pages.readable import PageStore
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, unknown

@@ -30,14 +30,14 @@ from ncu_assist.harness.request import new_request
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.process import Completed, RunOptions
 from ncu_assist.project import Project
 from ncu_assist.sources import COMMENT_SIGNS, HEADER_COMMENT, source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, why_skipped
 from ncu_assist.spec_file import FILE, read_kernel
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.matching import fastest_run, live_first
+from ncu_assist.store.choosing import fastest_run, live_first
 
 # A folder has a dozen files: to look at them twenty times a second takes 1 % of a core, works over network disks and in
 # containers, where the system tells of no change, and needs no package.

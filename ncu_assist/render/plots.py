@@ -21,8 +21,8 @@ from ncu_assist.ncu.catalogue.stalls import ISSUED
 from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.curves import PERCENT, drawn
 from ncu_assist.render.html.run_counters import LEAST_STALL
-from ncu_assist.render.html.timeline import PERCENT, drawn
 from ncu_assist.render.words.launches import selection_words
 from ncu_assist.render.words.terms import part_label, stall_name
 from ncu_assist.render.words.trend import name_of

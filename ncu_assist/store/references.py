@@ -15,21 +15,19 @@ from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import (
     Context,
+    best_run,
     choose_kernel,
     known_kernels,
-    refuse_misnamed,
-    refuse_unreadable,
-    sources_of,
-    unknown,
-    versions_of,
-)
-from ncu_assist.store.matching import (
-    best_run,
     live_first,
     machine_hash,
     made_here_first,
     newest_of_source,
+    refuse_misnamed,
+    refuse_unreadable,
     shown_source,
+    sources_of,
+    unknown,
+    versions_of,
 )
 from ncu_assist.store.reading import StoredRun
 from ncu_assist.versions import is_called, with_short_names

@@ -13,8 +13,7 @@ from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.sources import COMMENT_SIGNS, HEADER_COMMENT, SOURCES, VERSION_FILE
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.draft_records import Claim, Draft, MetricPrediction, Proof
-from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, source_name
+from ncu_assist.store.drafts import RUNS, Claim, Draft, DraftArchive, MetricPrediction, Proof, StoredDraft, source_name
 from ncu_assist.store.writing import HINTS, write_file
 from ncu_assist.versions import short_name
 

@@ -15,12 +15,14 @@ from typing import BinaryIO
 from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.spec import Kernel
 from ncu_assist.store import StoredRun
-from ncu_assist.store.draft_records import Claim, Draft, ModelCost
 from ncu_assist.store.drafts import (
     PROMPT,
     REFUSAL,
     TOOLS,
+    Claim,
+    Draft,
     DraftArchive,
+    ModelCost,
     StoredDraft,
     new_draft_id,
     reply_name,

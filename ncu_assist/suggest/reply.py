@@ -19,7 +19,7 @@ from ncu_assist.backends.torch_extension import TORCH_HEADER
 from ncu_assist.errors import NcuAssistError
 from ncu_assist.sources import HEADER_COMMENT
 from ncu_assist.spec import Kernel
-from ncu_assist.store.draft_records import Claim, MetricPrediction, QuotedEvidence
+from ncu_assist.store.drafts import Claim, MetricPrediction, QuotedEvidence
 from ncu_assist.suggest.evidence.records import EvidenceItem
 
 _NUMBER = {"type": ["number", "null"]}

@@ -15,12 +15,11 @@ from ncu_assist.analysis.archive import Suggested
 from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.opened_reports import named
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.spec_file import load_kernel
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.draft_records import Claim
-from ncu_assist.store.drafts import DraftArchive, StoredDraft
+from ncu_assist.store.drafts import Claim, DraftArchive, StoredDraft
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import (
     Conversation,

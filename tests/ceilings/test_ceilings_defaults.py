@@ -6,8 +6,7 @@ import pytest
 
 from ncu_assist.ceilings import Ceilings, shipped
 from ncu_assist.ceilings.chips import DRAM_DEFAULTS, START_NS, dram_default, memory_kind
-from ncu_assist.ceilings.known import attribute_peak
-from ncu_assist.ceilings.records import dram_curves
+from ncu_assist.ceilings.records import attribute_peak, dram_curves
 
 SMALL = 256 << 20
 

@@ -14,10 +14,10 @@ from kernel_folder import write_kernel
 
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.pipeline.planning import MeasureRequest
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.record import Check
 from ncu_assist.spec_file import load_kernel
+from ncu_assist.steps import Reporter
 
 FAST, SLOW, WRONG, BROKEN = "100", "110", "wrong", "broken"
 

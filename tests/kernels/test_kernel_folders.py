@@ -17,7 +17,7 @@ from ncu_assist.sources import header_comment
 from ncu_assist.spec import DTYPE_BYTES, Kernel, Version
 from ncu_assist.spec_file import load_kernel, read_kernel
 from ncu_assist.store.archive import Store
-from ncu_assist.store.matching import newest_matching
+from ncu_assist.store.choosing import newest_matching
 
 NAMES = sorted(f.parent.name for f in KERNELS.glob("*/kernel.toml"))
 SPILLED = re.compile(r"(\d+) bytes spill stores")

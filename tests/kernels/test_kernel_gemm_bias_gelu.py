@@ -21,7 +21,7 @@ from ncu_assist.sources import source_files  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 from ncu_assist.store import Store  # noqa: E402
-from ncu_assist.store.matching import newest_matching  # noqa: E402
+from ncu_assist.store.choosing import newest_matching  # noqa: E402
 
 KERNEL = read_kernel(KERNELS / "gemm_bias_gelu")
 TOLERANCE = KERNEL.tolerances["bfloat16"]

@@ -23,11 +23,10 @@ from pipeline.shared_out import assert_whole, make_jobs
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.executors import EXECUTORS
-from ncu_assist.pipeline.bundles import bundle_of, unpacked
 from ncu_assist.pipeline.cluster import cluster_workers
 from ncu_assist.pipeline.gpu_workers import TICK_S
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
-from ncu_assist.pipeline.work_units import OneGpu
+from ncu_assist.pipeline.work_units import OneGpu, bundle_of, unpacked
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store, machine_hash
 

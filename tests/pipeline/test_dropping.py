@@ -24,7 +24,7 @@ from ncu_assist.pipeline.reading import side_lines
 from ncu_assist.pipeline.recording import kept_files
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.project import Project
-from ncu_assist.render.html.timeline import timeline_charts
+from ncu_assist.render.html.curves import timeline_charts
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.reading import CODE, FACTS, INSTANCES, METRICS, REPORTS
 

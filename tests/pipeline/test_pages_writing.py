@@ -22,7 +22,7 @@ from ncu_assist.pipeline.pages.writing import PageRequest, is_our_page, pages_of
 from ncu_assist.project import Project, find_project
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
-from ncu_assist.store.matching import MACHINE_ID
+from ncu_assist.store.choosing import MACHINE_ID
 
 pytestmark = pytest.mark.slow
 
@@ -33,7 +33,7 @@ LINK = re.compile(r' href="([^"#][^"]*)"')
 SCRIPT = """
 import hashlib, sys
 from pathlib import Path
-from ncu_assist.store.matching import machine_hash
+from ncu_assist.store.choosing import machine_hash
 machine_hash.__defaults__ = (Path(sys.argv[2]),)
 from ncu_assist.pipeline.pages.writing import PageRequest, report
 from ncu_assist.project import find_project

@@ -227,7 +227,7 @@ def test_what_beside_the_kernel_makes_a_run_hold_no_longer(
         patch.setattr("ncu_assist.pipeline.up_to_date.__version__", "9.0")
         assert "is 9.0 now" in why(two)
     with monkeypatch.context() as patch:
-        patch.setattr("ncu_assist.store.matching.machine_hash", lambda: "another")
+        patch.setattr("ncu_assist.store.choosing.machine_hash", lambda: "another")
         patch.setattr("ncu_assist.pipeline.up_to_date.machine_hash", lambda: "another")
         assert why(two) == "no run of this machine"
     here = setup_here({need_of(version) for version in two.versions}, has_gpu=False, has_ncu=True)

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pandas as pd
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
-from ncu_assist.render.redact import Identity, redact_frame
-from ncu_assist.render.redact.frames import redact_lines
+from ncu_assist.render.redact import Identity
+from ncu_assist.render.redact.frames import redact_frame, redact_lines
 
 KNOWN = Identity(users=("alice", "sectors"))
 

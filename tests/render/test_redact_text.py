@@ -7,18 +7,21 @@ import re
 
 import pytest
 
-from ncu_assist.render.redact import NOBODY, Identity, redact_command, redact_text
-from ncu_assist.render.redact.text import (
+from ncu_assist.render.redact import (
     IPV4,
     IPV6,
     LOCAL_HOST,
     MAC,
     MAIL,
+    NOBODY,
     PATHS,
     SUSPECT,
     URL,
+    Identity,
     file_name,
+    redact_command,
     redact_mangled,
+    redact_text,
 )
 
 KNOWN = Identity(hosts=("gpu17.corp.example.com", "gpu17"), users=("Alice Smith", "alice"))

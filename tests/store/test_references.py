@@ -17,8 +17,7 @@ from ncu_assist.project import Project
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.baselines import get_baseline, set_baseline
-from ncu_assist.store.choosing import Context
-from ncu_assist.store.matching import recorded_runs_matching
+from ncu_assist.store.choosing import Context, recorded_runs_matching
 from ncu_assist.store.references import VersionNotMeasured, resolve
 
 SOURCES = {f"v{n}_{idea}.py": PYTHON_VERSION + f"# {n}\n" for n, idea in ((0, "torch"), (1, "fused"), (10, "wide"))}

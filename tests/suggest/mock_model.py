@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from ncu_assist.store.draft_records import ModelCost
+from ncu_assist.store.drafts import ModelCost
 from ncu_assist.suggest.model import REPLY_FORMS, Endpoint, Message, Messages, ModelAnswer, ToolBox
 
 

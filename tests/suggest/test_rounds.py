@@ -13,8 +13,7 @@ from suggest.recorded import made_project
 
 from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.project import Project
-from ncu_assist.store.draft_records import MetricPrediction, ModelCost, Proof, Score
-from ncu_assist.store.drafts import DraftArchive, StoredDraft
+from ncu_assist.store.drafts import DraftArchive, MetricPrediction, ModelCost, Proof, Score, StoredDraft
 from ncu_assist.suggest.drafting import DraftTask, ReplySource, source_of_saved
 from ncu_assist.suggest.model import Message, ModelAnswer
 from ncu_assist.suggest.session import SuggestRequest, SuggestSession, draft_task

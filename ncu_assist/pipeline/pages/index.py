@@ -21,9 +21,9 @@ from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
+from ncu_assist.store.choosing import fastest_run, live_first, newest_of_source, passed
 from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.store.index import RunHead
-from ncu_assist.store.matching import fastest_run, live_first, newest_of_source, passed
 from ncu_assist.verdict import Verdict
 from ncu_assist.versions import is_called, version_order
 

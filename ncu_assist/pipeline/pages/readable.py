@@ -14,9 +14,8 @@ from ncu_assist.ncu.blanking import SessionTexts, session_texts
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.record import Launch
-from ncu_assist.render.redact import Identity
+from ncu_assist.render.redact import Identity, redact_file
 from ncu_assist.render.redact.frames import redact_run
-from ncu_assist.render.redact.text import redact_file
 from ncu_assist.sources import header_comment
 from ncu_assist.store import Damage, Store, StoredRun, machine_hash
 from ncu_assist.store.index import RunHead, own_source, shown_problem

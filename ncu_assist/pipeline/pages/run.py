@@ -20,8 +20,8 @@ from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.showing import gather, look_closer, with_places
 from ncu_assist.render.html.run import run_html
 from ncu_assist.render.html.run_counters import Breakdowns, Log, RawMetric, RawMetrics, RunRecord, Value
-from ncu_assist.render.redact import Identity, redact_command, redact_frame
-from ncu_assist.render.redact.frames import redact_close, redact_files
+from ncu_assist.render.redact import Identity, redact_command
+from ncu_assist.render.redact.frames import redact_close, redact_files, redact_frame
 from ncu_assist.render.table import diff_name, href_to
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict

@@ -22,11 +22,10 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, U
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.importing import stem
 from ncu_assist.pipeline.opened_reports import BareReport, named
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.render.table import RUN_PAGE, Link, diff_name, href_to
 from ncu_assist.render.words.values import shown_path
-from ncu_assist.steps import steps
+from ncu_assist.steps import Reporter, steps
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
 from ncu_assist.store.references import REPORT_ENDINGS

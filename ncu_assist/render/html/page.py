@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import functools
 import hashlib
 import json
@@ -20,7 +21,8 @@ from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Link, Table, Term, safe_href
 
 if TYPE_CHECKING:
-    from jinja2 import Environment
+    from jinja2 import Environment, FileSystemBytecodeCache
+    from jinja2.bccache import Bucket
     from markupsafe import Markup
 
 # Everything that may have to be spelled out lies outside printable ASCII: `plain` decides about that little.
@@ -249,8 +251,6 @@ def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
     from markupsafe import Markup
 
-    from ncu_assist.render.html.compiled import compiled_templates
-
     made = Environment(
         loader=FileSystemLoader(TEMPLATES),
         autoescape=True,
@@ -281,6 +281,27 @@ def _asset(name: str) -> str:
 
 _AROUND = re.compile(r"\s*([{};])\s*")  # of a style sheet: nothing there means anything
 _FOR_READERS = re.compile(r"/\*[\s\S]*?\*/|^\s*//.*$", re.MULTILINE)  # comments, in lines of their own
+
+
+COMPILED = "ncu-assist-%s.cache"
+
+
+def compiled_templates(folder: str | None = None) -> FileSystemBytecodeCache | None:
+    """Return where compiled templates are kept between two calls: to compile them takes longer than to fill them.
+
+    In jinja's own folder, which nobody else may write to; None where this machine has no safe folder for them.
+    """
+    from jinja2 import FileSystemBytecodeCache
+
+    class Kept(FileSystemBytecodeCache):
+        def dump_bytecode(self, bucket: Bucket) -> None:
+            with contextlib.suppress(OSError):  # a full disk is no failure
+                super().dump_bytecode(bucket)
+
+    try:
+        return Kept(folder, COMPILED)
+    except (RuntimeError, OSError):
+        return None
 
 
 def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:

@@ -14,7 +14,7 @@ from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Bench, HostMemory, Launch, Profile, Run
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.html.charts import Fact
-from ncu_assist.render.html.curves import CurveChart
+from ncu_assist.render.html.curves import CurveChart, timeline_charts
 from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
@@ -33,7 +33,6 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_section, kernels_tabl
 from ncu_assist.render.html.run_verdict import across_section, verdict_section
 from ncu_assist.render.html.source_file import FindingLines, finding_lines
 from ncu_assist.render.html.source_view import SourceBudget, SourceView, source_view
-from ncu_assist.render.html.timeline import timeline_charts
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.floors import power_words

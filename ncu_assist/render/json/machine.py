@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist.ceilings import Ceilings
-from ncu_assist.ceilings.known import KnownGpu
+from ncu_assist.ceilings.records import KnownGpu
 from ncu_assist.environment import BugReport, Examination
 from ncu_assist.render.json.values import answer, device
 

@@ -18,20 +18,18 @@ from ncu_assist.analysis.faults_gone import By
 from ncu_assist.analysis.faults_gone import Source as EstimateSource
 from ncu_assist.analysis.gate import GateWord
 from ncu_assist.analysis.gate.limits import Kind as LimitKind
-from ncu_assist.analysis.ladder import AttemptState
+from ncu_assist.analysis.ladder import AttemptState, SpreadRow
 from ncu_assist.analysis.launches import LaunchFloor
 from ncu_assist.analysis.ledger import FateReason
 from ncu_assist.analysis.records import Coverage, Damage, Draft, ModelCost, StoredFinding
 from ncu_assist.analysis.run_view import InL2
-from ncu_assist.analysis.spread import SpreadRow
 from ncu_assist.analysis.trend import By as TrendBy
 from ncu_assist.analysis.trend import Kind as TrendKind
 from ncu_assist.analysis.trend import MeasuredCommit, Symptom
 from ncu_assist.analysis.triage import GpuTime, ProfiledGroup
 from ncu_assist.analysis.yardstick import OwnAgainstLibrary
 from ncu_assist.ceilings.floor import Kind as FloorKind
-from ncu_assist.ceilings.known import KnownRate
-from ncu_assist.ceilings.records import Conditions, Origin, Point, Rate, Stage
+from ncu_assist.ceilings.records import Conditions, KnownRate, Origin, Point, Rate, Stage
 from ncu_assist.environment import Condition, LastError
 from ncu_assist.ncu.catalogue.metric import Better, How
 from ncu_assist.ncu.catalogue.noise import NoiseClass

@@ -7,8 +7,15 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.diff import Diff
-from ncu_assist.analysis.ladder import Attempt, KernelOutcome, LadderCell, TuneOutcome, Values, VersionOutcome
-from ncu_assist.analysis.spread import GpuSpread
+from ncu_assist.analysis.ladder import (
+    Attempt,
+    GpuSpread,
+    KernelOutcome,
+    LadderCell,
+    TuneOutcome,
+    Values,
+    VersionOutcome,
+)
 from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
 from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
 from ncu_assist.render.words.sanitizer import finding_words

@@ -13,7 +13,7 @@ from ncu_assist.ncu.code import Code
 from ncu_assist.ncu.line_sums import HotSpots
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run
-from ncu_assist.render.redact.text import (
+from ncu_assist.render.redact import (
     HOST,
     NOBODY,
     PLACE,

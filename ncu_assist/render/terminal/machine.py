@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from ncu_assist.ceilings import Ceilings, Point, Rate
-    from ncu_assist.ceilings.known import KnownGpu, KnownRate
-    from ncu_assist.ceilings.records import Under
+    from ncu_assist.ceilings.records import KnownGpu, KnownRate, Under
     from ncu_assist.environment import Condition, Examination
 from typing import TYPE_CHECKING
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.ladder import (
     NOT_MEASURED,
     SKIPPED,
+    GpuSpread,
     KernelOutcome,
     LadderCell,
+    SpreadRow,
     TuneOutcome,
     Values,
     VersionOutcome,
 )
 from ncu_assist.analysis.run_view import gigabytes_per_second
-from ncu_assist.analysis.spread import GpuSpread, SpreadRow
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line

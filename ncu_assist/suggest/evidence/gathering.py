@@ -46,8 +46,8 @@ from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY, RESOURCES, B
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.draft_records import Draft
-from ncu_assist.store.matching import live_first, same_source
+from ncu_assist.store.choosing import live_first, same_source
+from ncu_assist.store.drafts import Draft
 from ncu_assist.suggest.evidence.records import (
     CallShape,
     Evidence,

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from ncu_assist.errors import ModelProblem
 from ncu_assist.render.escape import one_line
-from ncu_assist.store.draft_records import ModelCost
+from ncu_assist.store.drafts import ModelCost
 from ncu_assist.suggest.model.client import (
     MORE_TIME,
     Clock,

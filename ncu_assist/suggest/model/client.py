@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from ncu_assist.errors import ModelProblem
 from ncu_assist.render.escape import one_line
-from ncu_assist.store.draft_records import ModelCost
+from ncu_assist.store.drafts import ModelCost
 from ncu_assist.suggest.model.endpoint import (
     CHARACTERS_PER_TOKEN,
     Key,

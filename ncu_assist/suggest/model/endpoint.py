@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from ncu_assist.environment import Condition
 from ncu_assist.errors import ModelProblem, UsageProblem
-from ncu_assist.store.draft_records import ModelCost
+from ncu_assist.store.drafts import ModelCost
 
 ReplyForm = Literal["json_schema", "json_object", "fences"]
 REPLY_FORMS: tuple[ReplyForm, ...] = ("json_schema", "json_object", "fences")  # the strictest first

@@ -28,14 +28,13 @@ from ncu_assist.executors.local import Local
 from ncu_assist.executors.sandbox import Sandbox, read_result, sandbox_for
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.exam.plan import sealed_kernel
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.rules.model.occupancy import LaunchShape, fits
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import FILE, read_kernel
+from ncu_assist.steps import Reporter
 from ncu_assist.store import StoredRun
-from ncu_assist.store.draft_records import NOT_BUILT, Proof, ProofStage
-from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, source_name
+from ncu_assist.store.drafts import BUILD_LOG, NOT_BUILT, DraftArchive, Proof, ProofStage, StoredDraft, source_name
 from ncu_assist.suggest.drafting import DraftTask
 
 Outcomes = dict[str, BuildOutcome]

@@ -14,7 +14,7 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.client import Examined
 from ncu_assist.record import Launch, WorkloadFacts
 from ncu_assist.store import StoredRun
-from ncu_assist.store.draft_records import Claim, FateWord, MetricPrediction, Score
+from ncu_assist.store.drafts import Claim, FateWord, MetricPrediction, Score
 from ncu_assist.suggest.evidence.gathering import name_of
 from ncu_assist.suggest.evidence.records import EvidenceItem
 from ncu_assist.suggest.reply import item_of

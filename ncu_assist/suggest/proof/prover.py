@@ -40,13 +40,12 @@ from ncu_assist.pipeline.gpu_workers import GpuWorkers
 from ncu_assist.pipeline.ncu_stage import NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
 from ncu_assist.pipeline.reading import learned_noise
-from ncu_assist.pipeline.reporter import Reporter
 from ncu_assist.project import Project
 from ncu_assist.render.words.sanitizer import clean_words, result_words
 from ncu_assist.spec import Kernel
+from ncu_assist.steps import Reporter
 from ncu_assist.store import Store
-from ncu_assist.store.draft_records import NOT_BUILT, Proof, ProofStage
-from ncu_assist.store.drafts import BUILD_LOG, DraftArchive, StoredDraft, runs_below
+from ncu_assist.store.drafts import BUILD_LOG, NOT_BUILT, DraftArchive, Proof, ProofStage, StoredDraft, runs_below
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.proof.building import NO_SANDBOX, BuiltDraft, DraftBuilds, DraftSource, Outcomes, make_trial

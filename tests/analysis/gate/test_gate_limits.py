@@ -7,7 +7,7 @@ from collections.abc import Collection
 import pytest
 
 from ncu_assist.analysis.gate.limits import Limit, parse_limit
-from ncu_assist.cli.mistakes import typed_again
+from ncu_assist.cli import typed_again
 from ncu_assist.errors import DamagedData, UsageProblem
 
 

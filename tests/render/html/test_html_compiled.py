@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 from jinja2 import DictLoader, Environment
 
-from ncu_assist.render.html import compiled
-from ncu_assist.render.html.compiled import compiled_templates
+from ncu_assist.render.html.page import compiled_templates
 
 
 def environment(folder: Path) -> Environment:
@@ -29,4 +28,4 @@ def test_a_folder_that_cannot_be_written_to_is_no_failure(tmp_path: Path) -> Non
 
 def test_without_a_safe_folder_nothing_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "gettempdir", lambda: str(tmp_path / "absent"))
-    assert compiled.compiled_templates() is None
+    assert compiled_templates() is None

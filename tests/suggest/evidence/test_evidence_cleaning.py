@@ -10,7 +10,7 @@ from kernel_folder import PYTHON_VERSION, TOML
 from suggest.recorded import made_project
 
 from ncu_assist.render.redact import Identity
-from ncu_assist.store.draft_records import Claim, Draft
+from ncu_assist.store.drafts import Claim, Draft
 from ncu_assist.suggest.evidence.gathering import evidence, failed_of
 from ncu_assist.suggest.evidence.task import Cleaner
 from ncu_assist.suggest.model import ToolLimits

@@ -11,7 +11,7 @@ from requirements import require
 from suggest.proof.on_cpu import FASTER, project_of, proved
 
 from ncu_assist.project import Project
-from ncu_assist.store.draft_records import Draft, ProofStage
+from ncu_assist.store.drafts import Draft, ProofStage
 
 pytestmark = pytest.mark.slow
 RACE = """========= Error: Race reported between Write access at add_one(const float *, float *, long)+0x90 in v2.cu:12

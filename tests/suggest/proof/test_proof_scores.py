@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.store.draft_records import Direction, MetricPrediction
+from ncu_assist.store.drafts import Direction, MetricPrediction
 from ncu_assist.suggest.proof.judging import score
 
 

@@ -11,8 +11,7 @@ from requirements import require
 from suggest.proof.on_cpu import FASTER, project_of, reply_of
 
 from ncu_assist.pipeline.gpu_workers import workers_on
-from ncu_assist.store.draft_records import ModelCost
-from ncu_assist.store.drafts import DraftArchive
+from ncu_assist.store.drafts import DraftArchive, ModelCost
 from ncu_assist.suggest.drafting import ReplySource
 from ncu_assist.suggest.model import ModelAnswer
 from ncu_assist.suggest.proof.prover import GpuProver, ProofOptions

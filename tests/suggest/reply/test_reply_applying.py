@@ -11,7 +11,7 @@ from kernel_folder import write_kernel
 
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
-from ncu_assist.store.draft_records import Claim
+from ncu_assist.store.drafts import Claim
 from ncu_assist.suggest.reply import SOURCE_LIMIT, Edit, MismatchedEdit, ParsedReply, UnusableReply, apply
 
 ROOT = Path(__file__).parents[3]

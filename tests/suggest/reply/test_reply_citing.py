@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from ncu_assist.store.draft_records import Claim, MetricPrediction, QuotedEvidence
+from ncu_assist.store.drafts import Claim, MetricPrediction, QuotedEvidence
 from ncu_assist.suggest.reply import flaws, item_of
 
 

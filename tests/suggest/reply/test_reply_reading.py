@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ncu_assist.store.draft_records import MetricPrediction, QuotedEvidence
+from ncu_assist.store.drafts import MetricPrediction, QuotedEvidence
 from ncu_assist.suggest.reply import REPLY_LIMIT, REPLY_SCHEMA, SLUG_LIMIT, Edit, ParsedReply, UnusableReply, read_reply
 
 SOURCE = 'extern "C" int f() {\n    return 0;\n}\n'

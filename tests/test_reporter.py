@@ -8,7 +8,7 @@ import pytest
 
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.ncu_stage import cost_words
-from ncu_assist.pipeline.reporter import Pace, minutes
+from ncu_assist.steps import Pace, minutes
 
 
 def test_time_left_is_by_the_steps_that_are_done() -> None:
