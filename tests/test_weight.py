@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[1]
 MB = 1_000_000
 # 4 MB for each piece of work that records: pairs on the chip, gemm_bias_gelu, flash_attention with the deferred decode,
-# traces of whole programs, and compute-sanitizer's findings with the closed loop.
-RECORDED_SINCE = 5
+# traces of whole programs, compute-sanitizer's findings, and the closed loop with its runs, replies and proofs.
+RECORDED_SINCE = 6
 TREE, SDIST, WHEEL = (36 + 4 * RECORDED_SINCE) * MB, 5 * MB, 2 * MB
 FORM = re.compile(r"kernels/\w+/(kernel\.toml|reference\.py|v0_\w+\.\w+)")  # of a shipped kernel, for new --like
 DEMO, DEMO_MOST = ("kernels/softmax/", "reports/softmax/"), 4 * MB  # in the wheel, beside the package
