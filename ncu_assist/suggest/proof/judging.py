@@ -374,10 +374,12 @@ def by_time(verdict: Verdict) -> Fate | None:
     return Fate("rejected", f"not shown to be faster than its parent{times}: {why}")
 
 
-def by_target(predictions: Sequence[object], moved: bool) -> Fate:
+def by_target(predictions: Sequence[object], moved: bool | None) -> Fate:
     """Return the fate of a draft that is right and faster: kept where the counter that it was to move has moved."""
     if not predictions:
         return Fate("unproven", "right and faster, but it predicted no counter that could show why")
+    if moved is None:
+        return Fate("unproven", "right and faster, but no counter that it predicted has one value over its kernels")
     if not moved:
         return Fate("unproven", "right and faster, but the counter that it was to move has not moved the way predicted")
     return Fate("kept")
@@ -396,12 +398,16 @@ def scores(claim: Claim, items: Sequence[EvidenceItem], changes: Sequence[Change
     return tuple(found)
 
 
-def target_moved(claim: Claim, items: Sequence[EvidenceItem], changes: Sequence[Change]) -> bool:
-    """Tell whether the metric that the claim predicts first moved the way it says, however far."""
-    if not claim.predictions:
-        return False
-    first = replace(claim, predictions=(replace(claim.predictions[0], factor=None),))
-    return scores(first, items, changes)[0].came_true is True
+def target_moved(claim: Claim, items: Sequence[EvidenceItem], changes: Sequence[Change]) -> bool | None:
+    """Tell whether the metric that the claim predicts first moved the way it says, however far.
+
+    A draft of several kernels has no value of some ratios: there the first prediction counts that can be told, None if
+    there is none.
+    """
+    directions = replace(claim, predictions=tuple(replace(one, factor=None) for one in claim.predictions))
+    found = scores(directions, items, changes)
+    told = [one for one in found if one.before is None or one.after is not None]
+    return told[0].came_true is True if told else None
 
 
 def _noise(change: Change | None) -> float:
