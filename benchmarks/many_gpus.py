@@ -1,0 +1,98 @@
+"""What `profile --gpus` wins on a machine with several GPUs, and whether its verdicts are those of one.
+
+usage: python benchmarks/many_gpus.py OUT [--gpus all] [--kernels KERNEL …]      (from the project's root)
+
+Profiles all versions of some families twice, on one GPU and on several, each time in a copy of their folders where
+nothing was built or measured before. Writes OUT/many_gpus.json: the seconds of both, where they went by what the runs
+say that each unit of work took, and every verdict against the parent on the default workload, beside that of one GPU.
+Exit code 3 where the one says faster and the other slower.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from ncu_assist import process
+from ncu_assist.harness.client import child_environment
+from ncu_assist.project import Project, find_project
+from ncu_assist.store import Store
+
+KERNELS = ["lightning_decode", "softmax", "rope", "layernorm_dropout_residual"]
+OPPOSITE = {("faster", "slower"), ("slower", "faster")}
+
+
+def main() -> int:
+    """Measure, write and print the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--gpus", default="all")
+    parser.add_argument("--kernels", nargs="+", default=KERNELS)
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    one, many = (_profiled(options.kernels, gpus) for gpus in ("1", options.gpus))
+    verdicts = {name: (word, many["verdicts"].get(name)) for name, word in one["verdicts"].items()}
+    found = {
+        "gpus": len(many["gpus"]),
+        "speedup": one["seconds"] / many["seconds"],
+        "one": one,
+        "many": many,
+        "other_verdicts": {name: both for name, both in verdicts.items() if both[0] != both[1]},
+    }
+    (options.out / "many_gpus.json").write_text(json.dumps(found, indent=1) + "\n")
+    sys.stdout.write(
+        f"one GPU {one['seconds']:.1f} s, {found['gpus']} GPUs {many['seconds']:.1f} s: {found['speedup']:.2f}x\n"
+        f"units of work, s: one {one['took_s']}, {found['gpus']} {many['took_s']}\n"
+        f"verdicts {len(verdicts)}, others: {found['other_verdicts']}\n"
+    )
+    return 3 if OPPOSITE & set(verdicts.values()) or len(many["verdicts"]) != len(one["verdicts"]) else 0
+
+
+def _profiled(kernels: list[str], gpus: str) -> dict[str, Any]:
+    """Profile families in a copy, and return the seconds and what the runs and their histories say."""
+    source = find_project(Path.cwd())
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+        root = Path(folder)
+        shutil.copy(source.root / "pyproject.toml", root)
+        for kernel in kernels:
+            shutil.copytree(source.kernels / kernel, root / "kernels" / kernel)
+        done = _run(root, "profile", *kernels, "--gpus", gpus, "--again", "--json")
+        runs = [stored.run for stored in Store(Project(root, source.settings).reports).runs()]
+        took: Counter[str] = Counter()
+        for run in runs:
+            took.update({what.partition(" ")[0]: seconds for what, seconds in run.took_s.items()})
+        return {
+            "seconds": done.seconds,
+            "runs": len(runs),
+            "gpus": sorted({run.device.uuid_sha256 or "" for run in runs if run.device}),
+            "took_s": {what: round(seconds, 1) for what, seconds in took.items()},
+            "verdicts": dict(pair for kernel in kernels for pair in _verdicts(root, kernel)),
+        }
+
+
+def _verdicts(root: Path, kernel: str) -> list[tuple[str, str]]:
+    history = json.loads(_run(root, "history", kernel, "--json").stdout)
+    shown = history["shown_workload"]
+    return [
+        (f"{kernel}/{row['version']}", cell["verdict"])
+        for row in history["rows"]
+        for cell in row["cells"]
+        if cell["workload"] == shown and cell.get("verdict")
+    ]
+
+
+def _run(root: Path, *words: str) -> process.Completed:
+    done = process.run([sys.executable, "-m", "ncu_assist", *words], cwd=root, env=child_environment())
+    if done.exit_code:
+        sys.exit(f"ncu-assist {' '.join(words)} ended with {done.exit_code}: {done.stderr[-2000:]}")
+    return done
+
+
+if __name__ == "__main__":
+    sys.exit(main())
