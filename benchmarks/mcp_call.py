@@ -50,19 +50,25 @@ async def _help(client: Client) -> str:
     lines = [client.instructions or "", ""]
     for tool in (await client.list_tools()).tools:
         required = tool.input_schema.get("required", [])
-        shapes = {name: f"{name}: {_kind(one)}" for name, one in tool.input_schema["properties"].items()}
+        defined = tool.input_schema.get("$defs", {})
+        shapes = {name: f"{name}: {_kind(one, defined)}" for name, one in tool.input_schema["properties"].items()}
         names = [shape if name in required else f"[{shape}]" for name, shape in shapes.items()]
         lines.append(f"{tool.name}({', '.join(names)}): {' '.join((tool.description or '').split())}")
     return "\n".join(lines)
 
 
-def _kind(schema: dict[str, Any]) -> str:
-    """Return what an argument is, in a word or two."""
+def _kind(schema: dict[str, Any], defined: dict[str, Any]) -> str:
+    """Return what an argument is, in a word or two; of an object its keys."""
+    schema = defined.get(schema.get("$ref", "").rpartition("/")[2], schema)
     if "enum" in schema:
         return "|".join(schema["enum"])
     if schema.get("type") == "array":
-        return f"list of {_kind(schema['items'])}"
-    return str(schema.get("type") or "/".join(_kind(one) for one in schema.get("anyOf", ())) or "object")
+        return f"list of {_kind(schema['items'], defined)}"
+    if "properties" in schema:
+        needed = schema.get("required", ())
+        kinds = {name: f"{name}: {_kind(one, defined)}" for name, one in schema["properties"].items()}
+        return "{" + ", ".join(kind if name in needed else f"[{kind}]" for name, kind in kinds.items()) + "}"
+    return str(schema.get("type") or "/".join(_kind(one, defined) for one in schema.get("anyOf", ())) or "object")
 
 
 def main() -> int:

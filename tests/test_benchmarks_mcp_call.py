@@ -47,8 +47,10 @@ def test_an_option_may_stand_between_tool_and_arguments(
         ({"type": "string"}, "string"),
         ({"type": "array", "items": {"enum": ["workloads", "metrics"]}}, "list of workloads|metrics"),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer/null"),
-        ({"$ref": "#/$defs/Prediction"}, "object"),
+        ({"type": "array", "items": {"$ref": "#/$defs/Row"}}, "list of {id: string, [value: number/null]}"),
     ],
 )
 def test_what_an_argument_is(script: Any, schema: dict[str, Any], kind: str) -> None:
-    assert script._kind(schema) == kind
+    value = {"anyOf": [{"type": "number"}, {"type": "null"}]}
+    row = {"type": "object", "properties": {"id": {"type": "string"}, "value": value}, "required": ["id"]}
+    assert script._kind(schema, {"Row": row}) == kind

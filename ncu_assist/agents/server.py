@@ -373,8 +373,9 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         more: Annotated[list[More], Field(max_length=4)] = [],  # noqa: B006
     ) -> briefs.ShowBrief:
         """Show a run or report first: time, verdict against its parent, floor, what binds it, findings with what to
-        try and what that could win. `more`, a list of "workloads", "metrics", "stalls", "occupancy", adds the other
-        workloads, metrics, warp stalls, or the occupancy that other blocks, registers or shared memory would give."""
+        try and what that could win. `more`, a list of "workloads", "metrics", "stalls", "occupancy", shows in place of
+        these the other workloads, all metrics, warp stalls, or the occupancy that other blocks, registers or shared
+        memory would give."""
         words = ["show", "--json", *_options(workload=workload, launch=launch)]
         return briefs.show((await caller.ask(context, *words, "--", caller.checked(reference))).json, more)
 
@@ -415,7 +416,10 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
 
     @_answered("subjects")
     async def explain(context: Caller, name: Name) -> briefs.SubjectsBrief:
-        """Explain a finding's rule, a metric, a warp stall reason, a rule of ncu or a word of the field."""
+        """Explain a finding's rule, a metric, a warp stall reason, a rule of ncu, a word of the field or a key of a
+        result."""
+        if name in briefs.KEYS:
+            return {"subjects": [{"type": "word", "name": name, "text": briefs.KEYS[name]}]}
         return briefs.subjects((await caller.ask(context, "explain", "--json", "--", name)).json)
 
     @_answered()
@@ -490,8 +494,15 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         context: Caller, reference: Reference, workload: Name = "", max_tokens: PromptTokens = 8_000
     ) -> briefs.TaskBrief:
         """Return all that is needed to write the next version of `reference`: its source with the profiler's notes,
-        workloads, rules, numbered evidence, what was tried. Take it before `propose`."""
-        words = ["suggest", "--dry-run", "--json", f"--max-prompt-tokens={max_tokens}", *_options(workload=workload)]
+        workloads, rules, diagnosis with its lines, numbered evidence, what was tried, the arguments of `propose`."""
+        words = [
+            "suggest",
+            "--dry-run",
+            "--for-tool",
+            "--json",
+            f"--max-prompt-tokens={max_tokens}",
+            *_options(workload=workload),
+        ]
         return briefs.task((await caller.ask(context, *words, "--", caller.checked(reference))).json)
 
     @_answered("said")
@@ -502,12 +513,17 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         edits: Annotated[list[SourceEdit], Field(max_length=50)] = [],  # noqa: B006
     ) -> briefs.BuildBrief:
         """Compile a change of `reference`, the whole `source` or `edits`, in the sandbox: the compiler's errors and
-        warnings, registers, spills, warps that fit an SM; with cuobjdump instructions, opcodes, loop bodies. Nothing is
-        kept or run; needs nvcc, no GPU."""
+        warnings, registers, spills, `warps` that fit an SM by threads a block, beside what was measured of the
+        parent; with cuobjdump instructions, opcodes, loop bodies. Nothing is kept or run; needs nvcc, no GPU."""
         reply = {"bottleneck": "", "change": "compile it", **_code(source, edits)}
         with caller.file_with(json.dumps(reply), ".json") as file:
             words = ["suggest", "build", "--json", f"--reply={file}", "--", caller.checked(reference)]
-            return briefs.build((await caller.ask(context, *words)).json["builds"][-1])
+            made = briefs.build((await caller.ask(context, *words)).json["builds"][-1])
+        if not made["passed"]:
+            return made
+        shown = await caller.ask(context, "show", "--json", "--", caller.checked(reference))
+        parent = briefs.measured_parent(shown.json)
+        return {**made, "parent": parent, "untrusted": ["said", "parent.kernel"]} if parent else made
 
     @_answered()
     async def propose(
@@ -674,7 +690,7 @@ def _add_prompts(made: MCPServer[Any], caller: CommandCaller) -> None:
     @made.prompt()
     async def suggest(context: Caller, reference: Reference) -> str:
         """Draft the next version of a kernel: the prompt of `ncu-assist suggest`."""
-        words = ("suggest", "--dry-run", "--json", "--", caller.checked(reference))
+        words = ("suggest", "--dry-run", "--for-tool", "--json", "--", caller.checked(reference))
         text: str = (await caller.ask(context, *words)).json["prompt"]
         return f"{text}\n\nGive the answer to the tool `propose`, then `prove` it."
 

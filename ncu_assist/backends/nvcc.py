@@ -54,6 +54,9 @@ def find_nvcc() -> Nvcc:
     raise EnvironmentProblem("there is no CUDA compiler (nvcc) in CUDA_HOME, on PATH or as a wheel", INSTALL_HINT)
 
 
+CUOBJDUMP_HINT = "pip install nvidia-cuda-cuobjdump nvidia-cuda-nvdisasm"
+
+
 def find_cuobjdump(nvcc: Nvcc) -> Path | None:
     """Return the program that prints the code of what was built: beside nvcc, on PATH, Triton's, or as a wheel."""
     on_path = shutil.which("cuobjdump")

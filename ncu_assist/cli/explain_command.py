@@ -14,7 +14,8 @@ from ncu_assist.cli.console import write, write_json
 @options.as_json
 def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:
     """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; a
-    diagnosis, such as shared-bank-conflict; a rule of ncu, such as SOLBottleneck; or a word, such as wavefront.
+    diagnosis, such as shared-bank-conflict; a rule of ncu, such as SOLBottleneck; a word, such as wavefront; or a key
+    of JSON answers, such as next_limit.
 
     Exit code 2 with the command for the nearest name where nothing is called so.
     """

@@ -56,6 +56,7 @@ class CommandWithSubcommands(click.Group):
 @click.option("--reply", metavar="FILE|-", help="Take a reply that was saved from a chat window; call nothing.")
 @click.option("--prompt", metavar="ID", help="The prompt that --reply answers, where the reply does not name it.")
 @click.option("--dry-run", is_flag=True, help="Print the prompt and its size; send nothing, keep it for its reply.")
+@click.option("--for-tool", is_flag=True, help="With --dry-run: ask for arguments of the tool `propose`, not for text.")
 @click.option("--candidates", type=click.IntRange(1, 16), default=1, show_default=True, help="Drafts of each prompt.")
 @click.option(
     "--rounds", type=click.IntRange(1, 32), default=1, show_default=True, help="Go on from the best kept one."
@@ -86,6 +87,7 @@ def command(
     reply: str | None,
     prompt: str | None,
     dry_run: bool,
+    for_tool: bool,
     candidates: int,
     rounds: int,
     max_prompt_tokens: int | None,
@@ -127,6 +129,8 @@ def command(
 
     if dry_run and reply is not None:
         raise UsageProblem("--dry-run prints the prompt, and --reply answers one: one of the two", "--reply FILE alone")
+    if for_tool and not dry_run:
+        raise UsageProblem("--for-tool words a prompt that is printed", "--dry-run --for-tool")
     if not dry_run:
         _check_author(model, reply, prompt)
     project = options.current_project()
@@ -148,7 +152,7 @@ def command(
         gpus=gpus,
     )
     offered = _tools(project, max_tool_calls) if tools and reply is None and not dry_run else None
-    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt, offered)
+    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt, offered, for_tool)
     return (_dry_run if dry_run else _suggest)(project, request, answering, as_json)
 
 

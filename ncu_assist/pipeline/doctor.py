@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from ncu_assist import process
-from ncu_assist.backends.nvcc import find_ninja, find_nvcc
+from ncu_assist.backends.nvcc import CUOBJDUMP_HINT, find_cuobjdump, find_ninja, find_nvcc
 from ncu_assist.environment import Condition, Examination
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.sandbox.plan import choose_runner
@@ -130,6 +130,7 @@ def examine(more: Mapping[str, Callable[[], Condition]] = MappingProxyType({})) 
         *((_look("MIG", _mig, needed=False),) if has_driver else ()),
         *((_wsl(),) if WSL.search(platform.release()) else ()),
         _look("nvcc", _nvcc),
+        _look("cuobjdump", _cuobjdump, needed=False),
         _look("torch", _torch),
         _package("triton", GPU_EXTRA, needed=False),
         _look("ninja", _ninja),
@@ -270,6 +271,14 @@ def _counters() -> Condition:
 def _nvcc() -> Condition:
     nvcc = find_nvcc()
     return Condition("nvcc", "ok", f"{nvcc.version} at {nvcc.path}")
+
+
+def _cuobjdump() -> Condition:
+    """Prints the code of a build, of which `suggest build` counts instructions and loops."""
+    path = find_cuobjdump(find_nvcc())
+    if path is None:
+        raise EnvironmentProblem("not installed, so the code of a build is not counted", CUOBJDUMP_HINT)
+    return Condition("cuobjdump", "ok", f"at {path}", needed=False)
 
 
 def _torch() -> Condition:

@@ -1,4 +1,4 @@
-"""What a name stands for: one of our rules or warnings, or anything that ncu has."""
+"""What a name stands for: one of our rules or warnings, anything that ncu has, or a key of an answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY, GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import MANY, Subject, explain
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
+from ncu_assist.render.json.keys import MEANINGS
 from ncu_assist.rules import RULES, Rule
 from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
 
@@ -16,7 +17,8 @@ NEAR = 0.8  # of the letters: a typing error, and not a metric of similar words
 
 
 def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subject, ...]:
-    """Return the rule or warning of this id, the word of the glossary, else what ``explain`` of the catalogue knows.
+    """Return the rule or warning of this id, the word of the glossary, else what ``explain`` of the catalogue knows,
+    else what a key of JSON answers means.
 
     Raises UsageProblem with the command for the nearest name where nothing is called so.
     """
@@ -32,6 +34,8 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subjec
     try:
         return explain(name)
     except UsageProblem as problem:
+        if key := _key(typed):
+            return (key,)
         near = difflib.get_close_matches(
             typed.replace("_", "-").replace(" ", "-"), [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR
         )
@@ -39,3 +43,10 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subjec
             raise
         message = f"{problem.message.partition('; did you mean')[0]}; did you mean '{near[0]}'?"
         raise UsageProblem(message, f"ncu-assist explain {shlex.quote(near[0])}") from None
+
+
+def _key(name: str) -> GlossaryEntry | None:
+    """Return what a key of JSON answers means, first where it means the same in most; None for another name."""
+    told = [MEANINGS[name]] if name in MEANINGS else []
+    told += [f"in {key.partition('.')[0]}: {MEANINGS[key]}" for key in MEANINGS if key.endswith(f".{name}")]
+    return GlossaryEntry(name, "key of an answer: " + "; ".join(told)) if told else None

@@ -145,11 +145,12 @@ def _read(path: Path) -> Prompt:
     return found
 
 
-FORMS = ("json_schema", "json_object", "fences")  # as suggest.model.REPLY_FORMS
+FORMS = ("json_schema", "json_object", "fences", "tool")  # suggest.model.REPLY_FORMS, and for who calls `propose`
 MAX_TOKENS = 8_000
 # Behind whatever templates make of it: of a saved reply only this says which prompt it answers.
 NAMES = dict.fromkeys(FORMS, "This is {id}.") | {
-    "fences": "This is {id}. Write {id} in the first line of your reply, so that it is held against the numbers above."
+    "fences": "This is {id}. Write {id} in the first line of your reply, so that it is held against the numbers above.",
+    "tool": "This is {id}: the argument `prompt_id`.",
 }
 LAST_FAILED = 3  # drafts
 RECENT = 2  # versions of the story
@@ -279,7 +280,7 @@ WASTED = 1.02  # of what an access needs: up to 2 % is left alone, as by the rul
 LEAST_SHARE = 0.01  # of all samples; less is not said
 FLOATING = (
     "Of {ids} the ideal is no fixed number, it grows with the bytes that an access moves: predict an efficiency in "
-    "percent or the excess in its place."
+    "percent or the excess in its place; warps that begin beside a sector's edge touch one more."
 )
 
 

@@ -88,6 +88,7 @@ class ReplyOptions:
     on_text: Callable[[str], None]
     prompt: str | None = None  # the id of the one that ``reply`` answers, where the reply does not say
     tools: Callable[[str], AbstractContextManager[ToolBox]] | None = None
+    to_tool: bool = False  # who answers calls `propose`, and writes no text
 
     @property
     def endpoint(self) -> Endpoint:
@@ -96,6 +97,8 @@ class ReplyOptions:
     @property
     def form(self) -> ReplyForm:
         """The form to ask for: what the endpoint takes, and of a person at a chat window what is easy to copy."""
+        if self.to_tool:
+            return "tool"
         return "fences" if self.reply is not None or self.dry or not self.model else expected_form(self.endpoint)
 
     def author(self, reporter: Reporter, tools: ToolBox | None = None) -> ReplySource:

@@ -131,7 +131,16 @@ class TestEveryTool:
         assert shown["furthest_from_floor"]["workload"] != shown["workload"]
         more = value_of(next(one for (_, given), one in zip(CALLS, session[1], strict=False) if "more" in given))
         assert all(value.endswith(" %") for value in more["stalls"].values())
-        assert more["metrics"]["dram_throughput"].endswith(" %")
+        speed, *_ = more["metrics"]
+        assert (speed["group"], speed["values"]["dram_throughput"][-2:], speed["values"]["duration"][-3:]) == (
+            *("Speed", " %", " ns"),
+        )
+        assert "findings" not in more
+        assert next(iter(shown["busiest"])) == shown["bound_by"]
+        assert all(one["name"] != "model" for one in by_tool["doctor"]["conditions"])
+        assert "`propose`" in by_tool["task"]["prompt"]
+        assert "<<<<<<< SEARCH" not in by_tool["task"]["prompt"]
+        assert all(word in by_tool["build"]["parent"]["registers"] for word in ("30", "register"))
         blamed = by_tool["lines"]["findings"][0]["lines"][0]
         assert (blamed["line"], blamed["share_of_finding"]) == (32, 1.0)
         assert 0.4 < max(one["share_of_samples"] for one in by_tool["lines"]["hot_lines"]) < 1

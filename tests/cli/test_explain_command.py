@@ -165,6 +165,15 @@ def test_a_word_of_the_glossary(run: Run) -> None:
         assert run("explain", printed).code == 0, printed
 
 
+def test_a_key_of_an_answer(run: Run) -> None:
+    assert run("explain", "estimated_speedup").out.startswith("estimated_speedup: key of an answer: Time now over the")
+    (word,) = run("explain", "copy_ns", "--json").json["subjects"]
+    assert (word["type"], word["name"], "device copy" in word["text"]) == ("word", "copy_ns", True)
+    (warps,) = run("explain", "warps", "--json").json["subjects"]
+    assert "in CompiledFunction: Warps that fit an SM by registers" in warps["text"]
+    assert run("explain", "duration", "--json").json["subjects"][0]["type"] == "metric"
+
+
 def test_the_glossary_of_the_docs_is_the_one_that_is_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text()
     rows = dict(re.findall(r"^\| (.+?) \| (.+) \|$", page, re.MULTILINE)[1:])

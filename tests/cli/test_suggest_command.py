@@ -48,6 +48,9 @@ class TestPrompt:
         assert answer["schema"] == "ncu-assist.suggest/1"
         assert answer["tokens"] < 8_000
         assert (answer["dropped"], answer["prompt"][:1]) == ([], "#")
+        to_tool = run("suggest", "v6", "--dry-run", "--for-tool", "--json").json
+        assert to_tool["prompt_id"] == answer["prompt_id"]
+        assert ("<<<<<<< SEARCH" in answer["prompt"], "<<<<<<< SEARCH" in to_tool["prompt"]) == (True, False)
 
     @pytest.mark.slow
     def test_a_kernel_means_its_best_version(self, run: Run, recorded: Path) -> None:
@@ -108,11 +111,14 @@ class TestReply:
 
     @pytest.mark.slow
     def test_a_draft_is_compiled_where_that_is_wanted(self, run: Run, recorded: Path, tmp_path: Path) -> None:
+        from ncu_assist.suggest.proof.building import NOT_COUNTED
+
         require("nvcc", "bwrap")
         right = run("suggest", "v6", "--reply", RIGHT, "--no-prove", "--build", "--json").json
         (build,) = right["builds"]
-        assert (build["id"], build["passed"], build["said"]) == (right["drafts"][0]["id"], True, "")
+        assert (build["id"], build["passed"]) == (right["drafts"][0]["id"], True)
         assert build["functions"][0]["registers"] > 16
+        assert build["said"] == ("" if build["functions"][0]["instructions"] else NOT_COUNTED)
         (tmp_path / "bad.md").write_text(Path(RIGHT).read_text().replace("i += THREADS", "i += THREAD"))
         answer = run("suggest", "v6", "--reply", str(tmp_path / "bad.md"), "--no-prove", "--build", "--json")
         (draft,) = answer.json["drafts"]

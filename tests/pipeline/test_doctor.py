@@ -29,6 +29,7 @@ def whole(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     nvcc = folder / "nvcc"
     nvcc.write_text("#!/bin/sh\necho 'Cuda compilation tools, release 13.0, V13.0.88'\n")
     nvcc.chmod(0o755)
+    (folder / "cuobjdump").touch(0o755)
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     monkeypatch.delenv("CUDA_HOME", raising=False)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -122,6 +123,14 @@ def test_without_a_sandbox_measuring_goes_on(whole: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr(doctor, "choose_runner", refuse)
     found = look("sandbox")
     assert (found.state, found.needed, found.fix) == ("missing", False, "apt install bubblewrap")
+    assert examine().can_measure
+
+
+def test_without_cuobjdump_measuring_goes_on(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert look("cuobjdump").detail == f"at {whole / 'cuobjdump'}"
+    monkeypatch.setattr(doctor, "find_cuobjdump", lambda _: None)
+    found = look("cuobjdump")
+    assert (found.state, found.needed, "nvidia-cuda-cuobjdump" in found.fix) == ("missing", False, True)
     assert examine().can_measure
 
 

@@ -55,7 +55,8 @@ _REASONS = (
     StallReason("dispatch_stall", "Stall Dispatch Stall", "the dispatcher, which holds back a chosen instruction",
                 "Seldom large; look for register bank conflicts or a pipe that is nearly full."),
     StallReason("drain", "Stall Drain", "its stores to leave for memory, after its last instruction",
-                "Write less or in fewer, wider, coalesced stores; a strided store at the end of a kernel shows here."),
+                "Write less or in fewer, wider, coalesced stores; a strided store at the end of a kernel shows here, "
+                "on the line that a warp leaves by: the queue may be of other lines' stores."),
     StallReason("gmma", "Stall GMMA", "the warpgroup's matrix instructions (wgmma), at an arrive or a wait",
                 "Keep more wgmma in flight before waiting, or let other warps load the next tile meanwhile.",
                 better=None, lacking=ALL_BUT_HOPPER, sampled_as="warpgroup_arrive"),

@@ -197,14 +197,15 @@ MEANINGS = {
     "rule": "Id of the rule",
     "severity": "By the time that a fix could save: `high`, `medium`, `low`; `info` below 2 % of the time",
     "advice": "What to try first; empty where there is nothing to try",
-    "estimated_speedup": "Time now over the time without the fault, an estimate; null where nothing would be left of "
-    "the time [ratio]",
+    "estimated_speedup": "Time now over the time without the fault, an estimate: all else stays as it is; null where "
+    "nothing would be left of the time [ratio]",
     "evidence": "The counters that it rests on",
     "FindingKeys.lines": "The source lines to blame; empty without source, and where no line is",
     "detail": "What the finding is about besides, as the pipe or the limiter",
     "Condition.detail": "What was found",
     "assumed": "Whether it rests on a rate that was not measured on this GPU",
-    "next_limit": "The unit that is the limit once the fault is gone; null where none is busy then",
+    "next_limit": "The unit that is the limit once the fault is gone, with what it has to do now: a change that spares "
+    "it as well can win more; null where none is busy then",
     "NextLimitKeys.unit": "The unit",
     "load": "How busy it is then, of what it can reach [ratio]",
     "to_floor": "Whether the rule promised more than the floor of the workload allows, so that the estimate ends there",

@@ -16,7 +16,7 @@ from ncu_assist.environment import Condition
 from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.store.drafts import ModelCost
 
-ReplyForm = Literal["json_schema", "json_object", "fences"]
+ReplyForm = Literal["json_schema", "json_object", "fences", "tool"]  # the last of who calls `propose`
 REPLY_FORMS: tuple[ReplyForm, ...] = ("json_schema", "json_object", "fences")  # the strictest first
 
 CHARACTERS_PER_TOKEN = 4  # of English and code, by the tokenizers' own documentation; an estimate

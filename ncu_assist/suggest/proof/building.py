@@ -20,7 +20,7 @@ import msgspec
 from ncu_assist.analysis.archive import CompiledFunction, DraftBuild
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildProblem, BuildRequest, command, decode
-from ncu_assist.backends.nvcc import find_cuobjdump, find_nvcc
+from ncu_assist.backends.nvcc import CUOBJDUMP_HINT, find_cuobjdump, find_nvcc
 from ncu_assist.ceilings.chips import LANES, SM_LIMITS, SmLimits
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
@@ -120,6 +120,8 @@ class BuiltDraft:
         passed, said = self.outcome.artifact is not None, without_counts(self.log)
         if passed and self.outcome.artifact.suffix == ".py":  # type: ignore[union-attr]
             said = "\n".join(filter(None, (said, ONLY_READ)))
+        elif passed and not self.sass:
+            said = "\n".join(filter(None, (said, NOT_COUNTED)))
         counted = functions_of(self.outcome.log, self.sass)
         return DraftBuild(id, passed, round(self.seconds, 3), said, counted)
 
@@ -135,6 +137,7 @@ class BuiltDraft:
 
 
 ONLY_READ = "note: of Python the syntax alone was read; Triton compiles a kernel when it is first called, on a GPU"
+NOT_COUNTED = f"note: instructions and loops were not counted: no cuobjdump reads this build ({CUOBJDUMP_HINT})"
 
 
 def sealed_folder(root: Path) -> Path:

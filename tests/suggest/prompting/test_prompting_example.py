@@ -73,6 +73,7 @@ def test_each_form_of_reply_is_asked_for(v6: Evidence, form: str) -> None:
         assert f"- `{key}`" in text
     assert ("<<<<<<< SEARCH" in text) == (form == "fences")
     assert ("- `source`" in text) == (form != "fences")
+    assert ("`propose`" in text) == (form == "tool")
     cited = re.search(r'`(\{"id": .*?\})`', text)
     assert cited
     assert json.loads(cited[1]) == {"id": "E1", "value": 221}
@@ -81,4 +82,4 @@ def test_each_form_of_reply_is_asked_for(v6: Evidence, form: str) -> None:
 def test_the_forms_are_the_rungs_of_the_model() -> None:
     from ncu_assist.suggest.model.endpoint import REPLY_FORMS
 
-    assert FORMS == REPLY_FORMS
+    assert (*REPLY_FORMS, "tool") == FORMS

@@ -130,4 +130,4 @@ def test_a_floor_that_is_farther_away_than_the_gain_is_said(v6: Evidence, gain: 
     assert v6.floor.least is not None
     far = replace(v6.floor, median_ns=2.9 * v6.floor.least.ns)
     text = build_prompt(replace(v6, floor=far, diagnosis=replace(v6.diagnosis, gain=gain))).text
-    assert ("the floor is 2.90x away: another algorithm" in text) == says
+    assert ("the floor is 2.90x away: a change" in text) == says
