@@ -134,7 +134,8 @@ def judged(half: str | None = None, folder: Path = REPORTS, parts: Sequence[Part
     for case in (case for part in parts for case in cases(part)):
         found = combined_of(case, folder) if case.profile and half in (None, case.half) else None
         if found:
-            facts = Facts(found[0], found[1].device, _ceilings(found[1]), case.bytes, case.flops)
+            work = {case.math: case.flops or 0} if case.math else {}
+            facts = Facts(found[0], found[1].device, _ceilings(found[1]), case.bytes, case.flops, work=work)
             yield Judged(case, facts, diagnose(facts, RULES), found[1])
 
 

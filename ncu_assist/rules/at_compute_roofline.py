@@ -12,9 +12,9 @@ Three of four instructions must be multiply-adds in floats, or the tensor cores'
 9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is as
 good as the pipe itself. A product on the tensor cores is done as well where it is as fast, by the cycle, as a library's
 was measured on such a GPU: its operands are not used again as a loop's are. Doubles are done at 0.95 of the measured
-FP64 pipe where they are the format of the data; where floats are made doubles and back, that is a choice. Anything else
-that fills a pipe is `pipe-bound`. Without counts of instructions nobody can tell that multiply-adds are the work, and
-of floats nothing is said.
+FP64 pipe where they are the format of the data, or `math` of kernel.toml says `fp64`; else, where floats are made
+doubles and back, that is a choice. Anything else that fills a pipe is `pipe-bound`. Without counts of instructions
+nobody can tell that multiply-adds are the work, and of floats nothing is said.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from ncu_assist.rules.model.pipes import (
     LOOP_REACHES,
     TENSOR,
     busy,
-    doubles_are_data,
     fma_ceiling,
     has_library_rate,
     is_best_instruction,
+    needs_doubles,
     operations,
     tensor_ns,
     tensor_operations,
@@ -108,7 +108,7 @@ def _fma(facts: Facts) -> Finding | None:
 
 def _fp64(facts: Facts) -> Finding | None:
     done = operations(facts, "fp64_fma_per_cycle")
-    if done < NEEDED * LANES * facts.value("instructions") or not done or not doubles_are_data(facts):
+    if done < NEEDED * LANES * facts.value("instructions") or not done or not needs_doubles(facts):
         return None
     reached = while_active(facts, FP64)
     limit = DONE * (reachable(facts, FP64) if facts.ceilings else LOOP_REACHES)

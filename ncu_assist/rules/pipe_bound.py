@@ -13,7 +13,8 @@ What to try, by `detail.pipe`:
 multiplications out of loops. `alu`: merge logic, work on packed values, leave part of it to the FMA pipe.
 `fma_heavy`: the half of the FMA pipe that multiplies integers; constants by shifts and sums, 32 bits instead of 64,
 reciprocals worked out once in the place of divisions.
-`fp64`: floats, if their precision does; look for constants without `f` and for `double` between.
+`fp64`: floats, if their precision does; look for constants without `f` and for `double` between. Where it does not,
+`math = "fp64"` in kernel.toml says that the work needs doubles: then they are no fault.
 `xu`: multiply by reciprocals that were worked out once instead of dividing; a polynomial for part of the functions.
 `adu`: fewer branches, barriers and constants at an index known only at run time; several elements a thread share them.
 `uniform`: leave what is the same for all threads of a loop before it.
@@ -33,7 +34,8 @@ wave that leaves most of them idle makes no full pipe less full.
 Without counts of instructions nobody can tell products from integers, or shuffles from loads: nothing is said of those.
 
 What the fix is worth: of products and sums the smaller half, where few were fused; of doubles what the ratio of the two
-rates leaves, where they are a choice (data that are doubles, which nobody converts, leave none); of special functions
+rates leaves, where they are a choice (data that are doubles, which nobody converts, leave none, nor does work that
+kernel.toml calls `fp64`; of a report without either that is *assumed*, as no counter tells it); of special functions
 half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them halves the time), of
 counts of bits half, as far as the ALU has room for the adders that take their place (seven adders of two operations
 make four words of eight), of conversions between floats and doubles all; between ALU and FMA pipe half of what one has
@@ -68,6 +70,8 @@ they have.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS
 from ncu_assist.quantity import percent, quantity
 from ncu_assist.rules.base import Finding
@@ -89,13 +93,13 @@ from ncu_assist.rules.model.pipes import (
     XU,
     busy,
     divisions,
-    doubles_are_data,
     exact_routines,
     float_needs,
     heavy_instructions,
     instruction_time,
     is_bound_by,
     memory_instructions,
+    needs_doubles,
     operations,
     while_active,
     xu_instructions,
@@ -294,11 +298,15 @@ def _fp64(facts: Facts) -> Finding | None:
         words = "divisions and roots of doubles, a routine each"
         saved = instruction_time(facts) * _spared(facts) * _lanes_at_work(facts)
         return _finding(facts, "fp64", saved, words, ("fp64_flops", "branches"), (ISSUE, *INTEGERS), ROUTINES)
-    if doubles_are_data(facts):
+    if needs_doubles(facts):
         return None
     ratio = facts.chip.fp64 / facts.chip.fma if facts.chip else FP64_TO_FMA
+    is_declared = facts.dtype is not None or bool(facts.work)
     words = f"in floats it would take {ratio:.2f} of the time, if their precision does"
-    return _finding(facts, "fp64", share * (1.0 - ratio), words, ("fp64_flops",))
+    if is_declared:
+        words += ' (`math = "fp64"` in kernel.toml says that it does not)'
+    found = _finding(facts, "fp64", share * (1.0 - ratio), words, ("fp64_flops",))
+    return replace(found, assumed=not is_declared)
 
 
 def _are_routines(facts: Facts) -> bool:
@@ -324,13 +332,14 @@ def _xu(facts: Facts) -> Finding | None:
     functions = share * (facts.chip.xu if facts.chip else LANES / 2) * (facts.get("sm_count") or 0.0)
     floats = sum(facts.get(f"fp32_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
     doubles = sum(facts.get(f"fp64_{op}_per_cycle") or 0.0 for op in ("add", "mul", "fma"))
-    if doubles >= functions / 3:  # an operation of doubles between floats: two operands there, the result back
+    # an operation of doubles between floats: two operands there, the result back
+    if doubles >= functions / 3 and not needs_doubles(facts):
         words, every = "conversions between floats and doubles", facts.get("instructions")
         kept = 1.0 - min(1.0, xu_instructions(facts) / every) if every else 0.0  # operations stay, on floats
         saved = min(share, 1.0 - kept * min(1.0, loads(facts)[ISSUE]))
         return _finding(facts, "xu", saved, words, ("pipe_fp64",), (FP64, ISSUE), ADVICE["fp64"])
     # a division in integers: to float, the reciprocal, and back, then products of integers
-    if floats >= functions / 3:
+    if max(floats, doubles) >= functions / 3:
         return _finding(facts, "xu", share * FUNCTIONS_SAVED, SPECIAL, ("fp32_mul_per_cycle",))
     if _counts_bits(facts, functions):
         return _bits(facts, share)

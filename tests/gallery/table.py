@@ -36,6 +36,7 @@ class Case:
     profile: bool = True
     bytes: int | None = None
     flops: int | None = None
+    math: str | None = None
     detail: dict[str, str] = field(default_factory=dict)
     part: Part = "main"
 

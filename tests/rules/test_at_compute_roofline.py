@@ -102,13 +102,16 @@ def test_a_product_as_fast_as_a_library_s_is_done(of_it: float, is_done: bool) -
         assert not found.assumed
 
 
-def test_doubles_are_done_where_they_are_the_data() -> None:
-    """A recurrence of doubles: 99 % of the FP64 pipe. As many made of floats are a choice, and not done."""
+def test_doubles_are_done_where_the_work_needs_them() -> None:
+    """A recurrence of doubles: 99 % of the FP64 pipe. As many made of floats are a choice, unless kernel.toml says."""
     counters = {
         "sm_cycles_active": 1000.0, "sm_cycles_elapsed": 1000.0, "sm_count": 1.0,
         "instructions": 1000.0, "fp64_fma_per_cycle": 0.9 * 32, "pipe_fp64_cycles": 90.0, "global_load_requests": 10.0,
     }  # fmt: skip
     for width, done in (8.0, [{"pipe": "fp64"}]), (4.0, []):
         sectors = {"bytes_per_sector_load": 32.0, "global_load_sectors": 10.0 * width}
-        told_of = told(at_compute_roofline, made(**counters, **sectors))
-        assert [one.finding.detail for one in told_of.findings] == done
+        facts = made(**counters, **sectors)
+        assert [one.finding.detail for one in told(at_compute_roofline, facts).findings] == done
+        declared = replace(facts, dtype="float32", work={"fp64": 64_000})
+        assert [one.finding.detail for one in told(at_compute_roofline, declared).findings] == [{"pipe": "fp64"}]
+        assert told(at_compute_roofline, replace(declared, work={"fma": 64_000})).findings == ()

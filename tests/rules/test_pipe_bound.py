@@ -315,6 +315,23 @@ def test_doubles_that_are_the_data_are_no_choice() -> None:
     assert pipe_bound.find(replace(busy(pipe_fp64=90.0), dtype="float64")) is None
 
 
+def test_doubles_between_floats_are_no_choice_where_kernel_toml_says_so() -> None:
+    """No counter tells a sum that needs doubles from one that does not; who wrote the kernel knows."""
+    unknown = pipe_bound.find(busy(pipe_fp64=90.0))
+    declared = replace(busy(pipe_fp64=90.0), dtype="float32", work={"fma": 1_000})
+    choice = pipe_bound.find(declared)
+    assert unknown is not None
+    assert choice is not None
+    assert unknown.saved_ns == choice.saved_ns
+    assert (unknown.assumed, choice.assumed) == (True, False)
+    assert 'math = "fp64"' in choice.message
+    assert pipe_bound.find(replace(declared, work={"fp64": 1_000})) is None
+    converting = busy(pipe_xu=89.0, pipe_fp64=15.0, fp64_mul_per_cycle=500.0, fp64_add_per_cycle=500.0)
+    functions = pipe_bound.find(replace(converting, work={"fp64": 1_000}))
+    assert functions is not None
+    assert "constants with an f" not in functions.advice
+
+
 def test_divisions_of_doubles_are_told() -> None:
     """`doubles_divided_each_step` without its name: eight operations, a function and two branches a division."""
     functions = 0.25 * 0.5 * 200_000 * 132

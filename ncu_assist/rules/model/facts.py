@@ -20,13 +20,14 @@ Answer = TypeVar("Answer")
 class Facts:
     """The counters of launches that are judged together, and of their workload bytes, operations and dtype, if known.
 
-    ``dtype`` is that of inputs and outputs, as kernel.toml names it. ``floor`` is the least time of the workload, and
-    ``median_ns`` what a bench took for it; None where that is not known, and of launches that are a part of it.
-    ``host_bytes`` have to come from the host in a call of which the launches are a part: its floor, of the call, says
-    nothing of them. ``sections`` of ncu that the report holds, by identifier; empty where that is not known. ``left``
-    is what part of its work a unit keeps, 0 to 1, once some fault is gone, by the name of the unit: of the kernel as it
-    would be then. ``unoptimised``: where its code was built without optimisation, how often warps executed each opcode
-    (without modifiers); empty where it was not, or where the code was not read.
+    ``dtype`` is that of inputs and outputs, as kernel.toml names it, and ``work`` the operations by what does them.
+    ``floor`` is the least time of the workload, and ``median_ns`` what a bench took for it; None where that is not
+    known, and of launches that are a part of it. ``host_bytes`` have to come from the host in a call of which the
+    launches are a part: its floor, of the call, says nothing of them. ``sections`` of ncu that the report holds, by
+    identifier; empty where that is not known. ``left`` is what part of its work a unit keeps, 0 to 1, once some fault
+    is gone, by the name of the unit: of the kernel as it would be then. ``unoptimised``: where its code was built
+    without optimisation, how often warps executed each opcode (without modifiers); empty where it was not, or where the
+    code was not read.
     """
 
     combined: Combined
@@ -35,6 +36,7 @@ class Facts:
     algorithmic_bytes: int | None = None
     flops: int | None = None
     dtype: str | None = None
+    work: Mapping[str, int] = field(default_factory=dict)
     floor: Floor | None = None
     median_ns: float | None = None
     host_bytes: int | None = None

@@ -106,6 +106,7 @@ def results_of(
             algorithmic_bytes=workload.algorithmic_bytes,
             flops=workload.flops,
             dtype=workload.dtype,
+            work=workload.work,
             floor=floor_of(workload, ceilings, run),
             median_ns=timing.median_ns if timing else None,
         )

@@ -58,7 +58,7 @@ HALF_SUMS, HALF_PRODUCTS = ("fp16_add_per_cycle",), ("fp16_mul_per_cycle", "fp16
 # Products and sums of an exact division, root or reciprocal, as nvcc 13 makes them for 9.0: 6, 5 and 3 of floats
 # (`bodies_exact_root` of the fault gallery), 8 of doubles (`doubles_divided_each_step`).
 FLOATS_A_ROUTINE, DOUBLES_A_ROUTINE = 5, 8
-DOUBLE, DOUBLE_BYTES = "float64", 8
+DOUBLE, OF_DOUBLES, DOUBLE_BYTES = "float64", "fp64", 8  # dtype and `math` of kernel.toml
 FLOATS = tuple(f"fp{bits}_{op}_per_cycle" for bits in (16, 32, 64) for op in ("add", "mul", "fma"))
 L1_PARTS = ("L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill")
 L2_PARTS = ("L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output")
@@ -185,14 +185,15 @@ def heavy_instructions(facts: Facts) -> float:
     return max(0.0, 2.0 * (heavy - both)) * SCHEDULERS * HALF_RATE * cycles
 
 
-def doubles_are_data(facts: Facts) -> bool:
-    """Return whether what is loaded are doubles: the format is the data's, and not a choice of the kernel.
+def needs_doubles(facts: Facts) -> bool:
+    """Return whether the work needs doubles: by the data or by kernel.toml, so that they are no choice of the kernel.
 
-    By the dtype where it is known. Else they are 8 bytes a lane and more that nobody converts: two floats beside each
-    other would be converted one by one, on the XU pipe, before they are operands of doubles.
+    By `math` and the dtype where these are known: no counter tells sums that would lose too much in floats from those
+    that would not. Else what is loaded are doubles, 8 bytes a lane and more that nobody converts: two floats beside
+    each other would be converted one by one, on the XU pipe, before they are operands of doubles.
     """
-    if facts.dtype is not None:
-        return facts.dtype == DOUBLE
+    if facts.dtype is not None or facts.work:
+        return facts.dtype == DOUBLE or OF_DOUBLES in facts.work
     width = facts.get("sectors_per_request_load_ideal") or 0.0  # of 32 bytes, for 32 lanes: bytes a lane
     converted = xu_instructions(facts)
     return width >= DOUBLE_BYTES and converted < width / (DOUBLE_BYTES / 2) * facts.value("global_load_requests")
