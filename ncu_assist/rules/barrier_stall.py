@@ -10,6 +10,12 @@ shared memory, their addresses, the loop. Those issue slots are not counted as s
 product with a barrier in 400 instructions keeps its products. Behind DRAM at its ceiling barriers cost nothing; without
 its throughput nobody knows, and the saving is *assumed*.
 
+Where steps between barriers are most of what is executed, and keep a unit busy for 60 % of the time in which
+multiprocessors have warps (below that they wait for a slow warp, and the work has to be evened out), the time goes with
+the steps: sums and scans that a block does by halves in shared memory. Within a warp such a step is a shuffle and a
+sum, two of those ten instructions, so that the others go as well, with their passes through L1; what shuffles do there
+already stays. There are five such steps to the 32 lanes of a warp: blocks that meet less often have none.
+
 A kernel with `wgmma` is not asked: ncu counts a warp that waits for a product (`wgmma.wait_group`) as one at a barrier,
 and so one that has ended and waits for its cluster. `tensor-underfed` tells them apart by the code.
 
@@ -20,44 +26,81 @@ arrive and wait apart, a producer warp that runs ahead.
 
 from __future__ import annotations
 
-from ncu_assist.ceilings.chips import SCHEDULERS
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import ADU, ADU_A_CYCLE, ISSUE, busy
+from ncu_assist.rules.model.pipes import (
+    ADU,
+    ADU_A_CYCLE,
+    ISSUE,
+    L1_PARTS,
+    MOST_OF_ALL,
+    busy,
+    instruction_time,
+    is_matrix_work,
+    shuffles,
+)
+from ncu_assist.rules.model.resources import RESOURCES, SM_PARTS
 from ncu_assist.rules.model.savings import filled
-from ncu_assist.rules.model.shape import room_beside, working_share
+from ncu_assist.rules.model.shape import LATENCY_BELOW, room_beside, working_part, working_share
 
 ID = "barrier-stall"
 NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected")
 USES: tuple[str, ...] = ("dram_throughput", "sm_cycles_active_max", "sm_cycles_elapsed")
 WITH_A_BARRIER = 10.0  # instructions
+OF_A_SHUFFLE = 2.0  # instructions of a step within a warp: it, and the sum
+LEAST_STEPS = 5.0  # barriers a warp: so often it halves the results of its 32 lanes
 RELIEVES = (ISSUE, ADU)  # which carries barriers out
+OF_STEPS = (*(one.name for one in SM_PARTS), *L1_PARTS[:3])
+
+
+ADVICE = "use fewer barriers, even out the work between them, or use smaller blocks"
+IN_A_WARP = "let warps do the steps within themselves, by shuffles, and meet once for what they have found"
 
 
 def find(facts: Facts) -> Finding | None:
     """Return that barriers cost time; None where they do not, or others work meanwhile."""
     if facts.get("pipe_tensor_gmma"):
         return None
-    waiting = facts.stall("barrier") / 100.0
-    room = min(room_beside(facts, RELIEVES), 1.0 - _instructions_kept(facts) * filled(facts)[ISSUE])
-    saved = waiting * room * working_share(facts)
+    waiting, barriers = facts.stall("barrier") / 100.0, _barriers(facts)
+    between = (facts.get("instructions") or 0.0) / barriers if barriers else 0.0
+    steps = _steps(facts, between)
+    if steps and waiting >= LEAST_WORTH:
+        taken = max(load * (1.0 - steps if unit in OF_STEPS else 1.0) for unit, load in filled(facts).items())
+        saved = min(waiting + steps * instruction_time(facts), 1.0 - taken)
+    else:
+        kept = max(0.0, 1.0 - WITH_A_BARRIER / between) if between else 0.0
+        room = min(room_beside(facts, RELIEVES), 1.0 - kept * filled(facts)[ISSUE])
+        saved = waiting * room * working_share(facts)
     if saved < LEAST_WORTH:
         return None
+    often = f", which follow each other after {between:.0f} instructions" if steps else ""
     return Finding(
         rule=ID,
-        message=f"warps spend {100 * waiting:.0f} % of their time waiting for other warps at barriers",
+        message=f"warps spend {100 * waiting:.0f} % of their time waiting for other warps at barriers{often}",
         saved_ns=saved * facts.duration_ns,
         evidence=("warps_barrier", "barriers", "block_size", "achieved_warps", "issue_slots_busy"),
-        relieves=RELIEVES,
+        relieves=OF_STEPS if steps else RELIEVES,
         stalls=("barrier",),
         assumed=facts.lacks("dram_throughput"),
-        advice="use fewer barriers, even out the work between them, or use smaller blocks",
+        advice=IN_A_WARP if steps else ADVICE,
     )
 
 
-def _instructions_kept(facts: Facts) -> float:
-    """Return the part of all instructions that do not go with barriers, 0 to 1; 0 where that was not counted."""
-    issued, barriers = busy(facts, ISSUE) * SCHEDULERS, busy(facts, ADU) * ADU_A_CYCLE
-    if not barriers or not issued:
+def _barriers(facts: Facts) -> float:
+    """Return how often warps came to a barrier: what the ADU pipe did beside constants at an index; 0 if not known."""
+    done = busy(facts, ADU) * ADU_A_CYCLE * facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
+    return max(0.0, done - (facts.get("constant_requests") or 0.0))
+
+
+def _steps(facts: Facts, between: float) -> float:
+    """Return the part of all instructions that goes with steps between barriers, 0 to 1; 0 where others set the pace.
+
+    ``between``: instructions from barrier to barrier.
+    """
+    warps = (facts.get("threads") or 0.0) / LANES
+    if not warps or _barriers(facts) < LEAST_STEPS * warps or is_matrix_work(facts):
         return 0.0
-    return max(0.0, 1.0 - WITH_A_BARRIER * barriers / issued)
+    is_busy = max(facts.busy(RESOURCES[unit]) for unit in OF_STEPS) >= LATENCY_BELOW * working_part(facts)
+    own = min(WITH_A_BARRIER, between) - OF_A_SHUFFLE * shuffles(facts) / _barriers(facts)
+    return max(0.0, own - OF_A_SHUFFLE) / between if is_busy and own > MOST_OF_ALL * between else 0.0

@@ -101,6 +101,7 @@ from ncu_assist.rules.model.pipes import (
     memory_instructions,
     needs_doubles,
     operations,
+    shuffles,
     while_active,
     xu_instructions,
 )
@@ -376,7 +377,7 @@ def _shuffles(facts: Facts) -> Finding | None:
         return None
     done = share * facts.value("sm_cycles_elapsed") * (count or 0.0)  # an instruction a cycle
     loads = memory_instructions(facts)
-    if share < BINDS or not count or loads > (1.0 - SHUFFLES_LEAST) * done:
+    if share < BINDS or not count or shuffles(facts) < SHUFFLES_LEAST * done:
         return None
     part = 1.0 - loads / done
     issue = busy(facts, ISSUE) * max(0.0, 1.0 - part * done / (facts.get("instructions") or done))

@@ -3,19 +3,61 @@
 from __future__ import annotations
 
 import pytest
+from made_facts import told
 from shape_facts import Counters, found, made, missing, of_case, saved_share, without
 
 from ncu_assist.rules import barrier_stall
 
 BARRIERS: Counters = {"warps_barrier": 60, "warps_selected": 1, "barriers": 1, "block_size": 1024, "dram_throughput": 0}
 
-CYCLES: Counters = {"sm_cycles_active": 1000, "sm_cycles_elapsed": 1000}
+CYCLES: Counters = {"sm_cycles_active": 1000, "sm_cycles_elapsed": 1000, "sm_count": 1, "instructions": 3200}
+
+
+# Thirty warps, each at a barrier after every ten instructions; they fill most issue slots.
+STEPS: Counters = {
+    "sm_cycles_active": 1000, "sm_cycles_elapsed": 1000, "sm_count": 1, "threads": 30 * 32,
+    "instructions": 3000, "issue_slots_busy": 75, "pipe_adu": 60, "dram_throughput": 0, "warps_barrier": 30,
+}  # fmt: skip
 
 
 def test_recorded_barriers_at_every_step() -> None:
-    finding = found(barrier_stall, of_case("barrier_every_step"))
+    (ranked,) = told(barrier_stall, of_case("barrier_every_step")).findings
+    assert ranked.finding.stalls == ("barrier",)
+    assert "after 11 instructions" in ranked.finding.message
+    assert "shuffles" in ranked.finding.advice
+    # the repaired kernel took 77.98 µs instead of 314.38: the estimate must be near
+    assert ranked.estimated_speedup == pytest.approx(314.38 / 77.98, rel=0.15)
+
+
+def test_steps_that_set_the_pace_go_but_for_a_shuffle_and_a_sum() -> None:
+    left = 0.75 / 0.9 * 0.2
+    assert saved_share(barrier_stall, made(STEPS, barrier=30)) == pytest.approx(1 - left, abs=0.03)
+    behind = made(STEPS | {"dram_throughput": 45}, barrier=30)
+    assert 0.4 < saved_share(barrier_stall, behind) <= 0.5
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"issue_slots_busy": 35, "pipe_adu": 28, "instructions": 1400},  # warps wait for a slow one
+        {"threads": 100 * 32},  # three barriers a warp
+        {"instructions": 12_000},  # most of them are no steps
+        {"constant_requests": 200},  # half of what the ADU pipe did
+        {"pipe_lsu": 80},  # nearly three shuffles a barrier
+    ],
+)
+def test_elsewhere_only_the_waits_go(changes: Counters) -> None:
+    finding = found(barrier_stall, made(STEPS | changes, barrier=30))
     assert finding
-    assert finding.stalls == ("barrier",)
+    assert finding.saved_ns <= 0.3 * 100_000
+    assert "instructions" not in finding.message
+
+
+def test_accesses_whose_lanes_are_switched_off_are_no_shuffles() -> None:
+    off = {"pipe_lsu": 80, "threads_per_instruction": 32, "threads_per_instruction_predicated": 20}
+    finding = found(barrier_stall, made(STEPS | off, barrier=30))
+    assert finding
+    assert "instructions" in finding.message
 
 
 def test_saves_the_waits_as_far_as_nothing_else_is_busy() -> None:

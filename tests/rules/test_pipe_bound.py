@@ -182,6 +182,14 @@ def test_a_busy_lsu_of_which_nobody_counted_what_it_does_is_not_said_to_shuffle(
     assert pipe_bound.find(busy(pipe_lsu=95.0)) is None
 
 
+def test_accesses_that_no_lane_takes_part_in_are_no_shuffles() -> None:
+    """A tree of sums in shared memory: most of its loads and stores are switched off by a predicate."""
+    counted = {"global_load_instructions": 0.0, "shared_load_instructions": 0.0, "instructions": 6e7}
+    tree = {"threads_per_instruction": 32.0, "threads_per_instruction_predicated": 20.0}
+    assert pipe_bound.find(busy(pipe_lsu=95.0, **counted)) is not None
+    assert pipe_bound.find(busy(pipe_lsu=95.0, **counted, **tree)) is None
+
+
 def with_stalls(facts: Facts, **stalls: float) -> Facts:
     by_name = {STALL.format(reason): share for reason, share in stalls.items()}
     tables = [{**table, **by_name, STALL.format("selected"): 1.0} for table in facts.combined.tables]

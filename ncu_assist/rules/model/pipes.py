@@ -123,6 +123,18 @@ def memory_instructions(facts: Facts) -> float:
     return sum(facts.get(key) or 0.0 for key in ACCESSES)
 
 
+def shuffles(facts: Facts) -> float:
+    """Return how many instructions of warps were shuffles, or whatever else the LSU does beside accesses; at least.
+
+    It takes an instruction a cycle. One whose lanes are all switched off by a predicate passes it as well, and is
+    counted as no access: a tree whose upper half has nothing to do.
+    """
+    on, taking_part = facts.get("threads_per_instruction_predicated"), facts.get("threads_per_instruction")
+    off = max(0.0, taking_part - on) / LANES * facts.value("instructions") if on and taking_part else 0.0
+    done = busy(facts, LSU) * facts.value("sm_cycles_elapsed") * facts.value("sm_count")
+    return max(0.0, done - memory_instructions(facts) - off)
+
+
 def swaps(facts: Facts) -> float:
     """Return the instructions of compare-and-swap on shared memory, which floats are added by there; 0 without such.
 
