@@ -41,7 +41,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import fill, reach
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.savings import BUSY, busiest_unit, loads, worth_saying
-from ncu_assist.rules.model.traffic import is_coalesced
+from ncu_assist.rules.model.traffic import come_by_copies, is_coalesced
 
 ID = "low-bytes-in-flight"
 NEEDS: tuple[str, ...] = (
@@ -57,7 +57,6 @@ OF_MOST = ("l2_sectors_read", "threads", "achieved_warps")
 WAIT = "long_scoreboard"
 ADVICE = "load 16 bytes at a time, or several values before the first is used"
 STAGES = "ask for the next pieces while one is used: more stages in shared memory, or larger ones"
-MOST_READ = 0.5  # of what SMs read from L2
 # What is read once comes wholly from DRAM; below three quarters a cache answers the rest, and latency is another one.
 FROM_DRAM = 0.75
 # Of DRAM's limit. What arrives in a second is what is under way over the latency: so close to its limit DRAM has nearly
@@ -69,7 +68,7 @@ LATENCY_NS = 270.0  # of a load from DRAM that does not queue, with a margin (ab
 
 def find(facts: Facts) -> Finding | None:
     """Return what it costs that DRAM is asked for too little at a time."""
-    needed, is_counted, are_copies = facts.bytes_needed_in_flight, _can_tell(facts), _are_copies(facts)
+    needed, is_counted, are_copies = facts.bytes_needed_in_flight, _can_tell(facts), come_by_copies(facts)
     under_way = _counted(facts, needed) if is_counted else _most(facts, needed)
     if under_way is None and are_copies:
         under_way, is_counted = _least(facts), True
@@ -94,12 +93,6 @@ def find(facts: Facts) -> Finding | None:
         if are_copies or not (needed and under_way)
         else f"{needed / under_way:.1f} times as many bytes at once",
     )
-
-
-def _are_copies(facts: Facts) -> bool:
-    """Return whether bulk copies and TMA, which no counter of loads shows, bring most of what SMs read."""
-    copied = facts.get("tma_load_bytes") or 0.0
-    return copied > 0.0 and copied >= MOST_READ * SECTOR_BYTES * (facts.get("l2_sectors_read") or 0.0)
 
 
 def _is_held_up(facts: Facts, needed: int | None) -> bool:

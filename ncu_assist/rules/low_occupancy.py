@@ -7,8 +7,9 @@ limit by shared memory of a kernel that uses none is only what the driver set as
 
 Reported only where waiting is the problem, that is where no resource is busy for 60 % of the time in which
 multiprocessors had work (the threshold of Nsight Compute's own rule SOLBottleneck): a kernel at the limit of DRAM or of
-a pipe is not sped up by more warps, at any occupancy. A launch that has too few blocks to fill even the places that
-there are is `grid-underfill`.
+a pipe is not sped up by more warps, at any occupancy. A unit of which nearly all was measured as reachable counts from
+two thirds of that on, as in `near-ceiling`. A launch that has too few blocks to fill even the places that there are is
+`grid-underfill`; one that has just as many as there are places was given them for that, and would have more.
 
 What it could save: in a kernel that waits, time goes with one over the warps that share the wait. The part of warp
 states that others could cover shrinks by the warps now over the warps that fit once the limiter is gone, which is where
@@ -19,16 +20,17 @@ Where the kernel pays for spilling registers already, fewer of them would spill 
 
 A product by `wgmma` is not asked: its warps wait for tensor cores and for TMA, which work on by themselves. How much of
 that is under way is a matter of stages and of products that are issued ahead, and the registers that let only one block
-in hold its results. `tensor-underfed` says which of them is missing.
+in hold its results. `tensor-underfed` says which of them is missing. Nor is a kernel that bulk copies bring its data:
+there it is stages as well, and `low-bytes-in-flight`.
 
 Without warp states the time in which no scheduler issued stands in for what others could cover, and without throughputs
 nobody knows whether waiting is the problem: then it is *assumed*.
 
 What to try, by limiter. Registers: smaller blocks, where what is left over has room for one more of these;
 `__launch_bounds__` with a number of blocks, smaller tiles a thread, load where used; beware of spills. Shared memory:
-smaller or fewer buffers, smaller types, a larger carve-out. Blocks: larger blocks. Warps: a block size that divides the
-places for warps. Barriers: numbers of named barriers that the compiler knows; one known only at run time reserves all
-sixteen.
+smaller or fewer buffers, smaller types, a larger carve-out, a table that larger blocks share. Blocks: larger blocks.
+Warps: a block size that divides the places for warps. Barriers: numbers of named barriers that the compiler knows; one
+known only at run time reserves all sixteen.
 """
 
 from __future__ import annotations
@@ -50,6 +52,7 @@ from ncu_assist.rules.model.shape import (
     warps_a_block,
     working_share,
 )
+from ncu_assist.rules.model.traffic import come_by_copies
 
 ID = "low-occupancy"
 # Of equal limits the first is named: what the block takes before the places that there are. Shared memory comes last,
@@ -70,7 +73,7 @@ USES: tuple[str, ...] = (
     "warps_selected", "warps_long_scoreboard",
 )  # fmt: skip
 TRY = {  # registers are a case of their own
-    "shared": "use less shared memory a block",
+    "shared": "use less shared memory a block, or larger blocks that share it",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
     "blocks": "use larger blocks",
     "warps": "use blocks whose warps divide the places evenly",
@@ -85,7 +88,7 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _find(facts: Facts) -> Finding | None:
-    if is_matrix_work(facts) and facts.get("pipe_tensor_gmma"):
+    if come_by_copies(facts) or (is_matrix_work(facts) and facts.get("pipe_tensor_gmma")):
         return None
     limiter = limited_by(facts)
     now, then = facts.value("theoretical_warps"), warps_without(limiter, facts)
@@ -181,9 +184,12 @@ def allowed_blocks(facts: Facts) -> dict[str, float]:
 
 
 def warps_without(limiter: str, facts: Facts) -> float:
-    """Return the warps that would run on a multiprocessor if this limit, and what is as tight, were gone."""
+    """Return the warps that would run on a multiprocessor if this limit, and what is as tight, were gone.
+
+    No more than the launch has; but one of as many blocks as fit at once was given so many for that.
+    """
     each, allowed = warps_a_block(facts), allowed_blocks(facts)
     further = [blocks * each for blocks in allowed.values() if blocks > allowed[limiter]]
     blocks, count = facts.get("grid_size"), facts.get("sm_count")
-    at_once = [blocks * each / count] if blocks and count else []
+    at_once = [blocks * each / count] if blocks and count and blocks != count * allowed[limiter] else []
     return min([places(facts), *at_once, *further])

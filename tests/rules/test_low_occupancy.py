@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from made_ceilings import ceilings
 from made_facts import gallery
 from shape_facts import Counters, found, made, missing, of_case, saved_share, without
 
+from ncu_assist.ceilings import Rate, Spread
 from ncu_assist.rules import low_occupancy
 
 WAITS: Counters = {
@@ -105,13 +109,31 @@ def test_without_warp_states_it_says_that_schedulers_rested() -> None:
     "changes",
     [
         {"theoretical_warps": 64, "block_limit_registers": 8},  # full
-        {"grid_size": 264},  # no blocks for more: grid-underfill
+        {"grid_size": 200},  # no blocks for more: grid-underfill
         {"dram_throughput": 62},  # something is busy: no latency problem
         {"issue_slots_busy": 50, "sm_cycles_active": 70, "sm_cycles_elapsed": 100},  # busy while SMs had work
+        {"l1_data_pipe": 61},  # where nobody measured what that pipe reaches
+        {"memory_throughput": 61, "l1_data_pipe": 40},  # a part of the memory that has no counter of its own
+        {"tma_load_bytes": 6e6, "l2_sectors_read": 3e5},  # bulk copies bring it: stages are missing
     ],
 )
 def test_silent_where_more_warps_would_not_help(changes: Counters) -> None:
     assert found(low_occupancy, made(WAITS | changes, long_scoreboard=90)) is None
+
+
+def test_a_launch_of_what_fits_at_once_has_more_blocks_where_more_fit() -> None:
+    """Blocks that loop over their work: as many as have room. Neither their number nor the grid is another limit."""
+    assert saved_share(low_occupancy, made(WAITS | {"grid_size": 264}, long_scoreboard=80)) == pytest.approx(0.6)
+
+
+def test_a_unit_at_sixty_percent_is_no_limit_where_it_reaches_all_of_its_peak() -> None:
+    """Conflicts keep the data pipe of L1 busy for 61 % of the time; a loop of nothing else does for 99 %."""
+    spread = Spread(1e-3, 1e-3, 1e-3, 2)
+    whole = Rate("shared", "wavefronts", "inst", "ncu", spread, 1e12, 0.99, 99.0, "made_up", 1500.0)
+    busy = made(WAITS | {"l1_data_pipe": 61, "memory_throughput": 61}, long_scoreboard=80)
+    finding = found(low_occupancy, replace(busy, ceilings=replace(ceilings(), rates=(whole,))))
+    assert finding
+    assert finding.saved_ns == pytest.approx((1 - 61 / 99) * 100_000)
 
 
 def test_silent_where_warps_do_not_wait_for_what_others_could_cover() -> None:
@@ -123,8 +145,6 @@ def test_silent_at_the_ceiling_of_dram() -> None:
 
 
 def test_launches_of_several_shapes_are_not_mixed() -> None:
-    from dataclasses import replace
-
     full = WAITS | {"theoretical_warps": 64, "block_limit_registers": 8}
     facts = made(full, WAITS, long_scoreboard=80)
     first, second = facts.combined.launches

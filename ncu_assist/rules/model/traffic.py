@@ -20,6 +20,7 @@ SCATTERED = 0.5  # of the sectors asked for are waste: then the sectors in use s
 # L2 looks three sectors up in the time of a tag, by its counters of an H200 and an H100: tags keep it busy 2.9 times as
 # long as sectors where each is asked for by itself, 0.76 times where four are one request (the fault gallery).
 SECTORS_A_TAG = 3.0
+MOST_READ = 0.5  # of what SMs read from L2
 COALESCED = 0.75  # of the bytes in touched sectors are used: a copy shifted by one element still uses 80 %
 
 
@@ -182,6 +183,12 @@ def is_coalesced(facts: Facts) -> bool:
     """Return whether global loads touch hardly more sectors than their bytes need."""
     sectors = facts.value("global_load_sectors")
     return sectors > 0 and _ideal(facts, "load") >= COALESCED * sectors
+
+
+def come_by_copies(facts: Facts) -> bool:
+    """Return whether bulk copies and TMA, which no counter of loads shows, bring most of what SMs read."""
+    copied = facts.get("tma_load_bytes") or 0.0
+    return copied > 0.0 and copied >= MOST_READ * SECTOR_BYTES * (facts.get("l2_sectors_read") or 0.0)
 
 
 def _is_excessive(facts: Facts) -> bool:
