@@ -11,15 +11,16 @@ that lanes of a warp want the same entry; keep a few entries in registers and ch
 
 Thresholds: at most every fourth instruction is a load of a constant (its address has to be worked out or loaded, and
 something must use the value), so requests beyond a quarter of the instructions are repeats. The time is the share of
-warps' waits for such units, times the repeats' part of the requests, times the constants' part of what the units do;
-where the ADU takes the time, at 80 % of what it can reach, all other waits are for it as well.
+warps' waits for such units, times the constants' part of what the units do; where the ADU takes the time, at 80 % of
+what it can reach, all other waits are for it as well. What stays is a read for every fourth instruction, and of those
+only the two cycles of the unit: a request takes longer where it misses the small cache, as no table elsewhere does.
 """
 
 from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import ADU, ISSUE
+from ncu_assist.rules.model.pipes import ADU, ADU_A_CYCLE, ISSUE
 from ncu_assist.rules.model.savings import loads, takes_the_time
 
 ID = "constant-divergence"
@@ -32,17 +33,24 @@ WAITS = ("mio_throttle", "short_scoreboard", "imc_miss")
 def find(facts: Facts) -> Finding | None:
     """Return what repeated reads of constants cost; None where lanes agree on the address."""
     requests, instructions = facts.value("constant_requests"), facts.value("instructions")
-    repeats = requests - MOST_LOADS * instructions
-    if repeats <= 0.0 or not instructions:
+    if requests <= MOST_LOADS * instructions or not instructions:
         return None
     waits = 1.0 if takes_the_time(ADU, loads(facts)[ADU]) else sum(facts.stall(reason) for reason in WAITS) / 100.0
     among = requests / (requests + facts.value("shared_wavefronts_all"))
+    kept = MOST_LOADS * instructions / requests * _of_hits(facts, requests)
     return Finding(
         rule=ID,
         message=f"reads constants at diverging addresses: {requests / instructions:.1f} reads an instruction executed",
-        saved_ns=facts.duration_ns * min(1.0, waits) * among * repeats / requests,
+        saved_ns=facts.duration_ns * min(1.0, waits) * among * (1.0 - kept),
         evidence=("constant_requests", "instructions", "constant_hit_rate", "pipe_adu"),
         relieves=(ADU, ISSUE),
+        left={ADU: kept},
         stalls=WAITS,
         advice="read the table from shared memory or through plain global loads",
     )
+
+
+def _of_hits(facts: Facts, requests: float) -> float:
+    """Return the part of the time that requests would take if all of them hit, 0 to 1; 1 where that is not known."""
+    cycles = facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
+    return min(1.0, requests / ADU_A_CYCLE / cycles) if cycles else 1.0

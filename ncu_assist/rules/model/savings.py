@@ -36,7 +36,7 @@ OWNED, OWNED_DRAM = 0.80, 0.88
 BUSY = BUSY_PERCENT / 100.0 / REACHABLE  # of what a unit can reach: below it on all units time goes with waiting
 EXCESS = {"sectors_excessive", "wavefronts_excessive"}  # kinds of waste, of which each finding has its own
 UNKNOWN_PART = 0.5  # of the work of a unit that is spared where nobody knows what it is
-LEAST_SHARE = 0.02  # of the time that anything takes: launching, the first loads, the last stores
+LEAST_SHARE = 0.02  # of the time that stays whatever is fixed, where a rule does not know what its fix leaves
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,8 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
     if START in finding.relieves:
         kept["DRAM"], starts = asked_share(facts) / REACHABLE, 0.0
     others = {name: load for name, load in kept.items() if name not in finding.relieves}
-    of_dram, of_others = others.pop("DRAM", 0.0), max([LEAST_SHARE, needed_link_load(facts), *others.values()])
+    least = 0.0 if finding.left else LEAST_SHARE
+    of_dram, of_others = others.pop("DRAM", 0.0), max([least, needed_link_load(facts), *others.values()])
     return max(0.0, facts.duration_ns - max(of_dram * facts.duration_ns, of_others * facts.duration_ns + starts))
 
 
