@@ -14,7 +14,9 @@ Where steps between barriers are most of what is executed, and keep a unit busy 
 multiprocessors have warps (below that they wait for a slow warp, and the work has to be evened out), the time goes with
 the steps: sums and scans that a block does by halves in shared memory. Within a warp such a step is a shuffle and a
 sum, two of those ten instructions, so that the others go as well, with their passes through L1; what shuffles do there
-already stays. There are five such steps to the 32 lanes of a warp: blocks that meet less often have none.
+already stays. All warps do the same then, so those that others wait for wait for memory themselves as often as any does
+that is at no barrier: that part of the waits stays. There are five such steps to the 32 lanes of a warp: blocks that
+meet less often have none.
 
 A kernel with `wgmma` is not asked: ncu counts a warp that waits for a product (`wgmma.wait_group`) as one at a barrier,
 and so one that has ended and waits for its cluster. `tensor-underfed` tells them apart by the code.
@@ -49,6 +51,7 @@ NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected")
 USES: tuple[str, ...] = ("dram_throughput", "sm_cycles_active_max", "sm_cycles_elapsed")
 WITH_A_BARRIER = 10.0  # instructions
 OF_A_SHUFFLE = 2.0  # instructions of a step within a warp: it, and the sum
+FOR_MEMORY = "long_scoreboard"
 LEAST_STEPS = 5.0  # barriers a warp: so often it halves the results of its 32 lanes
 RELIEVES = (ISSUE, ADU)  # which carries barriers out
 OF_STEPS = (*(one.name for one in SM_PARTS), *L1_PARTS[:3])
@@ -64,10 +67,11 @@ def find(facts: Facts) -> Finding | None:
         return None
     waiting, barriers = facts.stall("barrier") / 100.0, _barriers(facts)
     between = (facts.get("instructions") or 0.0) / barriers if barriers else 0.0
-    steps = _steps(facts, between)
-    if steps and waiting >= LEAST_WORTH:
+    steps = _steps(facts, between) if LEAST_WORTH <= waiting < 1.0 else 0.0
+    if steps:
         taken = max(load * (1.0 - steps if unit in OF_STEPS else 1.0) for unit, load in filled(facts).items())
-        saved = min(waiting + steps * instruction_time(facts), 1.0 - taken)
+        by_steps = waiting * (1.0 - facts.stall(FOR_MEMORY) / 100.0 / (1.0 - waiting))
+        saved = min(by_steps * room_beside(facts, OF_STEPS) + steps * instruction_time(facts), 1.0 - taken)
     else:
         kept = max(0.0, 1.0 - WITH_A_BARRIER / between) if between else 0.0
         room = min(room_beside(facts, RELIEVES), 1.0 - kept * filled(facts)[ISSUE])

@@ -36,6 +36,16 @@ def test_steps_that_set_the_pace_go_but_for_a_shuffle_and_a_sum() -> None:
     assert 0.4 < saved_share(barrier_stall, behind) <= 0.5
 
 
+def test_waits_for_memory_stay_where_steps_go() -> None:
+    """Of a warp's time at no barrier half goes with loads: so does half of the time that others wait for it there."""
+    shuffled = STEPS | {"pipe_lsu": 60, "warps_barrier": 0}  # two a barrier: of ten instructions four go
+    steps = 0.4 * 0.75
+    assert saved_share(barrier_stall, made(shuffled, barrier=20)) == pytest.approx(0.2 + steps, abs=0.01)
+    assert saved_share(barrier_stall, made(shuffled, barrier=20, long_scoreboard=40)) == pytest.approx(
+        0.2 / 2 + steps, abs=0.01
+    )
+
+
 @pytest.mark.parametrize(
     "changes",
     [
