@@ -13,8 +13,9 @@ two thirds of that on, as in `near-ceiling`. A launch that has too few blocks to
 
 What it could save: in a kernel that waits, time goes with one over the warps that share the wait. The part of warp
 states that others could cover shrinks by the warps now over the warps that fit once the limiter is gone, which is where
-the next limit is, or the blocks of the launch run out. That is the most that there is to win. The nearest change that
-lets more warps in seldom brings all of them: beside the advice stands what it wins by the same model.
+the next limit is, or the blocks of the launch run out, and as far as every unit has room: nine tenths of its peak at
+most, as more warps make no loop of nothing else. That is the most that there is to win. The nearest change that lets
+more warps in seldom brings all of them: beside the advice stands what it wins by the same model.
 
 Where the kernel pays for spilling registers already, fewer of them would spill more, and the finding says so.
 
@@ -43,7 +44,7 @@ from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import UNITS, next_steps
 from ncu_assist.rules.model.pipes import is_matrix_work
-from ncu_assist.rules.model.savings import bounded_ns
+from ncu_assist.rules.model.savings import REACHABLE, bounded_ns
 from ncu_assist.rules.model.shape import (
     coverable_share,
     latency_bound,
@@ -94,7 +95,7 @@ def _find(facts: Facts) -> Finding | None:
     now, then = facts.value("theoretical_warps"), warps_without(limiter, facts)
     if now <= 0 or then <= now or not latency_bound(facts):
         return None
-    saved = min(working_share(facts) * coverable_share(facts) * (1.0 - now / then), room_beside(facts))
+    saved = min(working_share(facts) * coverable_share(facts) * (1.0 - now / then), _room(facts))
     if saved < LEAST_WORTH:
         return None
     is_spilling = limiter == "registers" and _spills(facts)
@@ -110,6 +111,12 @@ def _find(facts: Facts) -> Finding | None:
         advice=_advice(limiter, facts, is_spilling),
     )
     return replace(finding, figures=_figures(limiter, facts, finding))
+
+
+def _room(facts: Facts) -> float:
+    """Return the part of the time that units leave to more warps, 0 to 1: no more of a peak than any mix reaches."""
+    busiest = facts.busiest(without=("DRAM",))
+    return min(room_beside(facts), 1.0 - busiest[1] / REACHABLE if busiest else 1.0)
 
 
 def _waiting(facts: Facts) -> str:
