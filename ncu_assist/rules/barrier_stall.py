@@ -10,13 +10,13 @@ shared memory, their addresses, the loop. Those issue slots are not counted as s
 product with a barrier in 400 instructions keeps its products. Behind DRAM at its ceiling barriers cost nothing; without
 its throughput nobody knows, and the saving is *assumed*.
 
-Where steps between barriers are most of what is executed, and keep a unit busy for 60 % of the time in which
-multiprocessors have warps (below that they wait for a slow warp, and the work has to be evened out), the time goes with
-the steps: sums and scans that a block does by halves in shared memory. Within a warp such a step is a shuffle and a
-sum, two of those ten instructions, so that the others go as well, with their passes through L1; what shuffles do there
-already stays. All warps do the same then, so those that others wait for wait for memory themselves as often as any does
-that is at no barrier: that part of the waits stays. There are five such steps to the 32 lanes of a warp: blocks that
-meet less often have none.
+Where warps wait for nothing as much as for barriers, steps between these are most of what is executed, and they keep a
+unit busy for 60 % of the time in which multiprocessors have warps (below that they wait for a slow warp, and the work
+has to be evened out), the time goes with the steps: sums and scans that a block does by halves in shared memory. Within
+a warp such a step is a shuffle and a sum, two of those ten instructions, so that the others go as well, with their
+passes through L1; what shuffles do there already stays. All warps do the same then, so those that others wait for wait
+for memory themselves as often as any does that is at no barrier: that part of the waits stays. There are five such
+steps to the 32 lanes of a warp: blocks that meet less often have none.
 
 A kernel with `wgmma` is not asked: ncu counts a warp that waits for a product (`wgmma.wait_group`) as one at a barrier,
 and so one that has ended and waits for its cluster. `tensor-underfed` tells them apart by the code.
@@ -67,7 +67,7 @@ def find(facts: Facts) -> Finding | None:
         return None
     waiting, barriers = facts.stall("barrier") / 100.0, _barriers(facts)
     between = (facts.get("instructions") or 0.0) / barriers if barriers else 0.0
-    steps = _steps(facts, between) if LEAST_WORTH <= waiting < 1.0 else 0.0
+    steps = _steps(facts, between) if waiting < 1.0 and next(iter(facts.combined.stalls), "") == "barrier" else 0.0
     if steps:
         taken = max(load * (1.0 - steps if unit in OF_STEPS else 1.0) for unit, load in filled(facts).items())
         by_steps = waiting * (1.0 - facts.stall(FOR_MEMORY) / 100.0 / (1.0 - waiting))
