@@ -18,6 +18,9 @@ optimisation). From half a percent on it is told. The code must be in the report
 The time is at least that of the moves, of calls and of what they save, among the instructions that were executed; each
 takes its turn and the wait for its result along. What fused products and addresses worked out once would win comes on
 top, and nobody knows it before that build was measured.
+
+It is ranked by that time, but behind what the launch waits for, as it says the same of every launch of a build. Each
+other finding then says to compile with optimisation first, and is *assumed*.
 """
 
 from __future__ import annotations
