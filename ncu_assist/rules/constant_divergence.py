@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import ADU, ADU_A_CYCLE, ISSUE
+from ncu_assist.rules.model.pipes import ADU, ADU_A_CYCLE, ISSUE, busy
 from ncu_assist.rules.model.savings import loads, takes_the_time
 
 ID = "constant-divergence"
@@ -51,6 +51,6 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _of_hits(facts: Facts, requests: float) -> float:
-    """Return the part of the time that requests would take if all of them hit, 0 to 1; 1 where that is not known."""
-    cycles = facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
+    """Return the part of the unit's busy time that requests would take if all hit, 0 to 1; 1 if that is not known."""
+    cycles = busy(facts, ADU) * facts.value("sm_cycles_elapsed") * (facts.get("sm_count") or 0.0)
     return min(1.0, requests / ADU_A_CYCLE / cycles) if cycles else 1.0
