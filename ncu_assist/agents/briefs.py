@@ -44,6 +44,8 @@ KEYS = {  # that only results of tools have; all others are those of the answers
     "share_of_samples": "of a line or an instruction: its part of the warp samples of the launch",
     "why_none": "why there are no lines",
     "stored": "folder of the draft in the project",
+    "build": "what compiling the draft came to; absent where it was not compiled",
+    "offset": "of a list: its first entry, from 0; of an instruction: its bytes from the start of the function",
 }
 
 

@@ -9,8 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from recorded_family import ROOT
+from typing_extensions import get_type_hints
 
 from ncu_assist.agents import briefs
+from ncu_assist.errors import UsageProblem
+from ncu_assist.pipeline.explaining import explain_any
 from ncu_assist.pipeline.exporting import FACTS
 
 LAUNCH: dict[str, Any] = {
@@ -115,3 +118,17 @@ def test_the_tokens_in_the_guide_are_those_that_were_measured() -> None:
         whole = f"{row['whole_answer_median']:,}" if row["whole_answer_median"] else "–"
         assert f"| `{tool}` | {row['median']:,} | {row['most']:,} | {row['budget']:,} | {whole} |" in guide
         assert row["most"] <= row["budget"]
+
+
+def test_each_key_of_a_result_is_explained() -> None:
+    shapes = [one for one in vars(briefs).values() if isinstance(one, type) and hasattr(one, "__required_keys__")]
+    keys = {key for shape in shapes for key in get_type_hints(shape)}
+    assert {"next_limit", "left_out", "flaws", "busiest"} < keys
+    unknown = []
+    for key in sorted(keys - set(briefs.KEYS)):
+        try:
+            explain_any(key)
+        except UsageProblem:
+            unknown.append(key)
+    assert unknown == []
+    assert all(word in {*keys, "share_of_finding", "share_of_samples"} for word in briefs.KEYS)

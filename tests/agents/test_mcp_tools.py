@@ -45,6 +45,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("diff", {"reference": V3, "candidate": "lightning_decode/v7"}),
     ("history", {"kernel": "lightning_decode"}),
     ("explain", {"name": "uncoalesced-global-store"}),
+    ("explain", {"name": "times_floor"}),
     ("metrics", {"names": ["dram_bytes", "l1_hit*"], "reference": V3}),
     ("metrics", {"names": ["dram"]}),
     ("drafts", {}),
