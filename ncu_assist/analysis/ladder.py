@@ -15,6 +15,7 @@ from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.frame import combine_tables
+from ncu_assist.verdict import Verdict
 from ncu_assist.versions import is_called
 
 if TYPE_CHECKING:
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from ncu_assist.record import Run, Source, Timing
     from ncu_assist.sources import Misnamed
     from ncu_assist.store import StoredRun
-    from ncu_assist.verdict import Verdict
 
 BASELINE = "v0"  # the library or framework version: the number to beat
 NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
