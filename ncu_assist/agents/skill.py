@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist.errors import UsageProblem
@@ -12,15 +11,6 @@ FOLDER = Path(__file__).parent / "skill"
 NAME = "ncu-assist"
 BEGIN, END = "<!-- ncu-assist: begin -->", "<!-- ncu-assist: end -->"
 CURSOR = "---\ndescription: {description}\nglobs: kernels/**,**/*.cu\nalwaysApply: false\n---\n\n"
-
-
-@dataclass(frozen=True)
-class SkillFile:
-    """A file to write, below the project. Of a shared file only what stands between the marks is ours."""
-
-    path: str
-    text: str
-    is_shared: bool = False
 
 
 def skill_files() -> dict[str, str]:
@@ -35,19 +25,21 @@ def whole_text() -> str:
     return f"{head}{mark}\n{_body()}"
 
 
-def _claude() -> list[SkillFile]:
-    return [SkillFile(f".claude/skills/{NAME}/{name}", text) for name, text in skill_files().items()]
+def _claude() -> dict[str, str]:
+    return {f".claude/skills/{NAME}/{name}": text for name, text in skill_files().items()}
 
 
-def _cursor() -> list[SkillFile]:
-    return [SkillFile(f".cursor/rules/{NAME}.mdc", CURSOR.format(description=_description()) + _body())]
+def _cursor() -> dict[str, str]:
+    return {f".cursor/rules/{NAME}.mdc": CURSOR.format(description=_description()) + _body()}
 
 
-def _codex() -> list[SkillFile]:
-    return [SkillFile("AGENTS.md", f"{BEGIN}\n{_body()}{END}\n", is_shared=True)]
+def _codex() -> dict[str, str]:
+    return {SHARED: f"{BEGIN}\n{_body()}{END}\n"}
 
 
-AGENTS: dict[str, Callable[[], list[SkillFile]]] = {"claude": _claude, "cursor": _cursor, "codex": _codex}
+SHARED = "AGENTS.md"  # of which only what stands between the marks is ours
+# Files to write below the project, with their texts.
+AGENTS: dict[str, Callable[[], dict[str, str]]] = {"claude": _claude, "cursor": _cursor, "codex": _codex}
 
 
 def install(agent: str, root: Path, force: bool) -> list[Path]:
@@ -56,9 +48,9 @@ def install(agent: str, root: Path, force: bool) -> list[Path]:
     Raises UsageProblem, before anything is written, for a file that is there with another text, unless ``force``. Of a
     shared file all but the own section stays.
     """
-    planned = [(root / one.path, _merged(root / one.path, one)) for one in AGENTS[agent]()]
+    planned = [(root / path, _merged(root / path, text)) for path, text in AGENTS[agent]().items()]
     for path, text in planned:
-        if not force and path.is_file() and path.name != "AGENTS.md" and path.read_text(encoding="utf-8") != text:
+        if not force and path.is_file() and path.name != SHARED and path.read_text(encoding="utf-8") != text:
             raise UsageProblem(f"{path.relative_to(root)} is there with another text", "--force")
     for path, text in planned:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -66,14 +58,14 @@ def install(agent: str, root: Path, force: bool) -> list[Path]:
     return [path for path, _ in planned]
 
 
-def _merged(path: Path, file: SkillFile) -> str:
+def _merged(path: Path, text: str) -> str:
     """Return the text of a file with ours in it."""
-    if not file.is_shared or not path.is_file():
-        return file.text
+    if path.name != SHARED or not path.is_file():
+        return text
     before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
     if not begin:
-        return f"{before.rstrip()}\n\n{file.text}".lstrip()
-    return before + file.text + rest.partition(END)[2].lstrip("\n")
+        return f"{before.rstrip()}\n\n{text}".lstrip()
+    return before + text + rest.partition(END)[2].lstrip("\n")
 
 
 def _description() -> str:

@@ -149,20 +149,7 @@ class Ceiling:
 SAME_SHARE = 1e-3  # of all bytes: streams are cut to whole blocks, which shifts size and mix by less
 
 
-@dataclass(frozen=True)
-class Curve:
-    """The points of one mix by bytes moved."""
-
-    name: str
-    points: tuple[Point, ...]
-
-    @property
-    def first(self) -> int:
-        return self.points[0].bytes
-
-    @property
-    def last(self) -> int:
-        return self.points[-1].bytes
+Curve = tuple[Point, ...]  # of one mix, by bytes moved
 
 
 @dataclass(frozen=True)
@@ -203,8 +190,8 @@ def dram_curves(ceilings: Ceilings, under: Under, counted: bool = False) -> list
     points = [point for point in ceilings.dram if point.source == under and point.bytes > 0]
     for point in _as_counted(points) if counted else points:
         mixes.setdefault(point.name, []).append(point)
-    curves = [Curve(name, tuple(sorted(points, key=lambda p: p.bytes))) for name, points in mixes.items()]
-    return sorted(curves, key=lambda curve: _share(curve.points[-1]))
+    curves = [tuple(sorted(points, key=lambda p: p.bytes)) for points in mixes.values()]
+    return sorted(curves, key=lambda curve: _share(curve[-1]))
 
 
 def _as_counted(points: Iterable[Point]) -> Iterable[Point]:
@@ -224,14 +211,14 @@ def _share(point: Point) -> float:
 
 def _at_size(curve: Curve, moved: float) -> RateAtSize:
     """Return a curve at so many bytes; beyond either end that end. The blocks of streams make ends a little uneven."""
-    first, last = curve.first, curve.last
+    first, last = curve[0].bytes, curve[-1].bytes
     words = ""
     if moved < first * (1 - SAME_SHARE):
         return _below(curve, moved)
     if moved > last * (1 + SAME_SHARE):
         words = f"more than {quantity(last, 'byte')} were not measured: the rate at that size"
-    left = next((p for p in reversed(curve.points) if p.bytes <= moved), curve.points[0])
-    right = next((p for p in curve.points if p.bytes >= moved), curve.points[-1])
+    left = next((p for p in reversed(curve) if p.bytes <= moved), curve[0])
+    right = next((p for p in curve if p.bytes >= moved), curve[-1])
     weight = log(moved / left.bytes) / log(right.bytes / left.bytes) if left.bytes < right.bytes else 0.0
     rate = left.bytes_per_second + (right.bytes_per_second - left.bytes_per_second) * weight
     return RateAtSize(_share(left) + (_share(right) - _share(left)) * weight, rate, words)
@@ -239,8 +226,8 @@ def _at_size(curve: Curve, moved: float) -> RateAtSize:
 
 def _below(curve: Curve, moved: float) -> RateAtSize:
     """Return a curve below its first point: a start and then a time for each byte, as the first two points have it."""
-    first, second = curve.points[0], curve.points[min(1, len(curve.points) - 1)]
-    words = f"fewer than {quantity(curve.first, 'byte')} were not measured"
+    first, second = curve[0], curve[min(1, len(curve) - 1)]
+    words = f"fewer than {quantity(first.bytes, 'byte')} were not measured"
     seconds, further = (point.bytes / point.bytes_per_second for point in (first, second))
     each = (further - seconds) / (second.bytes - first.bytes) if second.bytes > first.bytes else 0.0
     start = max(0.0, seconds - each * first.bytes) if each > 0 else 0.0

@@ -21,6 +21,7 @@ from typing import Any, Unpack
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.executors.base import Executor
 from ncu_assist.process import Completed, RunOptions
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -293,3 +294,23 @@ def _unheard(_: str) -> None:
 
 def _never() -> bool:
     return False
+
+
+@dataclass(frozen=True)
+class Stoppable:
+    """An executor that ends its program once ``is_over`` says so, as Ctrl-C would: what is finished is kept."""
+
+    within: Executor
+    is_over: Callable[[], bool]
+    name: str = "stoppable"
+
+    def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
+        is_stuck = options.get("is_stuck")
+
+        def look() -> bool:
+            if self.is_over():
+                raise KeyboardInterrupt
+            return is_stuck is not None and is_stuck()
+
+        options["is_stuck"] = look
+        return self.within.run(argv, **options)

@@ -279,18 +279,6 @@ class SeedResult:
     results: Tensors
 
 
-@dataclass(frozen=True)
-class TrialSetup:
-    """What goes through all trials of a version: further calls a seed, other work beside them, what it draws itself.
-
-    ``draws`` is None where the reference knows the draws, or where there are none.
-    """
-
-    repeats: int
-    disturbance: Disturbance
-    draws: OwnDraws | None
-
-
 def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draws_own: bool = False) -> Check:
     """Return the outcome over all seeds; it stops at the first seed that fails.
 
@@ -298,14 +286,14 @@ def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draw
     Raises what the call raises, and StageFailed if reference.py and kernel.toml disagree.
     """
     outcome = Check(problem.workload.name, True, "", (), None, None)
-    setup = TrialSetup(repeats, Disturbance(problem.device), OwnDraws() if draws_own else None)
+    disturbance, draws = Disturbance(problem.device), OwnDraws() if draws_own else None
     buffers, earlier = None, ()
     for number, seed in enumerate(seeds):
         inputs = problem.inputs(seed)
         if buffers is None or (number == len(seeds) - 1 and number > 1):
             buffers = allocate(problem, inputs)
         buffers.fill(inputs)
-        trial = _trial(call, problem, buffers, inputs, setup)
+        trial = _trial(call, problem, buffers, inputs, repeats, disturbance, draws)
         outcome = _add(outcome, seed, trial)
         if trial.reason:
             return replace(outcome, passed=False, reason=_stale(trial, earlier) or trial.reason)
@@ -313,15 +301,24 @@ def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draw
     return outcome
 
 
-def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, setup: TrialSetup) -> SeedResult:
-    if setup.draws:
-        setup.draws.next_seed()
-    expected, unlikely = () if setup.draws else problem.expected(inputs), ""
+def _trial(
+    call: Call,
+    problem: Problem,
+    buffers: Buffers,
+    inputs: Tensors,
+    repeats: int,
+    disturbance: Disturbance,
+    draws: OwnDraws | None,
+) -> SeedResult:
+    """Return what one seed gives, called again so often beside other work; no draws where the reference has them."""
+    if draws:
+        draws.next_seed()
+    expected, unlikely = () if draws else problem.expected(inputs), ""
     reasons: list[str] = []
     first: Tensors = ()
     steady, norm_error, max_error = True, 0.0, 0.0
-    for turn in range(1 + setup.repeats):
-        setup.disturbance.start(turn)
+    for turn in range(1 + repeats):
+        disturbance.start(turn)
         buffers.call(call, problem, turn)
         touched = buffers.touched(inputs)
         if touched:
@@ -330,8 +327,8 @@ def _trial(call: Call, problem: Problem, buffers: Buffers, inputs: Tensors, setu
         if first and buffers.equal(first):
             reasons.append(reasons[0])
             continue
-        if setup.draws:
-            expected, unlikely = setup.draws.expected(problem, inputs, buffers.results)
+        if draws:
+            expected, unlikely = draws.expected(problem, inputs, buffers.results)
         reason, worst = inspect(buffers, problem, expected, turn)
         norm_error, max_error = max(norm_error, worst.norm_error), max(max_error, worst.max_error)
         steady = steady and turn == 0

@@ -41,13 +41,7 @@ PRINTED_PATH = re.compile(r"/[^\0\n\"']{3,4096}")
 PERHAPS_PATH = re.compile(rb"/[^\0\n/]+/")  # spares walking the large messages that hold no path
 
 
-@dataclass(frozen=True)
-class Identifying:
-    """A text that names a machine, a person or a place; ``at`` is its offset in the report."""
-
-    kind: Kind
-    text: str
-    at: int
+Identifying = tuple[Kind, str, int]  # what a text names, the text, and its offset in the report
 
 
 def identifying_strings(data: bytes) -> tuple[Identifying, ...]:
@@ -56,7 +50,7 @@ def identifying_strings(data: bytes) -> tuple[Identifying, ...]:
     Raises DamagedData for a report that cannot be walked. The report of ``blank`` has none of them.
     """
     found = [*_in_headers(data), *_in_entries(data)]
-    return tuple(f for f in found if f.text.strip(FILLER) and f.text not in LOOPBACK)
+    return tuple(one for one in found if one[1].strip(FILLER) and one[1] not in LOOPBACK)
 
 
 def blank(data: bytes, secrets: Collection[str] = ()) -> bytes:
@@ -68,9 +62,9 @@ def blank(data: bytes, secrets: Collection[str] = ()) -> bytes:
     """
     names = identifying_strings(data)
     out = bytearray(data)
-    for name in names:
-        if name.kind != "path":
-            out[name.at : name.at + len(name.text.encode())] = FILLER.encode() * len(name.text.encode())
+    for kind, text, at in names:
+        if kind != "path":
+            out[at : at + len(text.encode())] = FILLER.encode() * len(text.encode())
     blanked = bytes(out)
     for number, folder in enumerate(sorted(_folders(names), key=lambda f: (-len(f), f))):
         blanked = blanked.replace(folder, _folder_filler(folder, number))
@@ -83,7 +77,7 @@ def blank(data: bytes, secrets: Collection[str] = ()) -> bytes:
 
 def leftovers(data: bytes, secrets: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the identifying strings and the secrets that a report still holds; none after ``blank``."""
-    names = [name.text for name in identifying_strings(data)]
+    names = [text for _, text, _ in identifying_strings(data)]
     return tuple(dict.fromkeys([*names, *(s for s in secrets if s.encode() in data)]))
 
 
@@ -97,17 +91,17 @@ def _in_headers(data: bytes) -> Iterator[Identifying]:
             elif field.number == report_file.PROCESS:
                 for path, at, text in report_file.texts(data, field.body, field.end):
                     if path[-1] in PROCESS_KINDS:
-                        yield Identifying(PROCESS_KINDS[path[-1]], text, at)
+                        yield PROCESS_KINDS[path[-1]], text, at
 
 
 def _in_session(data: bytes, field: report_file.Field) -> Iterator[Identifying]:
     for path, at, text in report_file.texts(data, field.body, field.end):
         if path in SESSION_KINDS:
-            yield Identifying(SESSION_KINDS[path], text, at)
+            yield SESSION_KINDS[path], text, at
         elif path[0] == LAUNCH_SETTINGS:
-            yield Identifying("launch settings", text, at)
+            yield "launch settings", text, at
         elif PRINTED_PATH.match(text):
-            yield Identifying("path", text, at)
+            yield "path", text, at
 
 
 def _in_entries(data: bytes) -> Iterator[Identifying]:
@@ -121,22 +115,22 @@ def _in_entries(data: bytes) -> Iterator[Identifying]:
                 elif field.number != RESULT_METRIC and PERHAPS_PATH.search(data, field.body, field.end):
                     for _, at, text in report_file.texts(data, field.start, field.end, b"/"):
                         if PRINTED_PATH.fullmatch(text):
-                            yield Identifying("path", text, at)
+                            yield "path", text, at
 
 
 def _in_cubin(data: bytes, field: report_file.Field) -> Iterator[Identifying]:
     for match in CUBIN_PATH.finditer(data, field.body, field.end):
-        yield Identifying("path", match.group().decode("utf-8", errors="replace"), match.start())
+        yield "path", match.group().decode("utf-8", errors="replace"), match.start()
 
 
 def _folders(names: Iterable[Identifying]) -> set[bytes]:
     """Return the folders of all paths; a path whose last part has no extension may be a folder itself."""
     found = set()
-    for name in names:
-        if name.kind not in ("path", "process") or not name.text.startswith("/"):
+    for kind, text, _ in names:
+        if kind not in ("path", "process") or not text.startswith("/"):
             continue
-        folder, _, last = name.text.rstrip("/").rpartition("/")
-        found.add((folder if "." in last and folder else name.text).encode())
+        folder, _, last = text.rstrip("/").rpartition("/")
+        found.add((folder if "." in last and folder else text).encode())
     return {folder for folder in found if len(folder) > 3}
 
 

@@ -452,24 +452,12 @@ ATTRIBUTES = 6  # after domain and name: payload type and value, colour type and
 PLAIN = ":none" * ATTRIBUTES
 
 
-@dataclass(frozen=True)
-class Range:
-    """One NVTX range around a launch."""
-
-    domain: str
-    name: str
-
-    def __str__(self) -> str:
-        """Return the name, behind its domain unless that is the default one."""
-        return self.name if self.domain == DEFAULT_DOMAIN else f"{self.domain}:{self.name}"
-
-
-def push_pop_ranges(cell: str) -> tuple[Range, ...]:
-    """Return the ranges of a push/pop cell, outermost first; raises ValueError when it is none."""
+def push_pop_ranges(cell: str) -> tuple[tuple[str, str], ...]:
+    """Return domain and name of the ranges of a push/pop cell, outermost first; raises ValueError when it is none."""
     return tuple(_range(entry) for entry in _entries(cell))
 
 
-def start_end_ranges(cell: str) -> tuple[Range, ...]:
+def start_end_ranges(cell: str) -> tuple[tuple[str, str], ...]:
     """Return the ranges of a start/end cell, where each begins with its number; raises ValueError when it is none."""
     return tuple(_range(RANGE_ID.sub("", entry, count=1)) for entry in _entries(cell))
 
@@ -483,12 +471,12 @@ def _entries(cell: str) -> list[str]:
     return BETWEEN.split(inside.group(1))
 
 
-def _range(entry: str) -> Range:
-    """Return the range of 'domain:name:…'. A domain with a colon cannot be told from its range: it ends there."""
+def _range(entry: str) -> tuple[str, str]:
+    """Return domain and name of 'domain:name:…'. A domain with a colon cannot be told from its range: it ends there."""
     domain, _, rest = entry.partition(":")
     if rest.count(":") < ATTRIBUTES:
         raise ValueError("an NVTX range without its attributes")
-    return Range(domain, _range_name(rest))
+    return domain, _range_name(rest)
 
 
 def _range_name(rest: str) -> str:
@@ -509,7 +497,12 @@ _function_name = lru_cache(maxsize=1024)(function_name)
 def launch_of(facts: Mapping[str, str], names: int, texts: dict[int, int], file: str) -> LaunchFacts:
     """Return the launch that these cells, by column, describe; ``names`` and ``texts`` as in LaunchFacts."""
     signature = facts[KERNEL]
-    pushed, started = _ranges(facts, file)
+    try:
+        pushed, started = push_pop_ranges(facts.get(PUSH_POP, "")), start_end_ranges(facts.get(START_END, ""))
+    except ValueError as error:
+        raise DamagedData(
+            f"{file} is damaged: the NVTX ranges of launch {facts['ID']} cannot be read", AGAIN
+        ) from error
     return LaunchFacts(
         kernel=_function_name(signature),
         signature=signature,
@@ -519,21 +512,12 @@ def launch_of(facts: Mapping[str, str], names: int, texts: dict[int, int], file:
         process=_whole(facts.get("Process ID")),
         context=_whole(facts.get("Context")),
         stream=_whole(facts.get("Stream")),
-        ranges=tuple(each.name for each in pushed if each.domain == DEFAULT_DOMAIN),
-        domain_ranges=tuple(str(each) for each in pushed if each.domain != DEFAULT_DOMAIN),
-        start_end_ranges=tuple(str(each) for each in started),
+        ranges=tuple(name for domain, name in pushed if domain == DEFAULT_DOMAIN),
+        domain_ranges=tuple(f"{domain}:{name}" for domain, name in pushed if domain != DEFAULT_DOMAIN),
+        start_end_ranges=tuple(name if domain == DEFAULT_DOMAIN else f"{domain}:{name}" for domain, name in started),
         names=names,
         texts=texts,
     )
-
-
-def _ranges(facts: Mapping[str, str], file: str) -> tuple[tuple[Range, ...], tuple[Range, ...]]:
-    try:
-        return push_pop_ranges(facts.get(PUSH_POP, "")), start_end_ranges(facts.get(START_END, ""))
-    except ValueError as error:
-        raise DamagedData(
-            f"{file} is damaged: the NVTX ranges of launch {facts['ID']} cannot be read", AGAIN
-        ) from error
 
 
 def _whole(cell: str | None) -> int | None:

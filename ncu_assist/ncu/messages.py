@@ -6,7 +6,7 @@ import math
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import prod
 from pathlib import Path
@@ -373,6 +373,11 @@ MAX_SHORT = 0x7F  # the longest field whose length takes one byte
 OFTEN_DOUBLE = ("profiler__", "sass__", "c2clink__", "numa__", "nvlink__")
 
 
+# How the metrics of a launch go into its list of names, for launches that hold them in the same order: the number of
+# the list, which metric comes where and the reverse, and the metrics that stand again later with where.
+MetricPlan = tuple[int, list[int], dict[int, int], list[tuple[int, int]]]
+
+
 class MetricTable:
     """The metrics of all launches: lists of names and texts that launches share, and notes on what is odd."""
 
@@ -383,7 +388,7 @@ class MetricTable:
         self.doubles: set[str] = set()  # names that stand twice and are not known to
         self.differing: set[str] = set()  # names that stand twice, with different values
         self.unknown: set[str] = set()  # names of metrics whose value has a type that is not known here
-        self._plans: dict[tuple[int, ...], _Plan] = {}
+        self._plans: dict[tuple[int, ...], MetricPlan] = {}
 
     def add_names(self, strings: Iterable[str]) -> None:
         """Append the names that a block brings; raises DamagedData for what cannot be one."""
@@ -399,18 +404,17 @@ class MetricTable:
         A name may stand twice: ncu writes some so, with one value, and where passes measured one anew, with two. The
         last counts, as with NVIDIA's reader.
         """
-        plan = self._plan(tuple([metric.name for metric in metrics]))
+        names, order, position, doubles = self._plan(tuple([metric.name for metric in metrics]))
         own, texts, unknown = _values(metrics)
         self.unknown |= {self.strings[metrics[place].name] for place in unknown}
-        values.extend([own[i] for i in plan.order])
-        for i, j in plan.doubles:
+        values.extend([own[i] for i in order])
+        for i, j in doubles:
             if (own[i] != own[j] and (own[i] == own[i] or own[j] == own[j])) or texts.get(i) != texts.get(j):
                 self.differing.add(self.strings[metrics[i].name])
         known = self.texts
-        numbers = {plan.position[i]: known.setdefault(t, len(known)) for i, t in texts.items() if i in plan.position}
-        return plan.names, numbers
+        return names, {position[i]: known.setdefault(t, len(known)) for i, t in texts.items() if i in position}
 
-    def _plan(self, ids: tuple[int, ...]) -> _Plan:
+    def _plan(self, ids: tuple[int, ...]) -> MetricPlan:
         if ids not in self._plans:
             if ids and max(ids) >= len(self.strings):
                 raise DamagedData("the report is damaged: a metric has a name that the report does not hold")
@@ -423,18 +427,8 @@ class MetricTable:
                 self.name_lists.append(names)
             order = [place[name] for name in names]
             position = {i: p for p, i in enumerate(order)}
-            self._plans[ids] = _Plan(self.name_lists.index(names), order, position, doubles)
+            self._plans[ids] = self.name_lists.index(names), order, position, doubles
         return self._plans[ids]
-
-
-@dataclass(frozen=True)
-class _Plan:
-    """How the metrics of a launch go into its list of names: for launches that hold them in the same order."""
-
-    names: int
-    order: list[int]  # which metric comes where
-    position: dict[int, int]  # the reverse
-    doubles: list[tuple[int, int]]  # a metric that stands again later, and where
 
 
 def _values(metrics: Iterable[Any]) -> tuple[list[float], dict[int, str], list[int]]:

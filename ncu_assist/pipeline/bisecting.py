@@ -32,15 +32,6 @@ class BisectRequest:
     rounds: int | None = None
 
 
-@dataclass(frozen=True)
-class _Measured:
-    """What one commit came to: a time, or why there is none, and whether that is that results are wrong."""
-
-    median_ns: float | None
-    problem: str = ""
-    is_wrong: bool = False
-
-
 def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bisection:
     """Return the first commit between two at which a version is slower, or wrong, as the bad one is.
 
@@ -62,11 +53,11 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
     return Bisection(kernel.name, version.name, workload, symptom, *found)
 
 
-def _symptom(request: BisectRequest, good: _Measured, bad: _Measured) -> Symptom:
+def _symptom(request: BisectRequest, good: MeasuredCommit, bad: MeasuredCommit) -> Symptom:
     """Return what to look for. Raises UsageProblem where the good end is none or the two do not differ."""
     if good.median_ns is None:
         raise UsageProblem(f"{request.good} is not good: {good.problem}", "name a commit at which it is right: --good")
-    if bad.is_wrong:
+    if bad.found == "bad":
         return "wrong"
     if bad.median_ns is None:
         raise UsageProblem(f"{request.bad} cannot be measured: {bad.problem}", "name a later commit: --bad")
@@ -89,12 +80,12 @@ class _Search:
     workload: str
     reporter: Reporter
 
-    def measured(self, commit: str) -> _Measured:
+    def measured(self, commit: str) -> MeasuredCommit:
         with checked_out(self.root, commit) as folder:
             return self._bench(folder, commit)
 
     def run(
-        self, good: str, bad: str, ends: list[_Measured], symptom: Symptom
+        self, good: str, bad: str, ends: list[MeasuredCommit], symptom: Symptom
     ) -> tuple[MeasuredCommit, MeasuredCommit, tuple[MeasuredCommit, ...], tuple[str, ...], tuple[str, ...]]:
         tried: list[MeasuredCommit] = []
         first: tuple[str, ...] = ()
@@ -113,43 +104,38 @@ class _Search:
                     said = _said(folder, "skip" if one.found == "skipped" else one.found)
             git(folder, "bisect", "reset", bad)
         files = git(self.root, "show", "--format=", "--name-only", first[0]).splitlines() if len(first) == 1 else []
-        sides = [
-            MeasuredCommit(good, self._subject(good), "good", ends[0].median_ns, ends[0].problem),
-            MeasuredCommit(bad, self._subject(bad), "bad", ends[1].median_ns, ends[1].problem),
-        ]
-        return sides[0], sides[1], tuple(tried), first, tuple(files)
+        return replace(ends[0], found="good"), replace(ends[1], found="bad"), tuple(tried), first, tuple(files)
 
-    def _judged(self, folder: Path, commit: str, ends: list[_Measured], symptom: Symptom) -> MeasuredCommit:
-        made = MeasuredCommit(commit, self._subject(commit), "skipped")
+    def _judged(self, folder: Path, commit: str, ends: list[MeasuredCommit], symptom: Symptom) -> MeasuredCommit:
         good_ns, bad_ns = ends[0].median_ns, ends[1].median_ns
         for _ in range(MOST_BENCHES):
             one = self._bench(folder, commit)
-            made = replace(made, median_ns=one.median_ns, problem=one.problem)
             if symptom == "wrong":
-                return replace(made, found="bad" if one.is_wrong else "good" if one.median_ns else "skipped")
+                return replace(one, found="good") if one.median_ns else one
             if one.median_ns is None or good_ns is None or bad_ns is None:
-                return made
+                return replace(one, found="skipped")
             found = side_of(one.median_ns, good_ns, bad_ns)
             if found:
-                return replace(made, found=found)
-        return replace(made, problem=f"its time is between the two in {MOST_BENCHES} benches")
+                return replace(one, found=found)
+        return replace(one, problem=f"its time is between the two in {MOST_BENCHES} benches")
 
     def _subject(self, commit: str) -> str:
         return git(self.root, "show", "--no-patch", "--format=%s", commit).strip()
 
-    def _bench(self, folder: Path, commit: str) -> _Measured:
-        """Return what a commit comes to that is checked out in a folder."""
-        self.reporter.note(f"measuring {commit[:12]} {self._subject(commit)}")
+    def _bench(self, folder: Path, commit: str) -> MeasuredCommit:
+        """Return what a commit comes to that is checked out in a folder, ``bad`` if wrong, else ``skipped``."""
+        made = MeasuredCommit(commit, self._subject(commit), "skipped")
+        self.reporter.note(f"measuring {commit[:12]} {made.subject}")
         try:
             outcome = bench(find_project(folder), self.request, self.reporter)
         except UsageProblem as error:  # the version, the workload or the kernel is not there yet
-            return _Measured(None, error.message)
+            return replace(made, problem=error.message)
         row = next(one for one in outcome.versions if one.version.startswith(short_name(self.version)))
         run = row.run.run if row.run else None
         timing, is_wrong = (run.timing(self.workload), run.is_wrong(self.workload)) if run else (None, False)
         if is_wrong or timing is None:
-            return _Measured(None, row.failure or "it was not timed", is_wrong)
-        return _Measured(timing.median_ns)
+            return replace(made, found="bad" if is_wrong else "skipped", problem=row.failure or "it was not timed")
+        return replace(made, median_ns=timing.median_ns)
 
 
 def _said(folder: Path, word: str) -> str:

@@ -25,17 +25,15 @@ from collections.abc import Callable, Collection, Hashable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from ncu_assist import __version__
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
-from ncu_assist.executors.base import Executor
-from ncu_assist.executors.local import VISIBLE
+from ncu_assist.executors.local import VISIBLE, Stoppable
 from ncu_assist.ncu.command import find_ncu, version_of
 from ncu_assist.pipeline.archiving import Need, Setup, setup_here
 from ncu_assist.pipeline.doctor import Gpu, query_gpus
 from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do, settled
-from ncu_assist.process import Completed, RunOptions
 from ncu_assist.steps import Reporter, minutes
 
 CLUSTER_EXTRA = "pip install 'ncu-assist[cluster]'"
@@ -268,26 +266,6 @@ def _stop(topic: str, dask_worker: Any) -> None:
     dask_worker.ncu_assist_stopped.add(topic)
 
 
-@dataclass(frozen=True)
-class _Stoppable:
-    """An executor whose program ends when the worker is told so, or nobody waits for what it does any more."""
-
-    within: Executor
-    is_stopped: Callable[[], bool]
-    name: str = "stoppable"
-
-    def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
-        is_stuck = options.get("is_stuck")
-
-        def is_over() -> bool:
-            if self.is_stopped():
-                raise KeyboardInterrupt
-            return is_stuck is not None and is_stuck()
-
-        options["is_stuck"] = is_over
-        return self.within.run(argv, **options)
-
-
 @dataclass
 class _Told:
     """Reports to the command from a worker: every note, and of live lines the newest, two in a second at most."""
@@ -318,7 +296,7 @@ def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, bytes, str]:
         return bool(worker.ncu_assist_stopped & {topic, EVERY}) or state is None or state.state == "cancelled"
 
     _keep_to_cores()
-    unit = replace(unit, executor=_Stoppable(unit.executor, is_stopped))
+    unit = replace(unit, executor=Stoppable(unit.executor, is_stopped))
     told = _Told(worker, topic, Path(unit.request.kernel_folder).name)
     try:
         result = do(unit.apart(), told) if unit.bundle is None else _do_sent(unit, worker, told)

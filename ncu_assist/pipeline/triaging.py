@@ -9,7 +9,7 @@ import shlex
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -48,13 +48,7 @@ SHOWN_WORDS = 1500  # letters of what a program said at its end
 OF_TORCH = "no process of it imported torch and launched a kernel"
 
 
-@dataclass(frozen=True)
-class Recorded:
-    """A trace, the file that keeps it (None for one that ncu made), and how long the program took with it."""
-
-    trace: Trace
-    kept: Path | None
-    seconds: float
+Recorded = tuple[Trace, Path | None, float]  # a trace, the file that keeps it if any, how long the program took with it
 
 
 def read_file(project: Project, path: Path, reporter: Reporter) -> Trace:
@@ -175,7 +169,7 @@ def _under_torch(project: Project, call: ProgramCall, seconds: float | None, rep
         kept = path.replace(folder.parent / f"{call.name}.json")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-    return Recorded(_noted(trace, notes), kept, done.seconds if done else 0.0)
+    return _noted(trace, notes), kept, done.seconds if done else 0.0
 
 
 def _under_nsys(project: Project, call: ProgramCall, seconds: float | None, reporter: Reporter) -> Recorded:
@@ -190,7 +184,7 @@ def _under_nsys(project: Project, call: ProgramCall, seconds: float | None, repo
     trace = read_trace(target)
     if trace.kernels.empty:
         _refuse(done, call, "it launched no kernel", "nvidia-smi")
-    return Recorded(_noted(trace, _notes(done, call)), target, done.seconds if done else 0.0)
+    return _noted(trace, _notes(done, call)), target, done.seconds if done else 0.0
 
 
 def _under_ncu(project: Project, call: ProgramCall, seconds: float | None, reporter: Reporter) -> Recorded:
@@ -212,7 +206,7 @@ def _under_ncu(project: Project, call: ProgramCall, seconds: float | None, repor
     device = capture.report.device
     trace = _of_launches(records, device.name if device else "")
     notes = [f"only its first {MOST_UNDER_NCU} launches"] if len(records) == MOST_UNDER_NCU else []
-    return Recorded(_noted(trace, notes), None, time.monotonic() - started)
+    return _noted(trace, notes), None, time.monotonic() - started
 
 
 def _of_launches(records: Sequence[Launch], gpu: str) -> Trace:

@@ -13,10 +13,10 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.ladder import Attempt, KernelOutcome
@@ -24,13 +24,12 @@ from ncu_assist.backends import build_versions
 from ncu_assist.commits import commit_of
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.executors.base import Executor
-from ncu_assist.executors.local import Local, Warm
+from ncu_assist.executors.local import Local, Stoppable, Warm
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.request import new_request
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
-from ncu_assist.process import Completed, RunOptions
 from ncu_assist.project import Project
 from ncu_assist.sources import COMMENT_SIGNS, HEADER_COMMENT, source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, why_skipped
@@ -57,26 +56,6 @@ class WatchRequest:
     rounds: int | None = None
     section_set: str = "full"
     profiles: bool = True
-
-
-@dataclass(frozen=True)
-class _Ended:
-    """An executor that ends its program once ``is_over`` says so, as Ctrl-C would: what is finished is kept."""
-
-    within: Executor
-    is_over: Callable[[], bool]
-    name: str = "watched"
-
-    def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
-        is_stuck = options.get("is_stuck")
-
-        def look() -> bool:
-            if self.is_over():
-                raise KeyboardInterrupt
-            return is_stuck() if is_stuck else False
-
-        options["is_stuck"] = look
-        return self.within.run(argv, **options)
 
 
 class FolderWatch:
@@ -262,7 +241,7 @@ class FolderWatch:
             versions=(own,),
             workloads=tuple(one for one in workloads if own.serves(one)) or workloads,
             options=options,
-            executor=_Ended(executor, is_over),
+            executor=Stoppable(executor, is_over),
             beside=self._partners(kernel, own),
         )
 

@@ -25,15 +25,6 @@ class Around:
 
 
 @dataclass(frozen=True)
-class OnWorkload:
-    """The medians of both sides on a workload, baseline first, and the verdict there."""
-
-    workload: str
-    medians_ns: tuple[float, float]
-    verdict: Verdict
-
-
-@dataclass(frozen=True)
 class DiffFacts:
     """Two runs side by side. ``combined`` of each is of the launches that the diff compares, and of no others.
 
@@ -48,7 +39,8 @@ class DiffFacts:
     samples: tuple[TimedSamples | None, TimedSamples | None] = field(repr=False)
     made_of: tuple[ArchivedRun, ...] = field(repr=False)
     around: Around = Around()
-    workloads: tuple[OnWorkload, ...] = ()  # that both sides were timed on
+    # That both sides were timed on: the medians of both, baseline first, and the verdict there.
+    workloads: tuple[tuple[str, tuple[float, float], Verdict], ...] = ()
 
     @property
     def names(self) -> tuple[str, str]:

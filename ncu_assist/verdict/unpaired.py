@@ -33,17 +33,7 @@ RARE_VALUE = 0.001  # a value is rare that only one sample has, or less than thi
 RARE_SAMPLES = 0.01  # rare values are left out of the distinct ones if all of them together are no more than this
 
 
-@dataclass(frozen=True)
-class SampleRange:
-    """Where the samples of a side lie: minimum, median, third quartile, in any unit."""
-
-    low: float
-    centre: float
-    high: float
-
-    def times(self, factor: float) -> SampleRange:
-        """Return the range in another unit."""
-        return SampleRange(self.low * factor, self.centre * factor, self.high * factor)
+SampleRange = tuple[float, float, float]  # minimum, median and third quartile of a side, in any unit
 
 
 @dataclass(frozen=True)
@@ -70,7 +60,8 @@ class SampledSide:
     @property
     def mean_range(self) -> SampleRange:
         """The range in cycles at the mean of the clocks that are known."""
-        return self.range.times(self.mean_mhz)
+        low, centre, high = self.range
+        return low * self.mean_mhz, centre * self.mean_mhz, high * self.mean_mhz
 
     @property
     def mean_mhz(self) -> float:
@@ -116,13 +107,14 @@ def _range(values: np.ndarray[Any, Any]) -> SampleRange:
     import numpy as np
 
     ordered = np.sort(values)
-    return SampleRange(float(ordered[0]), quantile(ordered, 0.5), quantile(ordered, 0.75))
+    return float(ordered[0]), quantile(ordered, 0.5), quantile(ordered, 0.75)
 
 
 def _gap(baseline: SampleRange, candidate: SampleRange) -> Gap | None:
-    if _relative(candidate.high, baseline.low) >= APART:
+    (low, _, high), (other_low, _, other_high) = baseline, candidate
+    if _relative(other_high, low) >= APART:
         return "faster"
-    return "slower" if _relative(baseline.high, candidate.low) >= APART else None
+    return "slower" if _relative(high, other_low) >= APART else None
 
 
 def _relative(lower: float, upper: float) -> float:
@@ -132,10 +124,11 @@ def _relative(lower: float, upper: float) -> float:
 
 def _overlap(baseline: SampleRange, candidate: SampleRange) -> bool:
     """Tell whether the medians are close and the ranges share half of the narrower one; a point must lie within."""
-    if abs(_relative(baseline.centre, candidate.centre)) > CLOSE:
+    (low, centre, high), (other_low, other_centre, other_high) = baseline, candidate
+    if abs(_relative(centre, other_centre)) > CLOSE:
         return False
-    shared = min(baseline.high, candidate.high) - max(baseline.low, candidate.low)
-    narrower = min(baseline.high - baseline.low, candidate.high - candidate.low)
+    shared = min(high, other_high) - max(low, other_low)
+    narrower = min(high - low, other_high - other_low)
     return shared >= 0 if narrower == 0 else shared / narrower >= OVERLAP
 
 
@@ -226,7 +219,7 @@ def _judged(baseline: SampledSide, candidate: SampledSide) -> Verdict:
         verdict=word,
         likely=guess,
         reason=reason,
-        speedup=baseline.range.centre / candidate.range.centre,
+        speedup=baseline.range[1] / candidate.range[1],  # of medians
         low=None,
         high=None,
         pairs=0,

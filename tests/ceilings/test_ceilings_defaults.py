@@ -68,6 +68,6 @@ def test_a_short_launch_is_asked_for_less() -> None:
 def test_what_was_measured_starts_within_the_time_assumed(ceilings: Ceilings) -> None:
     """The time of small streams is a start, and then their bytes at the rate of the largest."""
     for curve in dram_curves(ceilings, "ncu"):
-        rate = curve.points[-1].bytes_per_second
-        starts = [1e9 * (one.seconds.median - one.bytes / rate) for one in curve.points if one.bytes <= SMALL]
+        rate = curve[-1].bytes_per_second
+        starts = [1e9 * (one.seconds.median - one.bytes / rate) for one in curve if one.bytes <= SMALL]
         assert max(starts) < 1.1 * START_NS

@@ -84,8 +84,8 @@ class Sandbox:
         env = os.environ if given is None else given
         plan = self.plan(options.get("cwd") or Path.cwd(), env)
         folders = self.places.writable
-        check_readable(self.places.readable, plan.identity.uid)
-        with lent(folders, plan.identity.uid):
+        check_readable(self.places.readable, plan.uid)
+        with lent(folders, plan.uid):
             watch = GrowthWatch(folders, self.limits, options.get("is_stuck"))
             try:
                 done = replace(self.local, command=" ".join(argv)).run(
@@ -105,7 +105,7 @@ class Sandbox:
     def plan(self, cwd: Path, env: Mapping[str, str]) -> SandboxPlan:
         """Return what a program started in ``cwd`` would see and be, without running it."""
         seen = mounts(self.places, software(env), cwd, self.limits)
-        return SandboxPlan(seen, cwd, sandbox_user(), self.limits)
+        return SandboxPlan(seen, cwd, *sandbox_user(), self.limits)
 
 
 def sandbox_for(

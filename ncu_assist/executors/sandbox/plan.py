@@ -70,23 +70,15 @@ DRIVER_PARAMETERS = Path("/proc/driver/nvidia/params")
 ADMIN_ONLY = "RmProfilingAdminOnly: 1"
 
 
-@dataclass(frozen=True)
-class SandboxUser:
-    """The user id to become (None: stay, in a user namespace of its own) and the capabilities that remain."""
-
-    uid: int | None
-    capabilities: tuple[int, ...] = ()
-
-
-def sandbox_user() -> SandboxUser:
-    """Return whom the sandbox runs programs as.
+def sandbox_user() -> tuple[int | None, tuple[int, ...]]:
+    """Return the user id to become (None: stay, in a user namespace of its own) and the capabilities that remain.
 
     Real root becomes a user that owns nothing: the kernel counts no processes of root, and root's own files would be
     open to it. It needs no user namespace then, in which the driver would refuse counters that are kept for admins.
     """
     if not is_real_root():
-        return SandboxUser(None)
-    return SandboxUser(SANDBOX_UID, (CAP_PERFMON,) if counters_are_restricted() else ())
+        return None, ()
+    return SANDBOX_UID, (CAP_PERFMON,) if counters_are_restricted() else ()
 
 
 def is_real_root() -> bool:
@@ -198,11 +190,12 @@ class Mount:
 
 @dataclass(frozen=True)
 class SandboxPlan:
-    """Everything that a runner needs: mounts with parents before children, folder to start in, identity, limits."""
+    """Everything that a runner needs: mounts, parents before children, folder to start in, ``sandbox_user``, limits."""
 
     mounts: tuple[Mount, ...]
     cwd: Path
-    identity: SandboxUser
+    uid: int | None
+    capabilities: tuple[int, ...]
     limits: SandboxLimits
 
 
@@ -360,8 +353,8 @@ def jail_argv(plan: SandboxPlan, mounts: tuple[Mount, ...], argv: Sequence[str])
     order = {
         "mounts": [asdict(mount) for mount in mounts],
         "cwd": str(plan.cwd),
-        "uid": plan.identity.uid,
-        "capabilities": plan.identity.capabilities,
+        "uid": plan.uid,
+        "capabilities": plan.capabilities,
         "filter": call_filter().hex(),
         "limits": {
             "NPROC": limits.processes,
@@ -390,9 +383,9 @@ FOR_THE_JAIL = ("CAP_SETUID", "CAP_SETGID", "CAP_SETPCAP")  # to give up its rig
 
 def bwrap_argv(plan: SandboxPlan, command: Sequence[str], program: str = BWRAP) -> list[str]:
     """Return the command line that runs ``command`` as planned."""
-    names = (*FOR_THE_JAIL, *(f"CAP_{CAPABILITY_NAMES[number]}" for number in plan.identity.capabilities))
+    names = (*FOR_THE_JAIL, *(f"CAP_{CAPABILITY_NAMES[number]}" for number in plan.capabilities))
     rights = [word for name in names for word in ("--cap-add", name)]
-    who = ["--unshare-user"] if plan.identity.uid is None else ["--cap-drop", "ALL", *rights]
+    who = ["--unshare-user"] if plan.uid is None else ["--cap-drop", "ALL", *rights]
     sealed = [word for mount in plan.mounts if mount.sealed for word in ("--remount-ro", mount.target)]
     seen = [word for mount in plan.mounts for word in _words(mount)]
     return [program, *BWRAP_NAMESPACES, *who, *seen, *sealed, "--remount-ro", "/", "--", *jail_argv(plan, (), command)]
@@ -417,7 +410,7 @@ WITH_PARENT = ("setpriv", "--pdeathsig", "KILL")  # of the same package: what bw
 
 def unshare_argv(plan: SandboxPlan, command: Sequence[str], program: str = UNSHARE) -> list[str]:
     """Return the command line that runs ``command`` as planned."""
-    who = AS_USER if plan.identity.uid is None else ()
+    who = AS_USER if plan.uid is None else ()
     return [*WITH_PARENT, program, *who, *UNSHARE_NAMESPACES, "--", *jail_argv(plan, plan.mounts, command)]
 
 
@@ -487,7 +480,7 @@ def why_not(name: str) -> str:
     folder = Path("/")
     try:
         seen = mounts(FolderAccess((), (), homes()), software(os.environ), folder, SandboxLimits())
-        plan = SandboxPlan(seen, folder, sandbox_user(), SandboxLimits())
+        plan = SandboxPlan(seen, folder, *sandbox_user(), SandboxLimits())
         done = process.run(
             command_line(name, plan, ["true"]), env=scrubbed(os.environ, ()), cwd=folder, timeout_s=PROBE_TIMEOUT_S
         )

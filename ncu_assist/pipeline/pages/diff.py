@@ -6,7 +6,7 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -24,19 +24,14 @@ from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together, wi
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.reading import MOST_IN_REPORT, read_on_both, with_lines
 from ncu_assist.pipeline.showing import look_closer, with_places
-from ncu_assist.render.diff_facts import Around, DiffFacts, OnWorkload
+from ncu_assist.render.diff_facts import Around, DiffFacts
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.frames import redact_close, redact_files, redact_lines
 from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.verdict import Verdict
 
-
-@dataclass(frozen=True)
-class OpenedSide:
-    """A side with its report opened, and what was read of that."""
-
-    run: StoredRun
-    close: CloseLook
+OpenedSide = tuple[StoredRun, CloseLook]  # a side with its report opened, and what was read of that
 
 
 def diff_page(runs: Pair, store: Store, options: DiffOptions, around: Around | None = None, redact: bool = True) -> str:
@@ -59,7 +54,7 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, r
         identity = identities_of(found) if found else None
         clean = runs if identity is None else _redacted(runs, identity)
         full, looked = _read(runs, clean, options, Path(folder))
-        diff = with_lines(full.diff, (looked[0].run, looked[1].run))
+        diff = with_lines(full.diff, (looked[0][0], looked[1][0]))
     if identity is not None:
         diff, looked = _without_names(diff, looked, identity)
     sides = zip(clean, (diff.baseline, diff.candidate), full.totals, looked, strict=True)
@@ -83,14 +78,14 @@ def _every(changes: tuple[Change, ...], diff: Diff) -> tuple[Change, ...]:
     return tuple(said.get(one.metric, one) for one in told_in_parts(diff, changes))
 
 
-def _on_workloads(timed: Pair, diff: Diff) -> Iterator[OnWorkload]:
+def _on_workloads(timed: Pair, diff: Diff) -> Iterator[tuple[str, tuple[float, float], Verdict]]:
     """Yield the verdict on every workload that both runs were timed on, in the order of the candidate."""
     samples = SampleReader()
     for name in (one.name for one in timed[1].run.workloads):
         before, after = (one.run.timing(name) for one in timed)
         if before and after:
             verdict = diff.verdict if name == diff.workload else verdict_by_time(*timed, name, samples)
-            yield OnWorkload(name, (before.median_ns, after.median_ns), verdict)
+            yield name, (before.median_ns, after.median_ns), verdict
 
 
 def _samples(timed: Pair, diff: Diff) -> tuple[TimedSamples | None, TimedSamples | None]:
@@ -109,8 +104,8 @@ def _without_names(
     diff: Diff, looked: tuple[OpenedSide, OpenedSide], identity: Identity
 ) -> tuple[Diff, tuple[OpenedSide, OpenedSide]]:
     """Return what was read of the reports without what identifies; a file has one name on both sides."""
-    files = redact_files((one.close for one in looked), identity)
-    before, after = (replace(one, close=redact_close(one.close, files, identity)) for one in looked)
+    files = redact_files((close for _, close in looked), identity)
+    before, after = ((run, redact_close(close, files, identity)) for run, close in looked)
     return replace(diff, lines=diff.lines and redact_lines(diff.lines, files, identity)), (before, after)
 
 
@@ -124,7 +119,7 @@ def _read(
     jobs += [partial(_looked, runs, place, options.workload, folder / str(place), read[place]) for place in places]
     full, *looked = together(jobs)
     assert isinstance(full, FullDiff)
-    found = [one for one in looked if isinstance(one, OpenedSide)]
+    found = [one for one in looked if not isinstance(one, FullDiff)]
     return full, (found[0], found[-1])
 
 
@@ -153,14 +148,12 @@ def _looked(
         name = compared_workloads(runs[0].run, runs[1].run, workload)[place]
         run = with_report(stored, folder, MOST_IN_REPORT, stopped)
         if run is stored and stored.keeps_report and len(stored.run.launches) > MOST_IN_REPORT:
-            return OpenedSide(
-                run, CloseLook(note=f"source lines of {len(stored.run.launches)} launches are not read here")
-            )
-        return OpenedSide(run, look_closer(run, name, rules=False, read=read) if stored.run.launches else CloseLook())
+            return run, CloseLook(note=f"source lines of {len(stored.run.launches)} launches are not read here")
+        return run, look_closer(run, name, rules=False, read=read) if stored.run.launches else CloseLook()
     except DamagedData as problem:
-        return OpenedSide(stored, CloseLook(note=f"the source lines cannot be read: {problem}"))
+        return stored, CloseLook(note=f"the source lines cannot be read: {problem}")
     except UsageProblem:  # which the diff meets too, and tells
-        return OpenedSide(stored, CloseLook())
+        return stored, CloseLook()
 
 
 def _titled(runs: Pair) -> Pair:
@@ -203,6 +196,6 @@ def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, lo
         keeps_report=stored.keeps_report,
         results=results_of(run, totals, ceilings, whole=side.compared == side.launches),
         ceilings=ceilings,
-        close=looked.close,
+        close=looked[1],
     )
     return with_places(shown)

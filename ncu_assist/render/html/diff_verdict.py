@@ -17,7 +17,7 @@ from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
-from ncu_assist.render.diff_facts import DiffFacts, OnWorkload
+from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import CLAUSES, CODE_LETTERS, COUNTED, AnswerRow
 from ncu_assist.render.html.charts import Fact
@@ -43,7 +43,7 @@ from ncu_assist.render.words.verdicts import (
 from ncu_assist.render.words.why import change_facts, left_facts, limit_words, resource_lines
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.places import Place as RulePlace
-from ncu_assist.verdict import REASONS, clock_note
+from ncu_assist.verdict import REASONS, Verdict, clock_note
 
 ARROW = " → "
 
@@ -64,7 +64,7 @@ def verdict_section(facts: DiffFacts, pair: SourcePair | None = None) -> PageSec
         "notes": _notes(diff),
         "next": next_command(diff),
         "counted": counted(
-            {one_line(one.workload): one.verdict for one in facts.workloads}
+            {one_line(name): verdict for name, _, verdict in facts.workloads}
         ),  # on how many workloads it is what
         "workloads": len(facts.workloads),
     }
@@ -211,16 +211,16 @@ def _verdict_table(facts: DiffFacts) -> Table:
         Column(after, "right", "number"),
         Column("99 % interval", "right", ""),
     )
-    rows = tuple(_verdict_row(one, one.workload == facts.diff.workload) for one in facts.workloads)
+    rows = tuple(_verdict_row(*one, one[0] == facts.diff.workload) for one in facts.workloads)
     return Table("verdicts-table", "The verdict on every workload", columns, rows)
 
 
-def _verdict_row(one: OnWorkload, is_shown: bool) -> tuple[Cell, ...]:
-    verdict, badge = one.verdict, verdict_badge(one.verdict)
+def _verdict_row(workload: str, medians_ns: tuple[float, float], verdict: Verdict, is_shown: bool) -> tuple[Cell, ...]:
+    badge = verdict_badge(verdict)
     return (
-        Cell(one_line(one.workload), note="this page" if is_shown else ""),
+        Cell(one_line(workload), note="this page" if is_shown else ""),
         Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge) if badge else Cell(),
-        *(number(duration(ns), ns) for ns in one.medians_ns),
+        *(number(duration(ns), ns) for ns in medians_ns),
         Cell(interval_words(verdict) or ABSENT),
     )
 

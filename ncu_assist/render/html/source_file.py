@@ -72,14 +72,6 @@ class SourceRow:
 
 
 @dataclass(frozen=True)
-class SourceBlock:
-    """Lines that follow one another; ``cold`` says which lines those are that a page folds, empty for hot ones."""
-
-    rows: tuple[SourceRow, ...]
-    cold: str = ""
-
-
-@dataclass(frozen=True)
 class SourceFileView:
     """A file; ``path`` is its name in the report, ``is_kept``: the text is that of the run's source folder.
 
@@ -98,13 +90,16 @@ class SourceFileView:
     is_open: bool = True
 
     @property
-    def blocks(self) -> tuple[SourceBlock, ...]:
-        """The lines around heat, and between them the cold ones, together with what of them is not on the page."""
+    def blocks(self) -> tuple[tuple[tuple[SourceRow, ...], str], ...]:
+        """The lines around heat, and between them the cold ones, together with what of them is not on the page.
+
+        With each block which lines those are that a page folds; empty for hot ones.
+        """
         warm = [row.number for row in self.rows if row.marks or any(cell.level > 1 for cell in row.cells)]
         near = {number + step for number in warm for step in range(-AROUND, AROUND + 1)}
         some = [(not warm or row.number in near, row) for row in self.rows]
         runs = [(is_near, tuple(row for _, row in own)) for is_near, own in groupby(some, key=lambda one: one[0])]
-        return tuple(SourceBlock(own, "" if is_near else _cold(own)) for is_near, own in runs)
+        return tuple((own, "" if is_near else _cold(own)) for is_near, own in runs)
 
 
 def _cold(rows: Sequence[SourceRow]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff import Change, Diff
-from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Table
@@ -18,7 +18,6 @@ from ncu_assist.render.words.gate import (
     GATE_LETTERS,
     SHORT,
     UNMEASURED,
-    Complaint,
     caveats,
     complaints,
     gate_heading,
@@ -204,7 +203,7 @@ def gate_markdown(gate: Gate | NotMeasured) -> str:
     if isinstance(gate, NotMeasured):
         return _not_measured(gate)
     lines = [f"### Gate: {escaped(gate_heading(gate))}", "", f"**{escaped(summary(gate))}**", ""]
-    lines += [f"- {_complaint(one)}" for one in complaints(gate)]
+    lines += [f"- {_complaint(*one)}" for one in complaints(gate)]
     lines += [f"- {paragraph(line, GATE_LETTERS)}" for line in caveats(gate)]
     lines += ["", paragraph(gate_provenance(gate), GATE_LETTERS), ""]
     return "\n".join([*lines, *folded(f"All checks ({len(gate.checks)})", _checks_table(gate))]) + "\n"
@@ -229,9 +228,9 @@ def _not_measured(gate: NotMeasured) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _complaint(one: Complaint) -> str:
-    command = f". Try: {escaped(one.next, GATE_LETTERS)}" if one.next else ""
-    return f"**{SHORT[one.outcome]}** {escaped(one.message, GATE_LETTERS)}{command}"
+def _complaint(outcome: GateWord, message: str, command: str) -> str:
+    hint = f". Try: {escaped(command, GATE_LETTERS)}" if command else ""
+    return f"**{SHORT[outcome]}** {escaped(message, GATE_LETTERS)}{hint}"
 
 
 def _checks_table(gate: Gate) -> list[str]:

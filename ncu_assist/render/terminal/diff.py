@@ -304,10 +304,10 @@ def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
         Text(""),
     ]
     parts += [Text(one_line(line, GATE_LETTERS)) for line in caveats(gate)]
-    for one in complaints(gate):
-        message = f"{SHORT[one.outcome]} {gate_title(gate)}: {one.message}"
-        parts += [Text(one_line(message, GATE_LETTERS), style=OUTCOME_COLORS[one.outcome])]
-        parts += [Text(one_line(f"try: {one.next}", GATE_LETTERS))] if one.next else []
+    for outcome, said, command in complaints(gate):
+        message = f"{SHORT[outcome]} {gate_title(gate)}: {said}"
+        parts += [Text(one_line(message, GATE_LETTERS), style=OUTCOME_COLORS[outcome])]
+        parts += [Text(one_line(f"try: {command}", GATE_LETTERS))] if command else []
     return to_text([*parts, Text(summary(gate), style=OUTCOME_COLORS[gate.outcome])], style)
 
 

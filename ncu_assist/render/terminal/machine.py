@@ -132,14 +132,14 @@ def _dram(ceilings: Ceilings, under: Under) -> list[RenderableType]:
 
 def _curves(curves: Sequence[Curve]) -> Table:
     made = table(("moved", "left"), *((_mix(curve), "right") for curve in curves))
-    sizes = sorted({_size(point) for curve in curves for point in curve.points})
+    sizes = sorted({_size(point) for curve in curves for point in curve})
     for size in sizes:
         made.add_row(_mebibytes(size), *(_rate_at(curve, size) for curve in curves))
     return made
 
 
 def _mix(curve: Curve) -> str:
-    point = curve.points[0]
+    point = curve[0]
     if not point.write_bytes:
         return "1:0 read"
     return f"{round(point.read_bytes / point.write_bytes)}:1 {point.name.rstrip('3')}"
@@ -161,7 +161,7 @@ def _mebibytes(size: int) -> str:
 
 
 def _rate_at(curve: Curve, size: int) -> str:
-    found = [point for point in curve.points if _size(point) == size]
+    found = [point for point in curve if _size(point) == size]
     return f"{found[0].bytes_per_second / 1e9:.0f}" if found else "-"
 
 

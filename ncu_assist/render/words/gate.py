@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.gate import (
@@ -331,20 +330,14 @@ def worst_of(checks: Sequence[GateCheck]) -> GateWord:
     return worst(check.outcome for check in checks)
 
 
-@dataclass(frozen=True)
-class Complaint:
-    """Checks on one limit that came to the same, for the same reason: what is said of them, and what to try."""
-
-    outcome: GateWord
-    message: str
-    next: str
+Complaint = tuple[GateWord, str, str]  # of checks that came to the same: the outcome, what is said, what to try
 
 
 def complaints(gate: Gate) -> list[Complaint]:
     """Return what was not kept, what is unclear first, so that what failed stands last."""
     broken = [_of_broken(check) for check in gate.checks if check.outcome == "regression" and not _is_alike(check)]
     together = [_of_unclear(checks) for checks in _groups(gate)]
-    return sorted([*together, *broken], key=lambda one: one.outcome == "regression")
+    return sorted([*together, *broken], key=lambda one: one[0] == "regression")
 
 
 def _is_alike(check: GateCheck) -> bool:
@@ -370,7 +363,7 @@ def _of_unclear(checks: Sequence[GateCheck]) -> Complaint:
     where = ", ".join(_workload_and_move(check, len(noises) > 1) for check in checks)
     limit = with_noise(checks[0]) if len(noises) == 1 else f"{limit_words(checks[0].limit)} + noise"
     message = f"{where} ({checks[0].limit.metric.key}, limit {limit}): {reason_words(checks[0])}"
-    return Complaint(checks[0].outcome, message, _for_all(checks))
+    return checks[0].outcome, message, _for_all(checks)
 
 
 def _workload_and_move(check: GateCheck, tell_noise: bool) -> str:
@@ -395,4 +388,4 @@ def _of_broken(check: GateCheck) -> Complaint:
     detail = "" if check.limit.is_on_time or shown == both else f"{both}, "
     reason = f": {why}" if why else ""
     message = f"{workload_words(check)} {check.limit.metric.key} {shown} ({detail}limit {limit}){reason}"
-    return Complaint("regression", message, "")
+    return "regression", message, ""

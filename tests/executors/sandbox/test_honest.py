@@ -17,7 +17,7 @@ from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors import sandbox
 from ncu_assist.executors.local import held
 from ncu_assist.executors.sandbox import SandboxLimits, jail, plan
-from ncu_assist.executors.sandbox.plan import CAP_PERFMON, SandboxUser
+from ncu_assist.executors.sandbox.plan import CAP_PERFMON
 
 TORCH = """
 import numpy, torch
@@ -93,16 +93,16 @@ def test_it_has_no_rights(scene: Scene) -> None:
 def test_root_can_leave_it_the_right_to_read_counters_and_no_other(
     scene: Scene, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    who = sandbox.sandbox_user()
-    rights = (CAP_PERFMON,) if who.uid is not None else ()  # nobody but root has it to give
-    monkeypatch.setattr(sandbox, "sandbox_user", lambda: SandboxUser(who.uid, rights))
+    uid, _ = sandbox.sandbox_user()
+    rights = (CAP_PERFMON,) if uid is not None else ()  # nobody but root has it to give
+    monkeypatch.setattr(sandbox, "sandbox_user", lambda: (uid, rights))
     found = eval(python(scene, STATUS))
     wanted = sum(1 << right for right in rights)
     assert {int(found[name], 16) for name in ("CapPrm", "CapEff", "CapBnd", "CapAmb")} == {wanted}
 
 
 def test_an_ordinary_user_gets_the_same_walls(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sandbox, "sandbox_user", lambda: SandboxUser(None))
+    monkeypatch.setattr(sandbox, "sandbox_user", lambda: (None, ()))
     assert python(scene, LOOPBACK) == "hello"
     assert eval(python(scene, STATUS))["CapEff"] == "0" * 16
     code = "import os, sys; print([os.path.exists(p) or os.access(p, os.W_OK) for p in sys.argv[1:]])"

@@ -13,7 +13,6 @@ from ncu_assist.executors.sandbox.folders import check_readable, lent
 from ncu_assist.executors.sandbox.plan import (
     CAP_PERFMON,
     SANDBOX_UID,
-    SandboxUser,
     counters_are_restricted,
     sandbox_user,
 )
@@ -21,12 +20,12 @@ from ncu_assist.executors.sandbox.plan import (
 
 def test_root_becomes_somebody_else_and_others_stay(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "is_real_root", lambda: False)
-    assert sandbox_user() == SandboxUser(None)
+    assert sandbox_user() == (None, ())
     monkeypatch.setattr(module, "is_real_root", lambda: True)
     monkeypatch.setattr(module, "counters_are_restricted", lambda: False)
-    assert sandbox_user() == SandboxUser(SANDBOX_UID)
+    assert sandbox_user() == (SANDBOX_UID, ())
     monkeypatch.setattr(module, "counters_are_restricted", lambda: True)
-    assert sandbox_user() == SandboxUser(SANDBOX_UID, (CAP_PERFMON,))
+    assert sandbox_user() == (SANDBOX_UID, (CAP_PERFMON,))
 
 
 def test_the_driver_says_who_may_read_counters(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ from ncu_assist.executors.sandbox.plan import (
     Mount,
     SandboxLimits,
     SandboxPlan,
-    SandboxUser,
     bwrap_argv,
     devices,
     homes,
@@ -113,13 +112,13 @@ def test_homes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_both_runners_carry_out_the_same_plan(project: Path) -> None:
     seen = mounts(FolderAccess((project,)), (), project, LIMITS)
-    for who in (SandboxUser(None), SandboxUser(12345, (38,))):
-        plan = SandboxPlan(seen, project, who, LIMITS)
+    for uid, rights in ((None, ()), (12345, (38,))):
+        plan = SandboxPlan(seen, project, uid, rights, LIMITS)
         line = bwrap_argv(plan, ["prog", "x"])
         order = json.loads(unshare_argv(plan, ["prog", "x"])[-3])
         assert [entry["target"] for entry in order["mounts"]] == [m.target for m in seen]
         places = [i for i, word in enumerate(line) if word in ("--ro-bind", "--bind", "--dev-bind", "--symlink")]
         assert {line[i + 2] for i in places} == {m.target for m in seen if m.source}
         assert json.loads(line[-3])["mounts"] == []
-        assert json.loads(line[-3])["uid"] == order["uid"] == who.uid
-        assert ("--unshare-user" in line) == ("--user" in unshare_argv(plan, [])) == (who.uid is None)
+        assert json.loads(line[-3])["uid"] == order["uid"] == uid
+        assert ("--unshare-user" in line) == ("--user" in unshare_argv(plan, [])) == (uid is None)

@@ -353,7 +353,7 @@ def test_cold_lines_are_folded_and_five_around_heat_are_not(browser: Browser, tm
     rows = (Row(50, 96.0), Row(3, 4.0, file="/src/header.h"))
     made = source_view(shown(tmp_path, close(code(rows, {NAME: text}), {NAME: text})), {})
     hot, header = made.files
-    assert [(block.cold, len(block.rows)) for block in hot.blocks] == [
+    assert [(cold, len(rows)) for rows, cold in hot.blocks] == [
         *(("lines 1 to 44, cold", 44), ("", 11), ("lines 56 to 100, cold", 45)),
     ]
     assert (hot.is_open, header.is_open) == (True, False)
@@ -373,7 +373,7 @@ def test_cold_lines_and_what_is_not_on_the_page_between_them_are_one_fold() -> N
     cold = [SourceRow(number, "x") for number in range(9, 25)]
     hot = SourceRow(30, "hot", cells=(Heat("90 %", 8),))
     file = SourceFileView("f", "a.cu", "a.cu", "90 %", (gap, *cold, hot, replace(gap, lines=(40, 50))), True, (), 0)
-    assert [block.cold for block in file.blocks] == ["lines 1 to 24, cold", "", ""]
+    assert [cold for _, cold in file.blocks] == ["lines 1 to 24, cold", "", ""]
 
 
 def test_expanding_all_shows_cold_lines_and_leaves_them(browser: Browser, tmp_path: Path) -> None:
