@@ -269,16 +269,6 @@ class Disturbance:
                 self._noise.add_(1.0)
 
 
-@dataclass(frozen=True)
-class SeedResult:
-    """What one seed gave: why it failed, empty if it did not, the worst errors, and copies of the outputs."""
-
-    reason: str
-    norm_error: float
-    max_error: float
-    results: Tensors
-
-
 def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draws_own: bool = False) -> Check:
     """Return the outcome over all seeds; it stops at the first seed that fails.
 
@@ -293,11 +283,14 @@ def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draw
         if buffers is None or (number == len(seeds) - 1 and number > 1):
             buffers = allocate(problem, inputs)
         buffers.fill(inputs)
-        trial = _trial(call, problem, buffers, inputs, repeats, disturbance, draws)
-        outcome = _add(outcome, seed, trial)
-        if trial.reason:
-            return replace(outcome, passed=False, reason=_stale(trial, earlier) or trial.reason)
-        earlier = trial.results
+        reason, errors, results = _trial(call, problem, buffers, inputs, repeats, disturbance, draws)
+        outcome = replace(outcome, seeds=(*outcome.seeds, seed))
+        if results:  # else nothing was compared
+            norm_error, max_error = outcome.norm_error or 0.0, outcome.max_error or 0.0
+            outcome = replace(outcome, norm_error=max(norm_error, errors[0]), max_error=max(max_error, errors[1]))
+        if reason:
+            return replace(outcome, passed=False, reason=_stale(reason, results, earlier) or reason)
+        earlier = results
     return outcome
 
 
@@ -309,8 +302,11 @@ def _trial(
     repeats: int,
     disturbance: Disturbance,
     draws: OwnDraws | None,
-) -> SeedResult:
-    """Return what one seed gives, called again so often beside other work; no draws where the reference has them."""
+) -> tuple[str, tuple[float, float], Tensors]:
+    """Return why a seed fails, empty if it does not, the worst errors by norm and by element, and copies of outputs.
+
+    The call is repeated beside other work; there are no ``draws`` where the reference knows them.
+    """
     if draws:
         draws.next_seed()
     expected, unlikely = () if draws else problem.expected(inputs), ""
@@ -334,7 +330,7 @@ def _trial(
         steady = steady and turn == 0
         reasons.append(reason or unlikely)
         first = first or tuple(o.tensor.clone() for o in buffers.outputs)
-    return SeedResult(_verdict(reasons, steady), norm_error, max_error, first)
+    return _verdict(reasons, steady), (norm_error, max_error), first
 
 
 def _verdict(reasons: list[str], steady: bool) -> str:
@@ -374,22 +370,11 @@ def _unwritten(buffer: Guarded, turn: int) -> str:
     return f"output '{buffer.name}': {left.numel()} of {total} elements {what}, first at {place}"
 
 
-def _stale(trial: SeedResult, earlier: Tensors) -> str:
+def _stale(reason: str, results: Tensors, earlier: Tensors) -> str:
     """An output that is wrong but equals that of the earlier seed was not computed from these inputs."""
-    if not trial.results or not any(t.numel() for t in earlier):
+    if not results or not any(t.numel() for t in earlier):
         return ""
-    same = [torch.equal(bits(a), bits(b)) for a, b in zip(trial.results, earlier, strict=True)]
+    same = [torch.equal(bits(a), bits(b)) for a, b in zip(results, earlier, strict=True)]
     if any(same):
-        return f"a result of an earlier call came back although the inputs changed: {trial.reason}"
+        return f"a result of an earlier call came back although the inputs changed: {reason}"
     return ""
-
-
-def _add(outcome: Check, seed: int, trial: SeedResult) -> Check:
-    if not trial.results:  # nothing was compared
-        return replace(outcome, seeds=(*outcome.seeds, seed))
-    return replace(
-        outcome,
-        seeds=(*outcome.seeds, seed),
-        norm_error=max(outcome.norm_error or 0.0, trial.norm_error),
-        max_error=max(outcome.max_error or 0.0, trial.max_error),
-    )

@@ -271,22 +271,11 @@ def _row(one: SassInstruction, name: str, counted: Sequence[Counted], href: Href
 MOST_PAIRED = 40  # instructions of a side
 
 
-@dataclass(frozen=True)
-class SassPairCell:
-    """An instruction of one side, ``offset`` in its function."""
-
-    offset: str
-    heat: Heat
-    code: str
+SassPairCell = tuple[str, Heat, str]  # of an instruction of one side: offset in its function, heat, code
 
 
-@dataclass(frozen=True)
-class SassPairRow:
-    """Instructions that stand beside each other: of one opcode, or what came in the place of what."""
-
-    before: SassPairCell | None
-    after: SassPairCell | None
-    same: bool
+# Instructions beside each other, and whether they are of one opcode; else one came in the place of the other.
+SassPairRow = tuple[SassPairCell | None, SassPairCell | None, bool]
 
 
 def sass_pair(
@@ -294,22 +283,20 @@ def sass_pair(
 ) -> tuple[SassPairRow, ...]:
     """Return the instructions of a line on both sides, aligned by their opcodes; of many those with most samples."""
     sides = [_costliest(one) for one in (before, after)]
-    cells = [[_pair_cell(one, heat(one.cost, bool(side))) for one in own] for side, own in enumerate(sides)]
+    cells = [
+        [(f"{one.offset:04x}", heat(one.cost, bool(side)), _code(one)) for one in own] for side, own in enumerate(sides)
+    ]
     opcodes, others = ([_opcode(one.sass) for one in own] for own in sides)
     rows: list[SassPairRow] = []
     for tag, i, last, j, end in SequenceMatcher(None, opcodes, others, autojunk=False).get_opcodes():
         own = zip_longest(cells[0][i:last], cells[1][j:end])
-        rows += [SassPairRow(left, right, tag == "equal") for left, right in own]
+        rows += [(left, right, tag == "equal") for left, right in own]
     return tuple(rows)
 
 
 def _costliest(own: Sequence[SassInstruction]) -> list[SassInstruction]:
     kept = sorted(own, key=lambda one: (-one.cost.samples, -one.cost.instructions))[:MOST_PAIRED]
     return sorted(kept, key=lambda one: (one.kernel, one.offset))
-
-
-def _pair_cell(one: SassInstruction, heat: Heat) -> SassPairCell:
-    return SassPairCell(f"{one.offset:04x}", heat, _code(one))
 
 
 def _opcode(sass: str) -> str:

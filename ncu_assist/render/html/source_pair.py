@@ -118,7 +118,7 @@ class PairSass:
 
     @property
     def left_out(self) -> int:
-        return sum(self.counts) - sum((row.before is not None) + (row.after is not None) for row in self.rows)
+        return sum(self.counts) - sum((before is not None) + (after is not None) for before, after, _ in self.rows)
 
 
 ROW_BYTES = 260  # of markup around two lines, about

@@ -76,17 +76,12 @@ RETURN_TYPE = re.compile(r"^(?:(?:void|std::enable_if<[^>]*>::type)\s+)+")
 RunPair = tuple[StoredRun, StoredRun]  # parent and draft
 
 
-@dataclass(frozen=True)
-class Cheat:
-    """A way of cheating, by its id in CHEATS, and what was seen."""
+Cheat = tuple[str, str]  # the id of a way in CHEATS, and what was seen
 
-    id: str
-    words: str
 
-    @property
-    def verdict(self) -> str:
-        """What stands behind ``rejected: ``."""
-        return f"{CHEATS.get(self.id, self.id)} ({self.words})"
+def cheating(id: str, words: str) -> str:
+    """Return what stands behind ``rejected: `` of a draft that cheats."""
+    return f"{CHEATS.get(id, id)} ({words})"
 
 
 @dataclass(frozen=True)
@@ -142,7 +137,7 @@ def no_kernel(case: CheatCase) -> Cheat | None:
     """Return whether ncu saw no launch in a call that it profiled."""
     if case.draft.counted is None or case.draft.counted.launches:
         return None
-    return Cheat("no-kernel", "ncu counted no launch in its call")
+    return "no-kernel", "ncu counted no launch in its call"
 
 
 def library(case: CheatCase) -> Cheat | None:
@@ -154,7 +149,7 @@ def library(case: CheatCase) -> Cheat | None:
     share = sum(times.values()) / total
     if share <= LIBRARY_SHARE:
         return None
-    return Cheat("library", f"{', '.join(sorted(times))}: {100 * share:.0f} % of its time")
+    return "library", f"{', '.join(sorted(times))}: {100 * share:.0f} % of its time"
 
 
 def too_few_bytes(case: CheatCase) -> Cheat | None:
@@ -168,7 +163,7 @@ def too_few_bytes(case: CheatCase) -> Cheat | None:
     least = min(float(minimum), case.parent.moved_bytes or float(minimum))
     if moved >= OF_MINIMUM * least:
         return None
-    return Cheat("bytes", f"{moved / 1e6:.4g} MB of at least {least / 1e6:.4g} MB")
+    return "bytes", f"{moved / 1e6:.4g} MB of at least {least / 1e6:.4g} MB"
 
 
 def above_peak(case: CheatCase) -> Cheat | None:
@@ -189,7 +184,7 @@ def above_peak(case: CheatCase) -> Cheat | None:
     for name, amount, peak, unit in wanted:
         rate = amount / (bench_ns * 1e-9)
         if peak and rate > OF_PEAK * peak:
-            return Cheat("peak", f"{name} at {rate / 1e12:.4g} {unit}, this GPU reaches {peak / 1e12:.4g}")
+            return "peak", f"{name} at {rate / 1e12:.4g} {unit}, this GPU reaches {peak / 1e12:.4g}"
     return None
 
 
@@ -201,7 +196,7 @@ def too_short(case: CheatCase) -> Cheat | None:
 def too_long(case: CheatCase) -> Cheat | None:
     """Return whether the bench took longer than launches and the gaps between them: ncu saw another call."""
     words = _longer(case.draft)
-    return Cheat("profiler", f"a call takes {words}") if words else None
+    return ("profiler", f"a call takes {words}") if words else None
 
 
 def parent_disturbed(case: CheatCase) -> Cheat | None:
@@ -212,9 +207,9 @@ def parent_disturbed(case: CheatCase) -> Cheat | None:
         return shorter
     words = _longer(parent)
     if words:
-        return Cheat("parent", f"a call of the parent takes {words}")
+        return "parent", f"a call of the parent takes {words}"
     if parent.bench_ns and parent.archived_ns and not _agree(parent.bench_ns, parent.archived_ns):
-        return Cheat("parent", f"{_us(parent.bench_ns)} beside the draft, {_us(parent.archived_ns)} in the archive")
+        return "parent", f"{_us(parent.bench_ns)} beside the draft, {_us(parent.archived_ns)} in the archive"
     return None
 
 
@@ -224,7 +219,7 @@ def _shorter(side: MeasuredSide, id: str, what: str) -> Cheat | None:
     reuse = CHAIN_REUSE if len(side.counted.launches) > 1 else 1.0
     if side.bench_ns >= (1 - AGREES) * reuse * side.counted_ns:
         return None
-    return Cheat(id, f"{what} takes {_us(side.bench_ns)} on the clock, its launches {_us(side.counted_ns)} by ncu")
+    return id, f"{what} takes {_us(side.bench_ns)} on the clock, its launches {_us(side.counted_ns)} by ncu"
 
 
 def _longer(side: MeasuredSide) -> str:
@@ -348,7 +343,7 @@ def by_exam(draft: str, examined: Examined) -> Fate | None:
     A way of cheating is named before what it led to.
     """
     for seen in examined.suspicions:
-        return Fate("rejected", Cheat(seen.id, seen.words).verdict)
+        return Fate("rejected", cheating(seen.id, seen.words))
     if draft in examined.measured.failures:
         return Fate("rejected", examined.measured.failures[draft])
     checks = examined.measured.checks.get(draft, ())

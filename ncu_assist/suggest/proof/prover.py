@@ -56,6 +56,7 @@ from ncu_assist.suggest.proof.judging import (
     by_exam,
     by_target,
     by_time,
+    cheating,
     counted_cheats,
     scores,
     target_moved,
@@ -203,52 +204,6 @@ def profile(workspace: ProofWorkspace, reporter: Reporter) -> tuple[dict[str, Ve
     return split(capture), exam.grade(exam_request, summary)
 
 
-@dataclass(frozen=True)
-class ProofMeasurement:
-    """What was measured: the exam's times and facts, the build of both, and the captures once there are some.
-
-    ``kernel`` is the one of the proof, with its reference; that of the ``plan`` is sealed.
-    """
-
-    kernel: Kernel
-    plan: ExamPlan
-    examined: Examined
-    build: BuiltDraft
-    captures: Mapping[str, VersionCapture]
-
-
-def save_runs(measurement: ProofMeasurement, store: Store, id: str) -> RunPair:
-    """Save parent and draft as runs of one bench and return them."""
-    shared = _shared(measurement, f"ncu-assist suggest prove {id}")
-    both = (measurement.plan.parent, measurement.plan.draft)
-    parent, draft = (save(store, shared, _version_result(measurement, name)) for name in both)
-    return parent, draft
-
-
-def _version_result(measurement: ProofMeasurement, name: str) -> VersionResult:
-    checks = measurement.examined.measured.checks.get(name, ())
-    log = measurement.build.log_of(name)
-    notes = ("measured in a proof of a draft, beside it",) if name == measurement.plan.parent else ()
-    return VersionResult(measurement.kernel.version(name), log, checks, measurement.captures.get(name), notes)
-
-
-def _shared(measurement: ProofMeasurement, command: str) -> Measurement:
-    measured, kernel = measurement.examined.measured, measurement.kernel
-    examined = {check.workload for checks in measured.checks.values() for check in checks}
-    examined.add(kernel.default_workload.name)
-    return Measurement(
-        kernel=kernel,
-        workloads=tuple(w for w in kernel.workloads if w.name in examined),
-        moment=datetime.now(UTC),
-        device=measured.device,
-        toolchain=measured.toolchain,
-        bench=measured.bench,
-        samples=measured.samples,
-        options=ProfileOptions() if measurement.captures else None,
-        command=command,
-    )
-
-
 NOT_BELIEVED = "right, and faster by the clock of its own process; without counters that is not believed"
 NO_BUILD = Fate("rejected", NOT_BUILT)
 
@@ -270,7 +225,8 @@ class ProofRun:
     built: Callable[[], BuiltDraft]
     repair: str = ""
     build: BuiltDraft | None = None
-    measurement: ProofMeasurement | None = None
+    examined: Examined | None = None  # that of the exam; ``captures`` are of ncu, once there are some
+    captures: Mapping[str, VersionCapture] = field(default_factory=dict)
     runs: RunPair | None = None
     _built_at: float = 0.0
     _bench_began: float = 0.0
@@ -311,7 +267,7 @@ class ProofRun:
         except NotBuilt:
             raise self._not_built() from None
         assert self.build is not None
-        self.measurement = ProofMeasurement(self.kernel, self.plan, examined, self.build, {})
+        self.examined = examined
         self._judge(examined)
 
     def _build(self) -> Outcomes:
@@ -376,26 +332,43 @@ class ProofRun:
         return compare(*(select(samples, name, workload) for name in (self.plan.parent, self.plan.draft)))
 
     def _profile(self) -> None:
-        assert self.measurement is not None
         with self._stage("profile"):
             try:
-                captures, examined = profile(self.workspace, self.reporter)
+                self.captures, examined = profile(self.workspace, self.reporter)
             except EnvironmentProblem as error:
                 raise ProofEnded("unproven", f"{NOT_BELIEVED}: {error.message}") from error
             except NcuAssistError as error:
                 raise ProofEnded("rejected", f"it cannot be profiled: {error.message}") from error
-            self.measurement = replace(self.measurement, captures=captures)
             end(by_exam(self.plan.draft, examined))
 
     def _save(self) -> None:
-        """Make runs of what was measured, for the draft's folder."""
-        if (
-            self.measurement is not None
-            and self.runs is None
-            and self.measurement.examined.measured.samples is not None
-        ):
-            store = Store(self.workspace.work / "reports")
-            self.runs = save_runs(self.measurement, store, self.stored.draft.id)
+        """Make runs of parent and draft of what was measured, of one bench, for the draft's folder."""
+        if self.examined is None or self.runs is not None or self.examined.measured.samples is None:
+            return
+        measured, kernel = self.examined.measured, self.kernel
+        names = {check.workload for checks in measured.checks.values() for check in checks}
+        names.add(kernel.default_workload.name)
+        shared = Measurement(
+            kernel=kernel,
+            workloads=tuple(w for w in kernel.workloads if w.name in names),
+            moment=datetime.now(UTC),
+            device=measured.device,
+            toolchain=measured.toolchain,
+            bench=measured.bench,
+            samples=measured.samples,
+            options=ProfileOptions() if self.captures else None,
+            command=f"ncu-assist suggest prove {self.stored.draft.id}",
+        )
+        store = Store(self.workspace.work / "reports")
+        parent, draft = (save(store, shared, self._result(name)) for name in (self.plan.parent, self.plan.draft))
+        self.runs = parent, draft
+
+    def _result(self, name: str) -> VersionResult:
+        assert self.examined is not None
+        assert self.build is not None
+        checks, log = self.examined.measured.checks.get(name, ()), self.build.log_of(name)
+        notes = ("measured in a proof of a draft, beside it",) if name == self.plan.parent else ()
+        return VersionResult(self.kernel.version(name), log, checks, self.captures.get(name), notes)
 
     def _explain(self) -> Fate:
         """Judge counters and times, and hold the predictions against them."""
@@ -407,7 +380,7 @@ class ProofRun:
         with self._stage("diff"):
             libraries = evidence.task.libraries_allowed
             for cheat in counted_cheats(self.runs, self.task.parent, workload, libraries, reports):
-                raise ProofEnded("rejected", cheat.verdict)
+                raise ProofEnded("rejected", cheating(*cheat))
             learned = learned_noise(Store(reports), self.runs[1].run.device)
             diff = diff_runs(*self.runs, DiffOptions(workload, every=True, learned=learned))
             self.proof = replace(self.proof, scores=scores(claim, items, diff.changes))

@@ -87,9 +87,9 @@ def test_instructions_of_lines_whose_time_changed_stand_beside_each_other(tmp_pa
     ]
     ids = {row.id for row in made.files[0].rows}
     assert all(one.line.href.removeprefix("#") in ids and not one.left_out for one in made.sass)
-    added, changed, kept = ([(row.before, row.after, row.same) for row in one.rows] for one in made.sass)
-    assert [(left, right and right.code, same) for left, right, same in added] == [(None, "STG.E [R6.64], R3", False)]
-    assert [(left and left.heat.text, right and right.heat.text, same) for left, right, same in changed] == [
+    added, changed, kept = (one.rows for one in made.sass)
+    assert [(left, right and right[2], same) for left, right, same in added] == [(None, "STG.E [R6.64], R3", False)]
+    assert [(left and left[1].text, right and right[1].text, same) for left, right, same in changed] == [
         *(("50.0", "1.0", False), ("20.0", "8.0", True)),
     ]
     assert [same for *_, same in kept] == [True]
@@ -106,7 +106,7 @@ def test_of_many_instructions_those_with_most_samples_are_shown(tmp_path: Path) 
     rows = tuple(Row(2, float(number), f"FADD R{number}, R1, R2", AFTER) for number in range(1, MOST_PAIRED + 11))
     (one,) = [sass for sass in pair(tmp_path, rows).sass if sass.line.text == "b.cu:2"]
     assert one.left_out == 10
-    assert next(row.after.code.split()[1] for row in one.rows if row.after) == "R11,"
+    assert next(after[2].split()[1] for _, after, _ in one.rows if after) == "R11,"
 
 
 def test_both_sides_share_one_scale_of_colours(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from ncu_assist.ceilings import shipped
 from ncu_assist.frame import Combined, combine, combine_launches
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.suggest.proof.judging import CHEATS, Cheat, CheatCase, MeasuredSide, Peaks, judge, library_of
+from ncu_assist.suggest.proof.judging import CHEATS, CheatCase, MeasuredSide, Peaks, cheating, judge, library_of
 
 RECORDED = Store(Path(__file__).parents[3] / "reports").runs("lightning_decode")
 HONEST = [pytest.param(stored, id=stored.run.version) for stored in RECORDED if stored.run.machine is None]
@@ -37,7 +37,7 @@ def _recorded(stored: StoredRun) -> MeasuredSide:
 
 
 def _ids(case: CheatCase) -> set[str]:
-    return {cheat.id for cheat in judge(case)}
+    return {id for id, _ in judge(case)}
 
 
 def _case(draft: MeasuredSide, parent: MeasuredSide = NOTHING, **more: object) -> CheatCase:
@@ -96,13 +96,13 @@ def test_faster_than_the_peak_of_dram() -> None:
 
 def test_faster_than_l2_and_than_arithmetic() -> None:
     small = WorkloadFacts("small", "float32", {}, 10_000_000, 100_000_000)  # fits in L2
-    assert judge(CheatCase(MeasuredSide(1_000.0), MeasuredSide(), small, PEAKS))[0].words.startswith(
+    assert judge(CheatCase(MeasuredSide(1_000.0), MeasuredSide(), small, PEAKS))[0][1].startswith(
         "L2 at 10 TB/s, this GPU reaches 8.3"
     )
     assert _ids(CheatCase(MeasuredSide(2_000.0), MeasuredSide(), small, PEAKS)) == set()
     busy = replace(small, flops=600_000_000_000)
     assert (
-        judge(CheatCase(MeasuredSide(9e6), MeasuredSide(), busy, PEAKS))[0].words
+        judge(CheatCase(MeasuredSide(9e6), MeasuredSide(), busy, PEAKS))[0][1]
         == "arithmetic at 66.67 TFLOP/s, this GPU reaches 60"
     )
     assert _ids(CheatCase(MeasuredSide(1e7), MeasuredSide(), busy, PEAKS)) == set()
@@ -181,8 +181,8 @@ def _mixed(library_ns: float) -> MeasuredSide:
 def test_a_library_may_help_but_not_do_the_work() -> None:
     assert _ids(_case(_mixed(19_000.0))) == set()
     (cheat,) = judge(_case(_mixed(40_000.0)))
-    assert cheat == Cheat("library", "torch: 33 % of its time")
-    assert cheat.verdict == "a library does the work (torch: 33 % of its time)"
+    assert cheat == ("library", "torch: 33 % of its time")
+    assert cheating(*cheat) == "a library does the work (torch: 33 % of its time)"
     assert _ids(_case(_mixed(40_000.0), allowed=frozenset({"torch"}))) == set()
     assert _ids(_case(_mixed(40_000.0), allowed=frozenset({"cublas"}))) == {"library"}
 
