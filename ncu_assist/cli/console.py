@@ -137,12 +137,13 @@ def write_new(made: NewKernel, command: str, as_json: bool) -> None:
     """Write which files were made to stdout, and what is left to do in them to stderr."""
     from ncu_assist.render.json.archive import new_json
 
+    files, left = made
     if as_json:
-        write_json(new_json([path.as_posix() for path in made.files], made.left, command))
+        write_json(new_json([path.as_posix() for path in files], left, command))
         return
-    for path in made.files:
+    for path in files:
         write(plain(str(path)))
-    for number, todo in enumerate(made.left, 1):
+    for number, todo in enumerate(left, 1):
         say(f"{number}. {todo}")
 
 

@@ -25,12 +25,12 @@ def command(ctx: click.Context, folder: Path, measure: bool, as_json: bool) -> i
     Each command is printed before its answer, and can be typed again in FOLDER. With --json the folder is written and
     the commands are named, but none is run.
     """
-    from ncu_assist.pipeline.new_kernel import DEMO_COMMANDS, DEMO_MEASURED, NewKernel, copy_demo
+    from ncu_assist.pipeline.new_kernel import DEMO_COMMANDS, DEMO_MEASURED, copy_demo
 
     copy_demo(folder)
     commands = (DEMO_MEASURED, *DEMO_COMMANDS) if measure else DEMO_COMMANDS
     if as_json:
-        write_new(NewKernel((folder,), tuple(map(_typed, commands))), "demo", True)
+        write_new(((folder,), tuple(map(_typed, commands))), "demo", True)
         return 0
     write(f"$ cd {shlex.quote(str(folder))}")
     with contextlib.chdir(folder):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from pathlib import Path
 
 import click
@@ -18,14 +19,14 @@ def command(vscode: bool, as_json: bool) -> int:
 
     None is needed to read reports, nor to profile programs.
     """
-    from ncu_assist.pipeline.new_kernel import NewKernel, init, write_vscode_tasks
+    from ncu_assist.pipeline.new_kernel import init, write_vscode_tasks
 
-    project, made = options.current_project(), NewKernel((), ())
+    project, made = options.current_project(), []
     if not (vscode and project.kernels.is_dir()):
-        made = init(project, Path.cwd())
+        made.append(init(project, Path.cwd()))
         project = options.current_project()
     if vscode:
-        tasks = write_vscode_tasks(project)
-        made = NewKernel((*made.files, *tasks.files), (*made.left, *tasks.left))
-    write_new(made, "init", as_json)
+        made.append(write_vscode_tasks(project))
+    files, left = (tuple(chain.from_iterable(own)) for own in zip(*made, strict=True))
+    write_new((files, left), "init", as_json)
     return 0

@@ -272,20 +272,16 @@ Line = tuple[str, int]
 Chain = tuple[Line, ...]  # innermost first
 
 
-@dataclass(frozen=True)
-class Inlining:
-    """The lines of a cubin's code by section: the offsets at which another line begins, in their order, and its chain.
+# Of a cubin's code by section: the offsets at which another line begins, in their order, and its chain; None behind the
+# end of code, and where the table contradicts itself.
+Inlining = dict[str, tuple[list[int], list[Chain | None]]]
 
-    A chain is None behind the end of code, and where the table contradicts itself.
-    """
 
-    sections: dict[str, tuple[list[int], list[Chain | None]]]
-
-    def chain(self, section: str, offset: int) -> Chain | None:
-        """Return where the instruction at an offset of a section comes from; None where the cubin does not say."""
-        offsets, chains = self.sections.get(section, ([], []))
-        place = bisect_right(offsets, offset) - 1
-        return chains[place] if place >= 0 else None
+def chain_at(inlining: Inlining, section: str, offset: int) -> Chain | None:
+    """Return where the instruction at an offset of a section comes from; None where the cubin does not say."""
+    offsets, chains = inlining.get(section, ([], []))
+    place = bisect_right(offsets, offset) - 1
+    return chains[place] if place >= 0 else None
 
 
 def read_inlining(cubin: bytes) -> Inlining | None:
@@ -302,7 +298,7 @@ def read_inlining(cubin: bytes) -> Inlining | None:
             known = found.setdefault(section, {})
             known[offset] = chain or known.get(offset)  # where one function ends another may begin
     ordered = {name: sorted(chains) for name, chains in found.items()}
-    return Inlining({name: (offsets, [found[name][at] for at in offsets]) for name, offsets in ordered.items()})
+    return {name: (offsets, [found[name][at] for at in offsets]) for name, offsets in ordered.items()}
 
 
 def _chains(rows: Sequence[Row]) -> list[Chain | None]:

@@ -50,44 +50,39 @@ CHECK = "give the report itself, a file .ncu-rep; ncu-assist list names the runs
 REPORTS = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 
 
-@dataclass(frozen=True)
-class FileKind:
-    """What a file is, behind 'this is', and one thing to try."""
-
-    what: str
-    hint: str = CHECK
+FileKind = tuple[str, str]  # what a file is, behind 'this is', and one thing to try
 
 
 TRIAGE = "ncu-assist triage FILE, which says where the time goes; for counters ncu --set full -o REPORT PROGRAM"
-NSYS = FileKind("a Nsight Systems report: a timeline, without the counters of kernels", TRIAGE)
+NSYS = ("a Nsight Systems report: a timeline, without the counters of kernels", TRIAGE)
 BY_NAME = {  # endings of files whose first bytes tell nothing
     **dict.fromkeys((".nsys-rep", ".qdrep", ".qdstrm"), NSYS),
-    ".ncu-proj": FileKind("a project of Nsight Compute: it names reports and holds none", "give one of its reports"),
-    ".nvvp": FileKind("a profile of nvprof or the Visual Profiler", PROFILE),
-    **dict.fromkeys((".cu", ".py"), FileKind("a source file, and no report", "ncu-assist profile FILE")),
+    ".ncu-proj": ("a project of Nsight Compute: it names reports and holds none", "give one of its reports"),
+    ".nvvp": ("a profile of nvprof or the Visual Profiler", PROFILE),
+    **dict.fromkeys((".cu", ".py"), ("a source file, and no report", "ncu-assist profile FILE")),
 }
 BY_START = {  # by the first bytes
-    b"7z\xbc\xaf": FileKind("a 7z archive", UNPACK),
-    b"Rar!": FileKind("a rar archive", UNPACK),
-    b"BZh": FileKind("compressed with bzip2", UNPACK),
-    b"\x7fELF": FileKind("a program, a library or a cubin (ELF)"),
-    b"MZ": FileKind("a program for Windows"),
-    b"\xff\xd8\xff": FileKind("a picture (JPEG)"),
-    b"\x89PNG": FileKind("a picture (PNG)"),
-    b"GIF8": FileKind("a picture (GIF)"),
-    b"RIFF": FileKind("a picture (WebP) or a recording"),
-    b"%PDF": FileKind("a PDF document"),
-    b"PAR1": FileKind("a Parquet file", "read an archived run by its name"),
-    b"\x93NUMPY": FileKind("a NumPy array"),
-    b"\x89HDF": FileKind("an HDF5 file"),
-    b"version https://git-lfs": FileKind("a pointer of Git LFS to a file that was not fetched", FETCH),
+    b"7z\xbc\xaf": ("a 7z archive", UNPACK),
+    b"Rar!": ("a rar archive", UNPACK),
+    b"BZh": ("compressed with bzip2", UNPACK),
+    b"\x7fELF": ("a program, a library or a cubin (ELF)", CHECK),
+    b"MZ": ("a program for Windows", CHECK),
+    b"\xff\xd8\xff": ("a picture (JPEG)", CHECK),
+    b"\x89PNG": ("a picture (PNG)", CHECK),
+    b"GIF8": ("a picture (GIF)", CHECK),
+    b"RIFF": ("a picture (WebP) or a recording", CHECK),
+    b"%PDF": ("a PDF document", CHECK),
+    b"PAR1": ("a Parquet file", "read an archived run by its name"),
+    b"\x93NUMPY": ("a NumPy array", CHECK),
+    b"\x89HDF": ("an HDF5 file", CHECK),
+    b"version https://git-lfs": ("a pointer of Git LFS to a file that was not fetched", FETCH),
 }
 BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
-    r"(?i)\s*<(!doctype )?html": FileKind("a web page", DOWNLOAD),
-    r"\s*<\?xml": FileKind("an XML file"),
-    r'\s*[{\[]\s*["{\[\]}]': FileKind("a JSON file", "ncu-assist triage FILE, if it is a trace of torch.profiler"),
-    r"(//.*\s+)*\.version \d": FileKind("PTX code"),
-    r"(?s).*^\s*Section: (GPU Speed Of Light|Command line profiler metrics)": FileKind(
+    r"(?i)\s*<(!doctype )?html": ("a web page", DOWNLOAD),
+    r"\s*<\?xml": ("an XML file", CHECK),
+    r'\s*[{\[]\s*["{\[\]}]': ("a JSON file", "ncu-assist triage FILE, if it is a trace of torch.profiler"),
+    r"(//.*\s+)*\.version \d": ("PTX code", CHECK),
+    r"(?s).*^\s*Section: (GPU Speed Of Light|Command line profiler metrics)": (
         "what ncu prints for people, with rounded values",
         "export the report: ncu --import FILE.ncu-rep --csv --page raw",
     ),
@@ -110,7 +105,7 @@ def file_kind(head: bytes, path: Path, name: str) -> FileKind | None:
     if head.startswith(b"PK\x03\x04"):
         return _zip(path)
     if head[TAR_AT:].startswith(TAR):
-        return FileKind("a tar archive", UNPACK)
+        return "a tar archive", UNPACK
     found = next((kind for start, kind in BY_START.items() if head.startswith(start)), None)
     if found is None:
         text = head.decode("utf-8", "replace")
@@ -131,10 +126,10 @@ def _database(path: Path) -> FileKind:
     ):
         tables = {name for (name,) in base.execute("SELECT name FROM sqlite_master")}
     if NSYS_TABLE in tables:
-        return FileKind("a Nsight Systems report, exported to SQLite: a timeline, without counters of kernels", TRIAGE)
+        return "a Nsight Systems report, exported to SQLite: a timeline, without counters of kernels", TRIAGE
     if NVPROF_TABLE in tables:
-        return FileKind("a profile of nvprof or the Visual Profiler (SQLite)", PROFILE)
-    return FileKind("an SQLite database, such as Nsight Systems exports", PROFILE)
+        return "a profile of nvprof or the Visual Profiler (SQLite)", PROFILE
+    return "an SQLite database, such as Nsight Systems exports", PROFILE
 
 
 def _zip(path: Path) -> FileKind:
@@ -144,12 +139,12 @@ def _zip(path: Path) -> FileKind:
     with contextlib.suppress(zipfile.BadZipFile, OSError), zipfile.ZipFile(path) as archive:
         names = archive.namelist()
     if "xl/workbook.xml" in names:
-        return FileKind("an Excel workbook", "export the report again: ncu --import FILE.ncu-rep --csv --page raw")
+        return "an Excel workbook", "export the report again: ncu --import FILE.ncu-rep --csv --page raw"
     reports = [name for name in names if name.endswith(REPORTS)]
     if reports:
         some = f"{len(reports)} reports in it, {reports[0]} among them" if len(reports) > 1 else f"{reports[0]} in it"
-        return FileKind(f"a zip archive with {some}", UNPACK)
-    return FileKind("a zip archive", UNPACK)
+        return f"a zip archive with {some}", UNPACK
+    return "a zip archive", UNPACK
 
 
 NAMES_SHOWN = 3
@@ -437,7 +432,8 @@ def _is_csv(plain: Path, name: str) -> bool:
         return False
     kind = file_kind(head, plain, name)
     if kind is not None:
-        raise DamagedData(f"{name}: this is {kind.what}", kind.hint)
+        what, hint = kind
+        raise DamagedData(f"{name}: this is {what}", hint)
     if is_csv(head):
         return True
     if is_text(head):

@@ -77,12 +77,7 @@ class Parameter:
         return C_DTYPES[self.type]
 
 
-@dataclass(frozen=True)
-class NewKernel:
-    """Files written, as seen from the project, and what is left to do, in order."""
-
-    files: tuple[Path, ...]
-    left: tuple[str, ...]
+NewKernel = tuple[tuple[Path, ...], tuple[str, ...]]  # files written, as seen from the project, and what is left to do
 
 
 # What `show --format lines` prints, as the editor's list of problems.
@@ -131,7 +126,7 @@ def write_vscode_tasks(project: Project) -> NewKernel:
         path.write_text(f"{json.dumps(VSCODE_TASKS, indent=2)}\n", encoding="utf-8")
     except OSError as error:
         raise EnvironmentProblem(f"{path} cannot be written: {error.strerror}", "another folder") from error
-    return NewKernel((path.relative_to(project.root),), ("in VS Code: Terminal > Run Task > ncu-assist: findings",))
+    return (path.relative_to(project.root),), ("in VS Code: Terminal > Run Task > ncu-assist: findings",)
 
 
 NOT_KEPT = (".ncu-assist/", "/reports/**/*.html")  # what is built, and pages, which are made from the runs at will
@@ -154,7 +149,7 @@ def init(project: Project, here: Path) -> NewKernel:
             written.append(Path(ignored.name))
     except OSError as error:
         raise EnvironmentProblem(f"cannot write in {here}: {error.strerror}", "stand in another folder") from error
-    return NewKernel(tuple(written), ("ncu-assist new KERNEL --from FILE.cu",))
+    return tuple(written), ("ncu-assist new KERNEL --from FILE.cu",)
 
 
 def new_from(project: Project, name: str, source: Path, with_torch: bool) -> NewKernel:
@@ -197,7 +192,7 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
     if with_torch:
         todo.append("v0_torch.py: call torch, into the outputs")
     todo.append(f"then: ncu-assist check {name}")
-    return NewKernel(_write(project, folder, files), tuple(todo))
+    return _write(project, folder, files), tuple(todo)
 
 
 def new_like(project: Project, name: str, other: str) -> NewKernel:
@@ -222,7 +217,7 @@ def new_like(project: Project, name: str, other: str) -> NewKernel:
         f"reference.py and {first[0].name if first else 'v0'}: compute what {other} does",
         f"then: ncu-assist check {name}",
     )
-    return NewKernel(_write(project, folder, files), left)
+    return _write(project, folder, files), left
 
 
 def _free_folder(project: Project, name: str) -> Path:

@@ -11,7 +11,7 @@ from patience import lines_run
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu.compressed import read_plain
-from ncu_assist.ncu.cubin_lines import Chain, Elf, Inlining, read_inlining
+from ncu_assist.ncu.cubin_lines import Chain, Elf, Inlining, chain_at, read_inlining
 
 TESTS = Path(__file__).parents[1]
 DATA = TESTS / "data"
@@ -27,7 +27,7 @@ CALLS = (
 def chains(data: bytes, *offsets: int) -> list[Chain | None]:
     found = read_inlining(data)
     assert found is not None
-    return [found.chain(SECTION, offset) for offset in offsets]
+    return [chain_at(found, SECTION, offset) for offset in offsets]
 
 
 def tried(data: bytes) -> Inlining | DamagedData | None:
@@ -45,7 +45,7 @@ def test_every_line_is_the_one_that_nvdisasm_names() -> None:
     assert len(rows) == 1086
     assert sum(" " in chain for _, _, chain in rows) == 573
     for section, offset, chain in rows:
-        own = found.chain(section, int(offset, 16))
+        own = chain_at(found, section, int(offset, 16))
         assert own is not None
         assert " ".join(f"{PurePath(name).name}:{line}" for name, line in own) == chain, (section, offset)
 
@@ -54,7 +54,7 @@ def test_where_only_the_caller_changes_the_caller_is_right() -> None:
     """nvdisasm prints nothing there: of two rotations, by 17 and by 13, it calls the second one the first's."""
     found = read_inlining(cubins_of(COMPUTE)[0])
     assert found is not None
-    outer = [(found.chain(".text.pipe_alu_hash", offset) or ())[-1][1] for offset in (0xE0, 0x100, 0x110)]
+    outer = [(chain_at(found, ".text.pipe_alu_hash", offset) or ())[-1][1] for offset in (0xE0, 0x100, 0x110)]
     assert outer == [45, 46, 45]
 
 
@@ -72,9 +72,9 @@ def test_a_chain_leads_outwards() -> None:
 def test_behind_the_end_and_in_other_sections_nothing_is_known() -> None:
     found = read_inlining(cubin(CALLS + END))
     assert found is not None
-    assert found.chain(SECTION, 8) is None
-    assert found.chain(SECTION, 4096) is None
-    assert found.chain(".text.other", 0) is None
+    assert chain_at(found, SECTION, 8) is None
+    assert chain_at(found, SECTION, 4096) is None
+    assert chain_at(found, ".text.other", 0) is None
 
 
 def test_rows_are_numbered_in_each_sequence() -> None:
@@ -109,7 +109,7 @@ def test_lines_without_calls() -> None:
     """Triton writes which line, and not who called."""
     _, generated = (read_inlining(one) for one in cubins_of(DATA / "triton_full_h200_2025.3.1.ncu-rep.zst"))
     assert generated is not None
-    ((_, found),) = generated.sections.values()
+    ((_, found),) = generated.values()
     assert {len(chain) for chain in found if chain} == {1}
 
 
@@ -124,7 +124,7 @@ def test_every_cut_is_an_error_or_whole() -> None:
 
 def test_a_table_without_its_end_is_cut_as_well() -> None:
     for size in range(len(CALLS)):
-        assert isinstance(tried(cubin(CALLS[:size])), Inlining | DamagedData)
+        assert isinstance(tried(cubin(CALLS[:size])), dict | DamagedData)
 
 
 @pytest.mark.parametrize("seed", range(4))

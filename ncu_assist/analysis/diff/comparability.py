@@ -15,18 +15,6 @@ from ncu_assist.record import Launch, Run, WorkloadFacts
 UNKNOWN = ("", "unknown", "unknown GPU")
 
 
-@dataclass(frozen=True)
-class ComparedFact:
-    """One thing to compare. ``answer`` returns None where a run does not know; such a run differs in nothing.
-
-    ``reason`` is the verdict's reason code when a difference forbids the comparison, empty when it does not.
-    """
-
-    what: str
-    answer: Callable[[Run, WorkloadFacts | None], object]
-    reason: str = ""
-
-
 def _gpu(run: Run, workload: WorkloadFacts | None) -> object:
     """Return which GPU timed it: two of one model differ by more than what verdicts are about."""
     found = run.gpu_of(workload.name if workload else None)
@@ -47,23 +35,25 @@ def _workload(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
     return lambda _, workload: getattr(workload, name) if workload else None
 
 
-QUESTIONS = (
-    ComparedFact("GPU model", lambda run, _: run.device.name if run.device else None, "other-device"),
-    ComparedFact("workload", _workload("name"), "other-workload"),
-    ComparedFact("dtype", _workload("dtype"), "other-workload"),
-    ComparedFact("sizes", _workload("integers"), "other-workload"),
-    ComparedFact("bytes of the workload", _workload("algorithmic_bytes"), "other-workload"),
-    ComparedFact("clock control", _profiled("clock_control"), "other-settings"),
-    ComparedFact("cache control", _profiled("cache_control"), "other-settings"),
-    ComparedFact("replay mode", _replay, "other-settings"),
-    ComparedFact("section set", _profiled("section_set")),
-    ComparedFact("GPU", _gpu, "other-device"),
-    ComparedFact("driver", lambda run, _: run.device.driver if run.device else None),
-    ComparedFact("values", lambda run, _: "rounded (CSV export)" if run.rounded else "as counted"),
-    ComparedFact("CUDA", lambda run, _: run.toolchain.cuda),
-    ComparedFact("ncu", lambda run, _: run.toolchain.ncu),
-    ComparedFact("nvcc", lambda run, _: run.toolchain.nvcc),
-    ComparedFact("torch", lambda run, _: run.toolchain.torch),
+# What is compared, what a run answers (None where it does not know: it differs in nothing then), and the reason code of
+# the verdict where a difference forbids the comparison.
+QUESTIONS: tuple[tuple[str, Callable[[Run, WorkloadFacts | None], object], str], ...] = (
+    ("GPU model", lambda run, _: run.device.name if run.device else None, "other-device"),
+    ("workload", _workload("name"), "other-workload"),
+    ("dtype", _workload("dtype"), "other-workload"),
+    ("sizes", _workload("integers"), "other-workload"),
+    ("bytes of the workload", _workload("algorithmic_bytes"), "other-workload"),
+    ("clock control", _profiled("clock_control"), "other-settings"),
+    ("cache control", _profiled("cache_control"), "other-settings"),
+    ("replay mode", _replay, "other-settings"),
+    ("section set", _profiled("section_set"), ""),
+    ("GPU", _gpu, "other-device"),
+    ("driver", lambda run, _: run.device.driver if run.device else None, ""),
+    ("values", lambda run, _: "rounded (CSV export)" if run.rounded else "as counted", ""),
+    ("CUDA", lambda run, _: run.toolchain.cuda, ""),
+    ("ncu", lambda run, _: run.toolchain.ncu, ""),
+    ("nvcc", lambda run, _: run.toolchain.nvcc, ""),
+    ("torch", lambda run, _: run.toolchain.torch, ""),
 )
 
 
@@ -72,12 +62,12 @@ def differences(
 ) -> tuple[tuple[RunDifference, ...], str]:
     """Return what differs, and the reason code that forbids the comparison (empty when nothing does)."""
     found, reasons = [], []
-    for question in QUESTIONS:
-        sides = question.answer(*baseline), question.answer(*candidate)
+    for what, answer, reason in QUESTIONS:
+        sides = answer(*baseline), answer(*candidate)
         if any(side is None or side in UNKNOWN for side in sides) or sides[0] == sides[1]:
             continue
-        found.append(RunDifference(question.what, _text(sides[0]), _text(sides[1]), bool(question.reason)))
-        reasons.append(question.reason)
+        found.append(RunDifference(what, _text(sides[0]), _text(sides[1]), bool(reason)))
+        reasons.append(reason)
     return tuple(found), next((reason for reason in reasons if reason), "")
 
 

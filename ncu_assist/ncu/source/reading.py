@@ -22,7 +22,7 @@ import msgspec
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
-from ncu_assist.ncu.cubin_lines import Chain, Inlining, read_inlining
+from ncu_assist.ncu.cubin_lines import Chain, Inlining, chain_at, read_inlining
 from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Bytes, Entry
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
@@ -129,8 +129,9 @@ class Chains:
         number = bisect_right(places, address, key=lambda place: place.address) - 1
         if number < 0:
             return None
-        inlining = self._inlining(places[number].cubin)
-        return inlining.chain(places[number].section, address - places[number].address) if inlining else None
+        place = places[number]
+        inlining = self._inlining(place.cubin)
+        return chain_at(inlining, place.section, address - place.address) if inlining else None
 
     def _inlining(self, cubin: int) -> Inlining | None:
         if cubin not in self._known:

@@ -321,20 +321,12 @@ LEAST, MOST = 0.5, 2.0
 GONE = 0.1
 
 
-@dataclass(frozen=True)
-class Fate:
-    """A word and why, in words; the reason is empty for a draft that is kept."""
+class Fate(Exception):
+    """What becomes of a draft, raised where a proof ends before its last stage; no reason for one that is kept."""
 
-    word: FateWord
-    reason: str = ""
-
-
-class ProofEnded(Exception):
-    """A proof is over before its last stage."""
-
-    def __init__(self, word: FateWord, reason: str) -> None:
+    def __init__(self, word: FateWord, reason: str = "") -> None:
         super().__init__(reason)
-        self.fate = Fate(word, reason)
+        self.word, self.reason = word, reason
 
 
 def by_exam(draft: str, examined: Examined) -> Fate | None:

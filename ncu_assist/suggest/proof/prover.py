@@ -51,7 +51,6 @@ from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.proof.building import NO_SANDBOX, BuiltDraft, DraftBuilds, DraftSource, Outcomes, make_trial
 from ncu_assist.suggest.proof.judging import (
     Fate,
-    ProofEnded,
     RunPair,
     by_exam,
     by_target,
@@ -237,8 +236,8 @@ class ProofRun:
             self._examine()
             self._profile()
             return self._explain()
-        except ProofEnded as ended:
-            return ended.fate
+        except Fate as ended:
+            return ended
         finally:
             self._save()
 
@@ -249,8 +248,8 @@ class ProofRun:
         started, fate = time.monotonic(), None
         try:
             yield
-        except ProofEnded as ended:
-            fate = ended.fate
+        except Fate as ended:
+            fate = ended
             raise
         finally:
             self._note(name, time.monotonic() - started, fate)
@@ -293,7 +292,7 @@ class ProofRun:
         stage = ProofStage("sanitize", not found, round(time.monotonic() - started, 3), said)
         self.proof = replace(self.proof, stages=(*self.proof.stages, stage))
         if found:
-            raise ProofEnded("rejected", "; ".join(found))
+            raise Fate("rejected", "; ".join(found))
 
     def _not_built(self) -> Exception:
         assert self.build is not None
@@ -301,7 +300,7 @@ class ProofRun:
             parent = self.build.outcomes[self.plan.parent]
             return StageFailed(f"its parent {self.plan.parent} does not build any more:\n{parent.log.strip()}")
         self.repair = self.build.words_for_author()
-        return ProofEnded(NO_BUILD.word, NO_BUILD.reason)
+        return Fate("rejected", NOT_BUILT)
 
     def _judge(self, examined: Examined) -> None:
         """Note check and bench, which one process did, and end the proof where the draft fails in one of them."""
@@ -327,7 +326,7 @@ class ProofRun:
     def _verdict(self, examined: Examined) -> Verdict:
         samples = examined.measured.samples
         if samples is None:
-            raise ProofEnded("rejected", "no time of it was taken")
+            raise Fate("rejected", "no time of it was taken")
         workload = self.kernel.default_workload.name
         return compare(*(select(samples, name, workload) for name in (self.plan.parent, self.plan.draft)))
 
@@ -336,9 +335,9 @@ class ProofRun:
             try:
                 self.captures, examined = profile(self.workspace, self.reporter)
             except EnvironmentProblem as error:
-                raise ProofEnded("unproven", f"{NOT_BELIEVED}: {error.message}") from error
+                raise Fate("unproven", f"{NOT_BELIEVED}: {error.message}") from error
             except NcuAssistError as error:
-                raise ProofEnded("rejected", f"it cannot be profiled: {error.message}") from error
+                raise Fate("rejected", f"it cannot be profiled: {error.message}") from error
             end(by_exam(self.plan.draft, examined))
 
     def _save(self) -> None:
@@ -380,7 +379,7 @@ class ProofRun:
         with self._stage("diff"):
             libraries = evidence.task.libraries_allowed
             for cheat in counted_cheats(self.runs, self.task.parent, workload, libraries, reports):
-                raise ProofEnded("rejected", cheating(*cheat))
+                raise Fate("rejected", cheating(*cheat))
             learned = learned_noise(Store(reports), self.runs[1].run.device)
             diff = diff_runs(*self.runs, DiffOptions(workload, every=True, learned=learned))
             self.proof = replace(self.proof, scores=scores(claim, items, diff.changes))
@@ -392,7 +391,7 @@ class ProofRun:
 def end(fate: Fate | None) -> None:
     """Raise the end of a proof where a fate is known."""
     if fate is not None:
-        raise ProofEnded(fate.word, fate.reason)
+        raise fate
 
 
 @dataclass

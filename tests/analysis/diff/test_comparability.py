@@ -29,7 +29,7 @@ def pair(root: Path, **changes: Any) -> tuple[StoredRun, StoredRun]:
 
 
 def test_everything_that_should_be_is_asked() -> None:
-    asked = {question.what for question in QUESTIONS}
+    asked = {what for what, *_ in QUESTIONS}
     assert asked >= {
         "GPU model", "clock control", "cache control", "driver", "ncu", "CUDA", "workload", "dtype", "section set",
         "replay mode",
