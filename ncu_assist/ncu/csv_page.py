@@ -42,18 +42,6 @@ NO_TEXT = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f\ufffd]")
 BOMS = {codecs.BOM_UTF8: "utf-8-sig", codecs.BOM_UTF16_LE: "utf-16", codecs.BOM_UTF16_BE: "utf-16"}
 
 
-@dataclass(frozen=True)
-class CsvPage:
-    """The table of a page: header, units, and one text a row, which may span lines where a name does.
-
-    A raw page has a row for each launch. One with a row for each metric of a launch has no row of units.
-    """
-
-    header: tuple[str, ...]
-    units: tuple[str, ...]
-    rows: tuple[str, ...]
-
-
 def is_csv(head: bytes) -> bool:
     """Tell whether a file that starts with these bytes is for ``read_csv``: to be read, or refused in its own words.
 
@@ -86,8 +74,10 @@ def decode(data: bytes) -> str:
     return data.decode(encoding, errors="replace").replace("\r\n", "\n")
 
 
-def find_table(text: str, name: str) -> CsvPage:
-    """Return the table of a page; ``name`` is that of the file.
+def find_table(text: str, name: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Return header, units and rows of a page: a text a row, which may span lines where a name does.
+
+    A raw page has a row for each launch. One with a row for each metric of a launch has no units. ``name`` is the file.
 
     Raises DamagedData for a table that is cut or has no row of units and for any other text, UsageProblem for another
     page of a report.
@@ -110,7 +100,7 @@ def find_table(text: str, name: str) -> CsvPage:
         raise DamagedData(f"{name} is damaged: it ends before the first launch", AGAIN)
     ends = [*(start - 1 for start in starts[1:]), len(body)]
     rows = tuple(_row(body[start:end]) for start, end in zip(starts, ends, strict=True))
-    return CsvPage(columns, () if has_metric_rows else _units(body[: starts[0]], columns, name), rows)
+    return columns, () if has_metric_rows else _units(body[: starts[0]], columns, name), rows
 
 
 def split_line(line: str) -> tuple[str, ...]:
@@ -193,9 +183,8 @@ class Layout:
         return self.columns[self.first_metric :]
 
 
-def layout(table: CsvPage, name: str) -> Layout:
+def layout(columns: tuple[str, ...], name: str) -> Layout:
     """Return the layout of a table; raises UsageProblem when it is no raw page, DamagedData for a name that repeats."""
-    columns = table.header
     if len(set(columns)) < len(columns):
         twice = Counter(columns).most_common(1)[0][0]
         raise DamagedData(f"{name} is damaged: it has the column {twice} more than once", AGAIN)
@@ -543,24 +532,24 @@ def read_csv(data: bytes, name: str) -> Contents:
     The session holds the host only. Raises DamagedData when the table is cut, inconsistent, empty, or written under a
     locale that makes its numbers ambiguous, UsageProblem for labels without names, the source page and any other text.
     """
-    table = find_table(decode(data), name)
-    if not table.units:
-        return read_metric_rows(table, name)
-    where = layout(table, name)
-    values = Values(name, where.metrics, table.units[where.first_metric :])
+    header, units, rows = find_table(decode(data), name)
+    if not units:
+        return read_metric_rows(header, rows, name)
+    where = layout(header, name)
+    values = Values(name, where.metrics, units[where.first_metric :])
     order = sorted(range(len(where.metrics)), key=where.metrics.__getitem__)  # the columns, by name
     place = {column: at for at, column in enumerate(order)}
     launches: dict[str, LaunchFacts] = {}  # by the ID in the file
     texts: dict[str, int] = {}  # each text and its number, in the order of the numbers
     host: str | None = None
-    for row in table.rows:
+    for row in rows:
         parts = cells(row, where, name)
         said = values.add(parts[where.first_metric :])
         facts = {fact: parts[at] for fact, at in where.facts.items()}
         host = host or facts.get("Host Name") or None
         numbers = {place[at]: texts.setdefault(text, len(texts)) for at, text in said.items()}
         launches[facts["ID"]] = launch_of(facts, 0, dict(sorted(numbers.items())), name)
-    if len(launches) < len(table.rows):
+    if len(launches) < len(rows):
         raise DamagedData(f"{name} is damaged: several rows have the same ID", AGAIN)
     return Contents(
         launches=tuple(launches.values()),
@@ -621,16 +610,16 @@ IN_LABEL = re.compile(r"[A-Za-z0-9_.:]+__[\w.:]+")  # of --print-metric-name lab
 CAPABILITY = re.compile(r"(\d+)\.(\d)")  # of the column CC
 
 
-def read_metric_rows(table: CsvPage, file: str) -> Contents:
+def read_metric_rows(header: Sequence[str], rows: Sequence[str], file: str) -> Contents:
     """Return the launches of a page with a row for each metric.
 
     What the columns of a launch say and a raw page has as metrics is added: sizes and compute capability. Raises
     UsageProblem when no row has a metric's name, DamagedData when the table is cut or inconsistent.
     """
-    where = _layout(table.header, file)
+    where = _layout(header, file)
     launches: dict[str, tuple[dict[str, str], list[Said]]] = {}
     labels: dict[str, int] = {}
-    for row in table.rows:
+    for row in rows:
         parts = _cells(row, where, file)
         if parts is None:
             continue

@@ -17,14 +17,6 @@ NAME_LETTERS = 22  # in the head of a column of numbers
 
 
 @dataclass(frozen=True)
-class Around:
-    """Where a diff page lies: the crumbs above it, and links to the pages of baseline and candidate, empty for none."""
-
-    crumbs: tuple[Link, ...] = ()
-    runs: tuple[str, str] = ("", "")
-
-
-@dataclass(frozen=True)
 class DiffFacts:
     """Two runs side by side. ``combined`` of each is of the launches that the diff compares, and of no others.
 
@@ -38,7 +30,8 @@ class DiffFacts:
     candidate: RunView = field(repr=False)
     samples: tuple[TimedSamples | None, TimedSamples | None] = field(repr=False)
     made_of: tuple[ArchivedRun, ...] = field(repr=False)
-    around: Around = Around()
+    crumbs: tuple[Link, ...] = ()  # above the page
+    links: tuple[str, str] = ("", "")  # to the pages of baseline and candidate, empty for none
     # That both sides were timed on: the medians of both, baseline first, and the verdict there.
     workloads: tuple[tuple[str, tuple[float, float], Verdict], ...] = ()
 

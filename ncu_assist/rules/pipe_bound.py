@@ -271,17 +271,16 @@ def _divided(facts: Facts, pipe: str) -> Finding | None:
     every, done = facts.get("instructions"), divisions(facts)
     if not every or done is None:
         return None
+    count, (instructions, products) = done
     issued, multiplied = (
-        min(1.0, done.count * (now - then) / whole)
-        for (now, then), whole in ((done.instructions, every), (done.products, heavy_instructions(facts)))
+        min(1.0, count * (now - then) / whole)
+        for (now, then), whole in ((instructions, every), (products, heavy_instructions(facts)))
     )
     limits = loads(facts)
     rest = max(limits[ISSUE] * (1.0 - issued), limits[FMA_HEAVY] * (1.0 - multiplied))
     gone = busy(facts, XU) if pipe == "xu" else instruction_time(facts) * min(issued, multiplied)
     saved = max(0.0, min(gone, 1.0 - rest)) * _lanes_at_work(facts)
-    words = "integer divisions, {} instructions each where a product with a reciprocal takes {}".format(
-        *done.instructions
-    )
+    words = "integer divisions, {} instructions each where a product with a reciprocal takes {}".format(*instructions)
     return _finding(facts, pipe, saved, words, ("pipe_alu",), (*INTEGERS, XU, ISSUE), DIVIDED)
 
 

@@ -46,10 +46,9 @@ def oracle(stem: str) -> list[dict[str, Any]]:
 
 def printed(stem: str, units: str) -> list[dict[str, tuple[str, str]]]:
     """Return cell and unit of each metric of each launch; none of these names holds a separator."""
-    table = find_table(decode(recorded(stem, units)), stem)
+    header, own, rows = find_table(decode(recorded(stem, units)), stem)
     return [
-        {name: (cell, unit) for name, cell, unit in zip(table.header, split_line(each), table.units, strict=True)}
-        for each in table.rows
+        {name: (cell, unit) for name, cell, unit in zip(header, split_line(each), own, strict=True)} for each in rows
     ]
 
 

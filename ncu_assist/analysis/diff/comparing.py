@@ -35,28 +35,6 @@ DETAILED = 12  # pairs whose counters are compared too; of a program of thousand
 Tables = Mapping[int, Values]
 
 
-@dataclass(frozen=True)
-class _Timed:
-    """A pair and the times of its sides, of each repeat."""
-
-    pair: LaunchPair
-    baseline_ns: tuple[float, ...] | None
-    candidate_ns: tuple[float, ...] | None
-
-    @property
-    def middles(self) -> tuple[float | None, float | None]:
-        before, after = self.baseline_ns, self.candidate_ns
-        return median(before) if before else None, median(after) if after else None
-
-    @property
-    def moved_ns(self) -> float:
-        """How much the time changed, all repeats together; an unknown change sorts after all known ones."""
-        before, after = self.middles
-        if before is None or after is None or self.candidate_ns is None:
-            return -1.0
-        return abs(after - before) * len(self.candidate_ns)
-
-
 def launch_diffs(
     pairs: Sequence[LaunchPair], tables: tuple[Tables, Tables], forbidden: Verdict | None, noise: NoiseModel
 ) -> tuple[LaunchDiff, ...]:
@@ -66,12 +44,10 @@ def launch_diffs(
     of single launches has one duration a side, so its verdict is unclear at best; ``forbidden`` is the verdict where
     the runs cannot be compared at all.
     """
-    timed = [_Timed(p, _times(p, p.baseline, tables[0]), _times(p, p.candidate, tables[1])) for p in pairs]
-    timed.sort(key=lambda one: -one.moved_ns)
-    verdicts = [forbidden or time_verdict(one.pair, tables, (one.baseline_ns, one.candidate_ns)) for one in timed]
+    made = sorted((_launch_diff(pair, tables, forbidden) for pair in pairs), key=lambda one: -one[0])
     return tuple(
-        _launch_diff(one, verdict, _changes(one.pair, tables, verdict, noise) if place < DETAILED else ())
-        for place, (one, verdict) in enumerate(zip(timed, verdicts, strict=True))
+        replace(one, changes=_changes(one.pair, tables, one.verdict, noise)) if place < DETAILED else one
+        for place, (_, one) in enumerate(made)
     )
 
 
@@ -123,17 +99,22 @@ def _times(pair: LaunchPair, launches: Sequence[Launch], tables: Tables) -> tupl
     return tuple(known) if len(known) == len(launches) else None
 
 
-def _launch_diff(timed: _Timed, verdict: Verdict, told: tuple[Change, ...]) -> LaunchDiff:
-    pair = timed.pair
+def _launch_diff(
+    pair: LaunchPair, tables: tuple[Tables, Tables], forbidden: Verdict | None
+) -> tuple[float, LaunchDiff]:
+    """Return how much the time changed, all repeats together, -1 where that is not known, and the pair compared."""
+    times = _times(pair, pair.baseline, tables[0]), _times(pair, pair.candidate, tables[1])
+    before, after = (median(side) if side else None for side in times)
+    moved = -1.0 if before is None or after is None else abs(after - before) * len(times[1] or ())
     one_to_one = pair.repeats or len(pair.baseline) == len(pair.candidate) == 1
-    return LaunchDiff(
+    return moved, LaunchDiff(
         kernel=max(pair.candidate, key=lambda launch: launch.duration_ns or 0.0).kernel,
         pairing=pair.confidence if one_to_one else "sum",
         pair=pair,
-        baseline_ns=timed.middles[0],
-        candidate_ns=timed.middles[1],
-        verdict=verdict,
-        changes=told,
+        baseline_ns=before,
+        candidate_ns=after,
+        verdict=forbidden or time_verdict(pair, tables, times),
+        changes=(),
     )
 
 

@@ -24,9 +24,10 @@ from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together, wi
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.reading import MOST_IN_REPORT, read_on_both, with_lines
 from ncu_assist.pipeline.showing import look_closer, with_places
-from ncu_assist.render.diff_facts import Around, DiffFacts
+from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.frames import redact_close, redact_files, redact_lines
+from ncu_assist.render.table import Link
 from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict
@@ -34,7 +35,14 @@ from ncu_assist.verdict import Verdict
 OpenedSide = tuple[StoredRun, CloseLook]  # a side with its report opened, and what was read of that
 
 
-def diff_page(runs: Pair, store: Store, options: DiffOptions, around: Around | None = None, redact: bool = True) -> str:
+def diff_page(
+    runs: Pair,
+    store: Store,
+    options: DiffOptions,
+    redact: bool = True,
+    crumbs: tuple[Link, ...] = (),
+    links: tuple[str, str] = ("", ""),
+) -> str:
     """Return the page on two runs, baseline first; ``options`` as ``pipeline.reading.informed`` completes them.
 
     ``redact`` takes out who measured them and where, as an export does.
@@ -43,10 +51,10 @@ def diff_page(runs: Pair, store: Store, options: DiffOptions, around: Around | N
     """
     from ncu_assist.render.html.diff import diff_html
 
-    return diff_html(diff_facts(runs, store, options, around or Around(), redact))
+    return diff_html(replace(diff_facts(runs, store, options, redact), crumbs=crumbs, links=links))
 
 
-def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, redact: bool = True) -> DiffFacts:
+def diff_facts(runs: Pair, store: Store, options: DiffOptions, redact: bool = True) -> DiffFacts:
     """Return what the page shows. Both reports are read while the counters are compared, and once for all uses."""
     runs = _titled(runs)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
@@ -67,7 +75,6 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, around: Around, r
         candidate=candidate,
         samples=_samples(options.timed or runs, diff),
         made_of=tuple(map(_hashed, made_of.values())),
-        around=around,
         workloads=tuple(_on_workloads(options.timed or runs, diff)) if diff.verdict.verdict != "not-comparable" else (),
     )
 

@@ -263,7 +263,6 @@ class Pages:
         from ncu_assist.analysis.diff import DiffOptions
         from ncu_assist.pipeline.pages.diff import diff_page
         from ncu_assist.pipeline.reading import informed
-        from ncu_assist.render.diff_facts import Around
 
         before, after = (one.run for one in pair)
         links = (f"../{before.version}/{before.run_id}/{RUN_PAGE}", f"{after.run_id}/{RUN_PAGE}")
@@ -275,7 +274,7 @@ class Pages:
         ]
         crumbs = (Link("All kernels", f"../../{INDEX}"), Link(after.kernel, f"../{INDEX}"))
         options = informed(self.store, pair, DiffOptions(workload))
-        return diff_page(pair, self.store, options, Around(crumbs, (known[0], known[1])), self.redact)
+        return diff_page(pair, self.store, options, self.redact, crumbs, (known[0], known[1]))
 
 
 def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[tuple[Pair, str | None]]:

@@ -82,7 +82,7 @@ def _head(facts: DiffFacts) -> Head:
     return Head(
         title=f"{before} → {after}",
         subtitle=f"{what}{where}: {one_line(diff.candidate.version)} against {one_line(diff.baseline.version)}",
-        crumbs=facts.around.crumbs,
+        crumbs=facts.crumbs,
         provenance=provenance(facts.made_of),
         recorded="on another machine; this page was made of the stored runs." if diff.source == "recorded" else "",
         warnings=(f"forced in spite of: {REASONS[diff.forced].meaning}",) if diff.forced else (),

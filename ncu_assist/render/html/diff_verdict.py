@@ -398,7 +398,7 @@ def _differs_cell(before: str, after: str, asked: str, hard: set[str]) -> Cell:
 
 
 def _run_cells(facts: DiffFacts) -> Iterator[Cell]:
-    for side, href in zip((facts.diff.baseline, facts.diff.candidate), facts.around.runs, strict=True):
+    for side, href in zip((facts.diff.baseline, facts.diff.candidate), facts.links, strict=True):
         name = one_line(side.reference if side.run_id else PurePath(side.reference).name)
         yield Cell(name, link=Link(name, href) if href else None)
 

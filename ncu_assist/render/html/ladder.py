@@ -182,7 +182,7 @@ def _head(ladder: KernelLadder, links: RunLinks) -> Head:
 def _provenance(ladder: KernelLadder, links: RunLinks) -> Provenance:
     listed = provenance(ladder.runs[:MOST_LISTED], ladder.every)
     pages = {stored.reference: links.of(stored) for stored in ladder.runs[:MOST_LISTED]}
-    return replace(listed, origins=tuple(replace(one, href=pages[one.reference]) for one in listed.origins))
+    return replace(listed, origins=tuple((Link(one.text, pages[one.text]), digest) for one, digest in listed.origins))
 
 
 def _workload(history: History) -> str:

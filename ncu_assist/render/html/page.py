@@ -107,24 +107,13 @@ DIGEST_DIGITS = 12  # of a hash: enough to tell any two runs of an archive apart
 
 
 @dataclass(frozen=True)
-class PageOrigin:
-    """A stored run that the page shows; ``digest`` is that of its record, which holds the hashes of its files."""
-
-    reference: str
-    digest: str
-    created: str
-    href: str = ""
-
-    @property
-    def short(self) -> str:
-        return self.digest[:DIGEST_DIGITS]
-
-
-@dataclass(frozen=True)
 class Provenance:
-    """What a page was made of and by what; ``digest`` is over the digests of ``count`` runs, listed or not."""
+    """What a page was made of and by what; ``digest`` is over the digests of ``count`` runs, listed or not.
 
-    origins: tuple[PageOrigin, ...]
+    ``origins`` are stored runs, each with the digest of its record, which holds the hashes of its files.
+    """
+
+    origins: tuple[tuple[Link, str], ...]
     count: int
     digest: str
     tool: str = __version__
@@ -188,7 +177,7 @@ def provenance(shown: Iterable[TracedRun], of: Iterable[TracedRun] | None = None
     ``of`` are all runs that the page depends on, where those are more than can be listed.
     """
     named = {stored.reference: stored for stored in shown}
-    origins = tuple(PageOrigin(r, s.run.digest, s.run.created) for r, s in sorted(named.items()))
+    origins = tuple((Link(name, ""), stored.run.digest) for name, stored in sorted(named.items()))
     every = sorted({stored.run.digest for stored in (named.values() if of is None else of)})
     return Provenance(origins, len(every), hashlib.sha256("\n".join(every).encode()).hexdigest())
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Anchor, Axis, ChartText, Shape, line, linear_axis
+from ncu_assist.render.html.curves import CurveChart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, table_section
 from ncu_assist.render.html.timing_chart import (
     BOTTOM,
@@ -51,21 +51,6 @@ RUN_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class TrendChart:
-    """A chart of one series, ready to be drawn."""
-
-    id: str
-    title: str
-    description: str
-    x: Axis
-    y: Axis
-    shapes: tuple[Shape, ...]
-    words: tuple[ChartText, ...]
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
 def trend_html(trend: Trend) -> str:
     """Return the page; the same archive gives the same bytes."""
     return page(_head(trend), tuple(_sections(trend)))
@@ -97,7 +82,7 @@ def _sections(trend: Trend) -> Iterator[PageSection]:
         yield table_section("counters", "Counters", counters_table(trend))
 
 
-def trend_chart(series: TrendSeries, id: str) -> TrendChart:
+def trend_chart(series: TrendSeries, id: str) -> CurveChart:
     """Return the chart: a dot a run, a line for each level or slope, a band for what runs of one code differ by."""
     times = tuple(point.timing.median_ns for point in series.points)
     ordered = sorted(times)
@@ -112,7 +97,19 @@ def trend_chart(series: TrendSeries, id: str) -> TrendChart:
     said += [
         f"{change.kind} of {percent(change.change)} on {change.after.run.created[:10]}" for change in series.changes
     ]
-    return TrendChart(id, f"{one_line(name_of(series))} over its runs", "; ".join(said), x, y, tuple(shapes), words)
+    return CurveChart(
+        id,
+        title=f"{one_line(name_of(series))} over its runs",
+        description="; ".join(said),
+        x=x,
+        y=y,
+        x_label="Run, the oldest first",
+        y_label="Time of a call",
+        shapes=tuple(shapes),
+        words=words,
+        width=WIDTH,
+        height=HEIGHT,
+    )
 
 
 def _levels(series: TrendSeries, x: Axis, y: Axis) -> Iterator[Shape]:

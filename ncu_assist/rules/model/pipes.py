@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import SM_PARTS
@@ -211,32 +209,25 @@ def needs_doubles(facts: Facts) -> bool:
     return width >= DOUBLE_BYTES and converted < width / (DOUBLE_BYTES / 2) * facts.value("global_load_requests")
 
 
-@dataclass(frozen=True)
-class Divisions:
-    """Divisions of integers by numbers known at run time: how many warps did, what of each goes and stays.
-
-    As nvcc 13 makes them for 9.0, and a product with a reciprocal that was worked out once and one correction in their
-    place. ``products`` are counted in instructions of the heavy pipe, of which the upper half of a product takes two.
-    """
-
-    count: float
-    instructions: tuple[int, int]
-    products: tuple[int, int]
+# Divisions of integers by numbers known at run time, as nvcc 13 makes them for 9.0: what of each goes and stays where a
+# product with a reciprocal that was worked out once and one correction stand in their place, in instructions, and in
+# instructions of the heavy pipe, of which the upper half of a product takes two.
+Division = tuple[tuple[int, int], tuple[int, int]]
 
 
-DIVISION_32 = Divisions(0.0, (17, 7), (6, 3))
-DIVISION_64 = Divisions(0.0, (75, 20), (44, 14))
+DIVISION_32: Division = ((17, 7), (6, 3))
+DIVISION_64: Division = ((75, 20), (44, 14))
 
 
-def divisions(facts: Facts) -> Divisions | None:
-    """Return the divisions of integers; None where special functions and conversions are of something else.
+def divisions(facts: Facts) -> tuple[float, Division] | None:
+    """Return how many divisions of integers warps did, and which; None where special functions are of something else.
 
     Each has three of those: to float, the reciprocal, and back. Of 64 bits it is a subroutine with 44 products.
     """
     count, products = xu_instructions(facts) / 3.0, heavy_instructions(facts)
-    if not count or sum(float_needs(facts)) > xu_instructions(facts) or products < DIVISION_32.products[0] * count:
+    if not count or sum(float_needs(facts)) > xu_instructions(facts) or products < DIVISION_32[1][0] * count:
         return None
-    return replace(DIVISION_64 if products >= DIVISION_64.products[0] * count else DIVISION_32, count=count)
+    return count, DIVISION_64 if products >= DIVISION_64[1][0] * count else DIVISION_32
 
 
 def lsu_instructions(facts: Facts) -> float | None:

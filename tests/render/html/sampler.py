@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.render.html.charts import Axis, Bar, Bars, linear_axis, log_axis
-from ncu_assist.render.html.page import Head, PageOrigin, PageSection, Provenance, Tips, _environment, visible
+from ncu_assist.render.html.page import Head, PageSection, Provenance, Tips, _environment, visible
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.terms import term_of
 
@@ -59,7 +59,7 @@ class Model:
 
 def sampler_html(text: str = "") -> str:
     """Return the page, this text from outside in every place that takes one."""
-    origins = (PageOrigin("add_one/v1@20261121T074500Z-1a2b3c", "ab" * 32, "2026-11-21T07:45:00Z", text or "x.html"),)
+    origins = ((Link("add_one/v1@20261121T074500Z-1a2b3c", text or "x.html"), "ab" * 32),)
     sections = tuple(PageSection(name, name, None, "") for name in ("table", "bars", "chart", "code"))
     provenance = Provenance(origins, 1, "cd" * 32)
     crumbs = (Link("All kernels", "../index.html"),)

@@ -12,7 +12,6 @@ from ncu_assist.pipeline.pages.diff import diff_facts
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.render.diff_facts import Around
 from ncu_assist.render.html.diff_verdict import verdict_section
 from ncu_assist.render.html.run_verdict import tiles
 from ncu_assist.store import Store, StoredRun
@@ -57,7 +56,7 @@ def test_the_page_of_a_run(project: Project, chain: StoredRun) -> None:
 def test_the_page_of_a_diff(project: Project, chain: StoredRun) -> None:
     store = Store(project.reports)
     other = store.runs(STORY, ONE)[0]
-    facts = diff_facts((chain, other), store, DiffOptions(WORKLOAD), Around())
+    facts = diff_facts((chain, other), store, DiffOptions(WORKLOAD))
     found = {tile.term.label: tile for tile in models([verdict_section(facts)]).verdict.tiles}
     assert found["Under ncu"].was == duration(summed(chain, "gpu__time_duration.sum"))
     assert found["Under ncu"].note == "10 launches → 1 launch"

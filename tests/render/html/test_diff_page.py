@@ -21,7 +21,7 @@ from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.pipeline.pages.diff import diff_facts, diff_page
 from ncu_assist.pipeline.reading import informed
 from ncu_assist.project import find_project
-from ncu_assist.render.diff_facts import Around, DiffFacts
+from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.html import diff as html
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import Link
@@ -58,7 +58,7 @@ def recorded(archive: Path, before: str, after: str, **asked: Any) -> tuple[tupl
 
 
 def facts_of(runs: tuple[StoredRun, StoredRun], reports: Path, options: DiffOptions | None = None) -> DiffFacts:
-    return diff_facts(runs, Store(reports), options or DiffOptions(), Around())
+    return diff_facts(runs, Store(reports), options or DiffOptions())
 
 
 def bare(*names: str) -> tuple[StoredRun, StoredRun]:
@@ -263,8 +263,8 @@ def test_the_same_runs_give_the_same_bytes_wherever_they_lie(archive: Path, fast
 
 def test_it_lies_where_it_is_told(archive: Path) -> None:
     runs, options = recorded(archive, "v5", "v6")
-    around = Around((Link("lightning_decode", "../index.html"),), ("../v5/report.html", "../v6/report.html"))
-    text = diff_page(runs, Store(archive / "reports"), options, around)
+    crumbs, links = (Link("lightning_decode", "../index.html"),), ("../v5/report.html", "../v6/report.html")
+    text = diff_page(runs, Store(archive / "reports"), options, crumbs=crumbs, links=links)
     assert '<a href="../index.html">lightning_decode</a>' in text
     assert '<a href="../v6/report.html">' in text
 
@@ -354,7 +354,7 @@ def made_up(tmp_path: Path) -> Facts:
         one = save_run(store, make_run(version="v1_a"), metrics_frame({}), before)
         counters = metrics_frame(metrics or {}) if changes.get("launches") != () else None
         two = save_run(store, make_run(version="v2_b", **changes), counters, after)
-        return diff_facts((one, two), store, DiffOptions(force=force), Around())
+        return diff_facts((one, two), store, DiffOptions(force=force))
 
     return make
 

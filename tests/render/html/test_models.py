@@ -65,7 +65,7 @@ def test_provenance_lists_each_run_once_and_hashes_all(tmp_path) -> None:  # typ
     store = Store(tmp_path)
     one, other = (save_run(store, make_run(version=version)) for version in ("v1_a", "v2_b"))
     made = provenance([other, one, one])
-    assert [origin.digest for origin in made.origins] == [one.run.digest, other.run.digest]
+    assert [digest for _, digest in made.origins] == [one.run.digest, other.run.digest]
     assert made.count == 2
     assert made == provenance([one, other])
     assert provenance([one], [one, other]).digest == made.digest != provenance([one]).digest

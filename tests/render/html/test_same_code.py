@@ -10,7 +10,6 @@ from sections import models
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.pipeline.pages.diff import diff_facts
 from ncu_assist.pipeline.reading import informed
-from ncu_assist.render.diff_facts import Around
 from ncu_assist.render.html.diff import diff_sections
 from ncu_assist.store import Store
 
@@ -26,7 +25,7 @@ def test_one_code_measured_twice_has_no_change(version: str) -> None:
         next(one for one in store.runs("lightning_decode") if one.run.version == version) for store in STORES
     )
     pair = (before, after)
-    facts = diff_facts(pair, STORES[1], informed(STORES[1], pair, DiffOptions()), Around())
+    facts = diff_facts(pair, STORES[1], informed(STORES[1], pair, DiffOptions()))
     changes = models(diff_sections(facts)).changes
     assert len(changes.rest.rows) > 20
     assert [row[0].words for row in changes.moved.rows] == []
