@@ -79,7 +79,12 @@ def act(
         script = scratch / "step.sh"
         script.write_text(step["run"])
         argv = ["bash", "--noprofile", "--norc", "-eo", "pipefail", str(script)]
-        ended = process.run(argv, env={**env, **_pairs(files["GITHUB_ENV"]), **own}, cwd=folder, timeout_s=300)
+        ended = process.run(
+            argv,
+            env={**env, **_pairs(files["GITHUB_ENV"]), **own},
+            cwd=folder / _filled(step.get("working-directory", "."), known),
+            timeout_s=300,
+        )
         done.codes[step["name"]] = ended.exit_code
         done.said += ended.stdout + ended.stderr
         if "id" in step:

@@ -24,14 +24,15 @@ NOT_INSTALLED = {"install": "none"}
 class Project:
     """A clone on a branch, whose origin has main with lightning_decode and its recorded runs."""
 
-    def __init__(self, root: Path) -> None:
-        self.root, self.scratch, self.number = root / "clone", root / "scratch", 0
+    def __init__(self, root: Path, below: str = ".") -> None:
+        self.clone, self.scratch, self.number = root / "clone", root / "scratch", 0
+        self.root, self.below = self.clone / below, below
         origin = Repository(root / "origin")
-        copy_family(origin.root)
+        copy_family(origin.root / below)
         origin.commit(message="first")
-        origin.git("clone", "--quiet", str(origin.root), str(self.root))
+        origin.git("clone", "--quiet", str(origin.root), str(self.clone))
         origin.git("switch", "--quiet", "--detach")
-        self.repository = Repository(self.root)
+        self.repository = Repository(self.clone)
         self.repository.git("switch", "--quiet", "--create", "work")
         self.store = Store(self.root / "reports")
         (self.source,) = (self.root / "kernels" / STORY).glob(f"{self.version}.*")
@@ -80,7 +81,8 @@ class Project:
         self.repository.commit(message="work")
         self.number += 1
         scratch = self.scratch / str(self.number)
-        return act(self.root, scratch, {**NOT_INSTALLED, **inputs}, event, fork, before)
+        own = {**NOT_INSTALLED, "working-directory": self.below}
+        return act(self.clone, scratch, {**own, **inputs}, event, fork, before)
 
     def merge(self) -> None:
         self.repository.commit(message="work")
@@ -120,6 +122,24 @@ def test_the_same_code_is_green_with_pages_a_comment_and_junit(project: Project)
     left = project.root / "ncu-assist-ci"
     assert {f"{STORY}.html", f"{STORY}-trend.html", "gate.xml", "comment.md"} <= {one.name for one in left.iterdir()}
     assert len(list(xml.parse(left / "gate.xml").iter("testcase"))) >= 10
+
+
+@pytest.mark.slow
+def test_a_project_below_the_root_has_its_folder_named(tmp_path: Path) -> None:
+    project = Project(tmp_path, "gpu")
+    project.edit()
+    unmeasured = project.act()
+    assert unmeasured.codes["Verdict"] == 4, unmeasured.said
+    at_root = project.act(**{"working-directory": "."})
+    assert at_root.codes["Gate"] == 2
+    assert "try: cd gpu" in at_root.said
+    project.record()
+    done = project.act()
+    assert done.is_green, done.said
+    left = {one.name for one in (project.root / "ncu-assist-ci").iterdir()}
+    assert {f"{STORY}.html", f"{STORY}-trend.html", "gate.xml", "comment.md"} <= left
+    (kept,) = (step["with"]["path"] for step in steps() if step["name"] == "Artefact")
+    assert kept == "${{ inputs.working-directory }}/ncu-assist-ci"
 
 
 def slower(project: Project) -> None:

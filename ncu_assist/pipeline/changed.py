@@ -12,17 +12,18 @@ from pathlib import Path
 
 import msgspec
 
-from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
+from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured, Unmeasured
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.commits import checked_out, files_at, files_changed, git, resolved, text_at
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline import planning
-from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest
+from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest, own_side
 from ncu_assist.pipeline.gating import gate
 from ncu_assist.pipeline.planning import MeasureRequest, profile
 from ncu_assist.project import Project
-from ncu_assist.sources import discover_versions, source_files
+from ncu_assist.sources import VERSION_FILE, Misnamed, discover_versions, misnamed, source_files
+from ncu_assist.spec_file import FILE as KERNEL_FILE
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
@@ -84,6 +85,23 @@ class Since:
                     held = sorted({name.split("/")[RUN_PART] for name in runs if name.startswith(place)})
                     yield ChangedVersion(kernel, version.name, own[0] not in sources, is_edited, tuple(held))
 
+    def misnamed(self) -> tuple[tuple[str, Misnamed], ...]:
+        """Return the files that changed and were probably meant as versions, each with its kernel."""
+        if not self.project.kernels.is_dir():
+            return ()
+        changed = files_changed(self.project.root, self.commit, "kernels")
+        strays = (
+            (kernel, one) for kernel in kernel_names(self.project) for one in misnamed(self.project.kernels / kernel)
+        )
+        return tuple((kernel, one) for kernel, one in strays if f"kernels/{kernel}/{one.path.name}" in changed)
+
+    def removed(self) -> tuple[str, ...]:
+        """Return the versions that the commit has and that are gone, as ``KERNEL/VERSION``."""
+        files = [Path(name) for name in files_at(self.project.root, self.commit, "kernels")]
+        kernels = {file.parent for file in files if file.name == KERNEL_FILE}
+        gone = (one for one in files if one.parent in kernels and VERSION_FILE.fullmatch(one.name))
+        return tuple(f"{one.parent.name}/{one.stem}" for one in gone if not (self.project.root / one).is_file())
+
     def baseline(self, kernel: str) -> str:
         """Return the reference of the baseline that the commit has set for a kernel, else of v0."""
         text = text_at(self.project.root, self.commit, f"reports/{kernel}/{FILE}")
@@ -103,13 +121,25 @@ def _within(path: Path, since: Since) -> list[Path]:
 
 
 def since_of(project: Project, name: str) -> Since:
-    """Return what a project was where this branch left ``name``. Raises UsageProblem where there is no such commit."""
+    """Return what a project was where this branch left ``name``.
+
+    Raises UsageProblem where there is no such commit, and where neither that nor the project has a kernel: a gate that
+    looks at nothing must not be green.
+    """
     commit = resolved(project.root, name)
     try:
         base = git(project.root, "merge-base", commit, "HEAD").strip()
     except UsageProblem as error:
         said = f"'{name}' and what is checked out have no commit in common, as far as this clone goes back"
         raise UsageProblem(said, "git fetch --unshallow") from error
+    if not kernel_names(project) and not any(
+        Path(one).name == KERNEL_FILE for one in files_at(project.root, base, "kernels")
+    ):
+        below = git(project.root, "ls-files", "--", f"*/kernels/*/{KERNEL_FILE}").splitlines()
+        place = below[0].rpartition("/kernels/")[0] if below else "FOLDER_WITH_KERNELS"
+        raise UsageProblem(
+            f"{project.root.name}/ has no kernels/*/{KERNEL_FILE}, so nothing was looked at", f"cd {shlex.quote(place)}"
+        )
     return Since(Project(project.root.resolve(), project.settings), name, base)
 
 
@@ -133,7 +163,19 @@ def gate_since(project: Project, request: GateRequest, name: str, window: int | 
         if window and isinstance(found, Gate) and len(_earlier(project, found.candidate)) >= FEWEST:
             by_time = tuple(limit for limit in request.fail_on if limit.startswith("time"))
             gates.append(gate(project, replace(own, against=f"@last:{window}", fail_on=by_time)))
-    return GateSet(name, tuple(gates), tuple(first))
+    gates += [_misnamed(project, since, request, kernel, stray) for kernel, stray in since.misnamed()]
+    return GateSet(name, tuple(gates), tuple(first), since.removed())
+
+
+def _misnamed(project: Project, since: Since, request: GateRequest, kernel: str, stray: Misnamed) -> NotMeasured:
+    """Return that a file is not measured, as its name is none of a version."""
+    own = Unmeasured(kernel, Path(stray.name).stem, misnamed=stray)
+    against = since.baseline(kernel)
+    try:
+        held = own_side(project, replace(request, candidate=against, kernel=kernel, workload=None))
+    except UsageProblem:  # a kernel without any version
+        return NotMeasured(own, own, stray.command, window=against)
+    return NotMeasured(held.candidate if isinstance(held, NotMeasured) else held, own, stray.command)
 
 
 def _earlier(project: Project, stored: StoredRun) -> list[StoredRun]:
@@ -178,6 +220,8 @@ def profile_since(
     """
     since = since_of(project, name)
     versions = since.versions()
+    for _, stray in since.misnamed():
+        reporter.note(stray.note)
     why = planning.why_not_measurable()
     if versions and why is not None:
         raise why

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.changed import gate_since, since_of
 from ncu_assist.pipeline.gating import GateRequest
+from ncu_assist.render.terminal.diff import gates_text
 from ncu_assist.store.baselines import set_baseline
 
 
@@ -97,3 +99,38 @@ def test_a_branch_that_git_does_not_know(developed: Developed) -> None:
     with pytest.raises(UsageProblem, match="'origin/main' is no commit") as error:
         since_of(developed.archive.project, "origin/main")
     assert error.value.hint == "git fetch origin main"
+
+
+def test_a_folder_without_any_kernel_is_not_green(developed: Developed, tmp_path: Path) -> None:
+    shutil.move(tmp_path / "kernels", tmp_path / "gpu" / "kernels")
+    developed.repository.commit()
+    developed.repository.git("branch", "--force", "main", "HEAD")
+    with pytest.raises(UsageProblem, match="nothing was looked at") as error:
+        judged(developed)
+    assert error.value.hint == "cd gpu"
+
+
+@pytest.mark.parametrize("name", ["fast.cu", "v9.cu"])
+def test_a_new_file_that_is_not_called_as_a_version_is_not_measured(developed: Developed, name: str) -> None:
+    (developed.kernel / name).write_text('extern "C" void add_one() {}\n')
+    found = judged(developed)
+    assert found.exit_code == 4
+    (gate,) = found.gates
+    assert isinstance(gate, NotMeasured)
+    assert gate.next.startswith(f"mv kernels/add_one/{name} kernels/add_one/v")
+    said = " ".join(gates_text(found).split())
+    assert f"{name} is no version" in said
+    assert gate.next in said
+    assert "since main: 1 not measured" in said
+    developed.repository.commit()
+    developed.repository.git("branch", "--force", "main", "HEAD")
+    assert judged(developed).gates == ()  # it was there before
+
+
+def test_what_was_removed_is_named(developed: Developed) -> None:
+    (developed.kernel / "v1_own.py").unlink()
+    found = judged(developed)
+    assert (found.removed, found.exit_code) == (("add_one/v1_own",), 0)
+    assert gates_text(found).split("\n") == ["add_one/v1_own: removed", "", "since main: 1 removed", ""]
+    shutil.rmtree(developed.root / "kernels")
+    assert judged(developed).removed == ("add_one/v0_torch", "add_one/v1_own")

@@ -181,12 +181,13 @@ class NotMeasured:
 class GateSet:
     """What came of each version that changed since a commit; ``first`` are those that nothing is there to hold against.
 
-    ``since`` is the commit, as it was named.
+    ``since`` is the commit, as it was named; ``removed`` are the versions that it has and that are gone.
     """
 
     since: str
     gates: tuple[Gate | NotMeasured, ...]
     first: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
 
     @property
     def exit_code(self) -> int:

@@ -240,7 +240,7 @@ def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
 
 def gates_json(some: GateSet) -> dict[str, Any]:
     """Return the gates of all versions that changed since a commit; ``first`` are those without anything before."""
-    content = {"since": some.since, "exit_code": some.exit_code, "first": some.first}
+    content = {"since": some.since, "exit_code": some.exit_code, "first": some.first, "removed": some.removed}
     return answer("gates", {**content, "gates": [gate_json(one) for one in some.gates]})
 
 

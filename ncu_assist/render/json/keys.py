@@ -468,6 +468,7 @@ MEANINGS = {
     "OutcomesAnswer.since": "The commit, as it was named; null for what changed since it was measured",
     "gpu": "The model of GPU; null where it is not known",
     "first": "Versions that have changed and that nothing is there to hold against yet",
+    "GatesAnswer.removed": "Versions that the commit has and that are gone",
     "gates": "A gate for each other version that has changed",
     "OutcomesAnswer.kernels": "The kernels of which versions have changed",
     # bisect

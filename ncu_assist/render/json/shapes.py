@@ -714,6 +714,7 @@ class GatesAnswer(AnswerKeys):
     since: str
     exit_code: int
     first: list[str]
+    removed: list[str]
     gates: list[GateAnswer]
 
 

@@ -14,7 +14,6 @@ from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Table
 from ncu_assist.render.words.changes import counter_note, flags_by_role, pair_table, rows_of, short_change_table
 from ncu_assist.render.words.gate import (
-    FIRST,
     GATE_LETTERS,
     SHORT,
     UNMEASURED,
@@ -28,6 +27,7 @@ from ncu_assist.render.words.gate import (
     set_summary,
     sides,
     summary,
+    unjudged,
     why_unmeasured,
     within,
     workload_words,
@@ -212,7 +212,7 @@ def gate_markdown(gate: Gate | NotMeasured) -> str:
 def gates_markdown(some: GateSet) -> str:
     """Return the gates of all versions that changed as one comment."""
     parts = [f"## {escaped(set_summary(some), GATE_LETTERS)}\n", *map(gate_markdown, some.gates)]
-    parts += [f"- {escaped(name)}: {FIRST}\n" for name in some.first]
+    parts += [f"- {escaped(line, GATE_LETTERS)}\n" for line in unjudged(some)]
     return "\n".join(parts)
 
 

@@ -28,7 +28,6 @@ from ncu_assist.render.words.changes import (
     word_of,
 )
 from ncu_assist.render.words.gate import (
-    FIRST,
     GATE_LETTERS,
     SHORT,
     UNMEASURED,
@@ -42,6 +41,7 @@ from ncu_assist.render.words.gate import (
     not_measured_summary,
     set_summary,
     summary,
+    unjudged,
     why_unmeasured,
     within,
     worst_of,
@@ -314,7 +314,7 @@ def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
 def gates_text(some: GateSet, style: Style | None = None) -> str:
     """Return the gates of all versions that changed, one below the other, the overall word last."""
     parts = [gate_text(one, style) for one in some.gates]
-    parts += [f"{one_line(name)}: {FIRST}\n" for name in some.first]
+    parts += [f"{one_line(line, GATE_LETTERS)}\n" for line in unjudged(some)]
     return "\n".join([*parts, f"{one_line(set_summary(some), GATE_LETTERS)}\n"])
 
 

@@ -264,7 +264,7 @@ def _workloads(gate: Gate) -> str:
 
 
 NOTHING_CHANGED = "no version has changed"
-FIRST = "nothing to hold it against yet"
+FIRST, REMOVED = "nothing to hold it against yet", "removed"
 
 
 def set_summary(some: GateSet) -> str:
@@ -272,7 +272,13 @@ def set_summary(some: GateSet) -> str:
     counts = {word: sum(one.outcome == word for one in some.gates) for word in (*WORST_FIRST, NOT_MEASURED)}
     told = [f"{count} {word}" for word, count in counts.items() if count]
     told += [f"{len(some.first)} with {FIRST}"] if some.first else []
+    told += [f"{len(some.removed)} {REMOVED}"] if some.removed else []
     return f"since {some.since}: {', '.join(told) or NOTHING_CHANGED}"
+
+
+def unjudged(some: GateSet) -> list[str]:
+    """Return a line for each version that was not judged: nothing is there before it, or it is gone."""
+    return [f"{name}: {FIRST}" for name in some.first] + [f"{name}: {REMOVED}" for name in some.removed]
 
 
 def caveats(gate: Gate) -> Iterator[str]:
