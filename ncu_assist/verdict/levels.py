@@ -8,7 +8,7 @@ second part is learned from the history, beside a first guess (``RUN_TO_RUN``).
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, pi, sqrt
 from typing import TYPE_CHECKING, Any
@@ -41,6 +41,8 @@ CLIPPED_SIGMAS = 2.0
 FAR_SIGMAS = 5.0  # the same for a difference of neighbours, which a step may be
 OFTEN = 0.9  # what a tenth of the differences reach is no step but noise, which may have a few levels far apart
 NEIGHBOURS = 2  # on either side
+AT_AN_END = 7  # runs whose slope tells what the first and the last two should be
+REFITS = 10  # of weights that follow from the fit; each brings it many times nearer
 DIFFERENCES_FREEDOM = 2 / 3  # what a difference of neighbours is worth, in degrees of freedom of a deviation
 GAUSS = 1.4826  # from the median of deviations to a standard deviation
 FOUND = 1.2816  # standard errors that a step must be beyond the limit for nine in ten to be found
@@ -164,7 +166,8 @@ def levels_of(times_ns: Sequence[float], errors: Sequence[float]) -> Levels:
     variances = own**2 + spread**2
     sigmas = student(ALARM_SIGMAS, freedom)
     drawn_in = _drawn_in(logs, np.sqrt(variances))
-    found = _partition(drawn_in, 1 / variances, sigmas**2)
+    divided = _partition(drawn_in, 1 / variances, sigmas**2)
+    found = tuple(_fitted(level, logs, variances) for level in divided)
     return Levels(found, spread, float(np.min(own)), freedom, sigmas, student_quantile(freedom))
 
 
@@ -196,15 +199,52 @@ def run_to_run(logs: np.ndarray[Any, Any], errors: np.ndarray[Any, Any]) -> tupl
 
 
 def _drawn_in(logs: np.ndarray[Any, Any], sigmas: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Return the times, those far from the median of their neighbours moved nearer (Hampel's filter)."""
+    """Return the times, those far from the median of their neighbours moved nearer (Hampel's filter).
+
+    The first and the last runs have neighbours on one side alone: on a slope, the line through those goes on to them.
+    """
     import numpy as np
 
     if len(logs) <= 2 * NEIGHBOURS:
         return logs
     windows = np.lib.stride_tricks.sliding_window_view(logs, 2 * NEIGHBOURS + 1)
-    medians = np.pad(np.median(windows, axis=1), NEIGHBOURS, mode="edge")
-    drawn: np.ndarray[Any, Any] = np.clip(logs, medians - CLIPPED_SIGMAS * sigmas, medians + CLIPPED_SIGMAS * sigmas)
+    medians = np.median(windows, axis=1)
+    beyond = np.arange(1, NEIGHBOURS + 1)
+    before = medians[0] - usual_slope(logs[:AT_AN_END]) * beyond[::-1]
+    after = medians[-1] + usual_slope(logs[-AT_AN_END:]) * beyond
+    expected = np.concatenate((before, medians, after))
+    drawn: np.ndarray[Any, Any] = np.clip(logs, expected - CLIPPED_SIGMAS * sigmas, expected + CLIPPED_SIGMAS * sigmas)
     return drawn
+
+
+def usual_slope(logs: np.ndarray[Any, Any]) -> float:
+    """Return the median of the slopes between all pairs (Theil 1950, Sen 1968): two far of seven do not move it."""
+    import numpy as np
+
+    first, second = np.triu_indices(len(logs), 1)
+    return float(np.median((logs[second] - logs[first]) / (second - first)))
+
+
+def _fitted(level: Level, logs: np.ndarray[Any, Any], variances: np.ndarray[Any, Any]) -> Level:
+    """Return a level through the times as they were measured, far ones with less weight (Huber 1964).
+
+    What was drawn in for the division is drawn towards neighbours, which is no place for a size to come from.
+    """
+    import numpy as np
+
+    y, variance = (one[level.first : level.last + 1] for one in (logs, variances))
+    places = np.arange(len(y), dtype=float)
+    expected = level.start + level.slope * places
+    for _ in range(REFITS):
+        far = np.abs(y - expected) / np.sqrt(variance)
+        weights = np.minimum(1.0, CLIPPED_SIGMAS / np.maximum(far, CLIPPED_SIGMAS)) / variance
+        w = float(weights.sum())
+        middle, mean = float(weights @ places) / w, float(weights @ y) / w
+        xx = float(weights @ (places - middle) ** 2)
+        slope = float(weights @ ((places - middle) * (y - mean))) / xx if level.slope else 0.0
+        expected = mean + slope * (places - middle)
+    slope_error = xx**-0.5 if level.slope else 0.0
+    return replace(level, start=float(expected[0]), slope=slope, error=w**-0.5, slope_error=slope_error)
 
 
 def _partition(logs: np.ndarray[Any, Any], weights: np.ndarray[Any, Any], penalty: float) -> tuple[Level, ...]:

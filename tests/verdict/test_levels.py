@@ -7,7 +7,7 @@ from math import exp, sqrt
 import numpy as np
 import pytest
 
-from ncu_assist.verdict.levels import FEWEST, RUN_TO_RUN_FREEDOM, Levels, levels_of, run_to_run, student
+from ncu_assist.verdict.levels import FEWEST, RUN_TO_RUN_FREEDOM, Levels, levels_of, run_to_run, student, usual_slope
 
 ERROR = 0.001
 
@@ -136,3 +136,32 @@ def test_the_division_is_the_best_of_all() -> None:
     own = sum(cost(one.first, one.last + 1) + penalty for one in made.levels) - penalty
     assert own == pytest.approx(best(12), rel=1e-6)
     assert sqrt(made.levels[0].error ** 2) > 0
+
+
+@pytest.mark.parametrize("runs", [11, 20])
+@pytest.mark.parametrize("per_run", [0.003, 0.005, 0.01, 0.015, 0.03])
+def test_the_size_of_an_even_creep_is_true(per_run: float, runs: int) -> None:
+    """Of 200 histories: one creep each, on average as steep as it was made, and inside the 99 % interval."""
+    slopes, inside = [], 0
+    for seed in range(200):
+        made = found(*[(1 + per_run) ** place for place in range(runs)], noise=0.0015, seed=seed)
+        (level,) = made.levels
+        _, low, high = made.along(level)
+        inside += low < (1 + per_run) ** (runs - 1) - 1 < high
+        slopes.append(level.slope)
+    assert exp(float(np.mean(slopes))) - 1 == pytest.approx(per_run, rel=0.03)
+    assert inside >= 0.97 * 200
+
+
+@pytest.mark.parametrize("place", [5, 10, 14, 19])
+def test_a_far_run_does_not_turn_a_creep(place: int) -> None:
+    shape = [1.01**run * (1.05 if run == place else 1.0) for run in range(20)]
+    made = found(*shape, noise=0.0015)
+    (level,) = made.levels
+    assert exp(level.slope) - 1 == pytest.approx(0.01, rel=0.1)
+
+
+def test_the_slope_at_an_end_is_that_of_most_runs_there() -> None:
+    line = 3.0 + 0.02 * np.arange(7)
+    line[[1, 6]] += (5.0, -4.0)
+    assert usual_slope(line) == pytest.approx(0.02)
