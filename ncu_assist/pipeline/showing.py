@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -21,13 +21,13 @@ from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import CloseLook, ParentVerdict, RunView, shown_workload, workload_row
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.frame import combine_launches, combine_tables
-from ncu_assist.ncu.code import code_of
+from ncu_assist.ncu.code import Code, code_of
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
 from ncu_assist.ncu.report import Report, nvidia_findings, read_report
-from ncu_assist.ncu.source.contents import COUNTERS
+from ncu_assist.ncu.source.contents import COUNTERS, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.kept import launches_of
-from ncu_assist.ncu.source.tables import waits_of
+from ncu_assist.ncu.source.tables import sass_frame, waits_of
 from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches, with_code
 from ncu_assist.pipeline.history import lineage_of
@@ -40,8 +40,10 @@ from ncu_assist.rules.model.of_run import (
     as_built,
     judged_alone,
     located,
+    needs_cause,
     results_of,
     results_of_shown,
+    with_causes,
 )
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.steps import steps
@@ -50,6 +52,8 @@ from ncu_assist.store.reading import SOURCE_FOLDER
 from ncu_assist.versions import version_order
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ncu_assist.frame.columns import Values
     from ncu_assist.ncu.source.kept import KeptCode
     from ncu_assist.ncu.source.reading import SourceTables
@@ -192,25 +196,38 @@ def gather(
     )
     shown = _as_built(stored, shown)
     shown = replace(shown, results=_of_focus(shown))
-    if not lines and not ncu_rules:
-        return _with_kept_waits(stored, shown)
     read = None if every or shown.focus is None else {shown.focus.launch.index}
-    return with_places(replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read)))
+    if lines or ncu_rules:
+        shown = replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read))
+    return with_places(shown) if lines else _with_kept_code(stored, shown, chosen, read)
 
 
-def _with_kept_waits(stored: StoredRun, shown: RunView) -> RunView:
-    """Return what is shown with ``CloseLook.waits``, where a kernel has matrix instructions that ncu books as barriers.
+def _with_kept_code(stored: StoredRun, shown: RunView, workload: str | None, read: Collection[int] | None) -> RunView:
+    """Return what is shown with what code says of kernels with `wgmma`: ``CloseLook.waits``, and causes of findings.
 
-    The code that the run's folder keeps tells.
+    The code is that in the run's folder; where that has none and a finding needs it, its report's.
     """
-    has_wgmma = any(combine.values["pipe_tensor_gmma"] for combine in shown.combined.by_kernel)
-    code = stored.code() if has_wgmma else None
-    found = _placed(code, stored.whole.launches, shown.combined.launches) if code else {}
-    if code is None or not found:
+    if not any(combine.values["pipe_tensor_gmma"] for combine in shown.combined.by_kernel):
         return shown
-    launches = launches_of(code, set(found)) or ()
-    waits = {found[one.launch].index: waits_of(one) for one in launches}
-    return replace(shown, close=CloseLook(waits=waits))
+    asks = any(map(needs_cause, (shown.results, *(row.results for row in shown.launches))))
+    kept = stored.code()
+    found = _placed(kept, stored, workload) if kept else {}
+    if kept is None or not found:
+        looked = look_closer(stored, workload, rules=False, read=read) if asks and shown.keeps_report else CloseLook()
+        waits, code = looked.waits, looked.code
+    else:
+        launches = [replace(one, launch=found[one.launch].index) for one in launches_of(kept, set(found)) or ()]
+        waits = {one.launch: waits_of(one) for one in launches}
+        code = _weighted(sass_frame(launches), found.values()) if asks else None
+    return _with_code(replace(shown, close=replace(shown.close, waits=waits)), code, with_causes)
+
+
+def _weighted(sass: pd.DataFrame, launches: Collection[Launch]) -> Code:
+    """Return code whose samples of a launch share its duration, as `ncu.code.code_of` has them."""
+    times = {one.index: one.duration_ns or 0.0 for one in launches}
+    weights = sass["launch"].map(times) / sass.groupby("launch")[SAMPLES].transform("sum")
+    sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
+    return Code(sass.assign(**{name: sass[name] * weights for name in sampled}), {})
 
 
 Instructions = tuple[list[str], list[float]]  # SASS, and how often warps executed each; zeros where nobody counted
@@ -263,7 +280,7 @@ def _code_of_report(stored: BareReport, shown: RunView) -> dict[int, Instruction
 def _kept_instructions(stored: StoredRun, shown: RunView) -> dict[int, Instructions]:
     """Return the instructions of the launches whose code the run's folder keeps."""
     code = stored.code()
-    found = _placed(code, stored.whole.launches, shown.combined.launches) if code else {}
+    found = _placed(code, stored, shown.combined.workload) if code else {}
     if code is None or not found:
         return {}
     read = {}
@@ -274,12 +291,14 @@ def _kept_instructions(stored: StoredRun, shown: RunView) -> dict[int, Instructi
     return read
 
 
-def _placed(code: KeptCode, every: Sequence[Launch], own: Sequence[Launch]) -> dict[int, Launch]:
+def _placed(code: KeptCode, stored: StoredRun, workload: str | None) -> dict[int, Launch]:
     """Return the launches of code that is kept, by their numbers in it; none where they are not those shown.
 
     It is of the workload that is shown by default, and numbered as the launches of that or of all.
     """
-    for numbered in (every, own):
+    own = [one for one in stored.run.launches if workload in (None, one.workload)]
+    is_default = workload == shown_workload(stored.run, None, stored.whole)
+    for numbered in (stored.whole.launches, own) if is_default else (stored.whole.launches,):
         found = {one.launch: numbered[one.launch] for one in code.launches if one.launch < len(numbered)}
         fits = (found.get(one.launch) in own and found[one.launch].kernel == one.kernel for one in code.launches)
         if all(fits):
@@ -297,11 +316,16 @@ def _of_focus(shown: RunView) -> RuleResults | None:
 
 def with_places(shown: RunView) -> RunView:
     """Return what is shown with the source lines of its findings, where its code was read."""
-    code = shown.close.code
-    if code is None:
-        return shown
-    launches = tuple(replace(row, results=located(row.results, code)) for row in shown.launches)
-    return replace(shown, results=located(shown.results, code), launches=launches)
+    return _with_code(shown, shown.close.code, located)
+
+
+def _with_code(
+    shown: RunView, code: Code | None, told: Callable[[RuleResults | None, Code | None], RuleResults | None]
+) -> RunView:
+    launches = (
+        tuple(replace(row, results=told(row.results, code)) for row in shown.launches) if code else shown.launches
+    )
+    return replace(shown, results=told(shown.results, code), launches=launches)
 
 
 def _launches(

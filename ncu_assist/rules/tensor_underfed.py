@@ -29,8 +29,8 @@ they wait for *tiles*, at mbarriers that TMA opens; for *every product*, with no
 other warps; or for *none of these*: between products they issue, or wait for latencies: exponentials, an epilogue.
 The first three are what could go away. Where together they are less than what the tensor cores lack, it is the rest;
 else the largest of them. A wait for a product that has another behind it costs nothing, and so does that of warps that
-load tiles and wait for room. Without code, stall reasons of all warps stand in: `barrier`, which has waits for products
-in it, and `long_scoreboard`, which has those for tiles.
+load tiles and wait for room. Where a run keeps no code the cause is not told: ncu's stall reasons are of all warps, and
+`barrier` and `long_scoreboard` mix these waits with others.
 """
 
 from __future__ import annotations
@@ -97,6 +97,8 @@ ADVICE: dict[Cause, str] = {
     "barriers": "let warps wait for the tile that they need only (an mbarrier a stage), not for one another",
     "other": "do less between products, or while another product runs: cheaper instructions, a second group of warps",
 }
+# Of wgmma without code: ncu's stall reasons are of all warps, and mix these waits with others.
+BY_CODE = "only the code, which was not read here, tells why: tiles, each product, barriers, or work between products"
 AHEAD = 0.5  # of the time of warps that load: those that wait for room so long are ahead of those that multiply
 IN_TIME = "; tiles are there in time: more stages would not help"
 
@@ -134,16 +136,13 @@ def find(facts: Facts) -> Finding | None:
         assumed=again or not done,
         with_operands=is_older,
         detail={"pipe": "tensor"},
-        advice=NEWER if is_newer_better else _advice(facts, (without_conflicts - fed) / facts.duration_ns),
+        advice=NEWER if is_newer_better else BY_CODE if facts.get("pipe_tensor_gmma") else FEED,
     )
 
 
-def _advice(facts: Facts, lacking: float) -> str:
-    """Return what to try, as far as the stall reasons of all warps tell."""
-    if not facts.get("pipe_tensor_gmma"):
-        return FEED
-    tiles, others = facts.stall("long_scoreboard") / 100.0, facts.stall("barrier") / 100.0
-    return ADVICE[_cause({"tiles": tiles, "product": others}, lacking)]
+def needs_code(finding: Finding) -> bool:
+    """Tell whether a finding is one of `wgmma`, whose cause only the code tells."""
+    return finding.rule == ID and "pipe_tensor_gmma" in finding.evidence
 
 
 def _cause(waits: dict[Cause, float], lacking: float) -> Cause:
@@ -156,7 +155,7 @@ def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding
 
     ``sass`` and ``facts`` are those of the launches that the finding is of.
     """
-    seen = multiplying_warps(sass) if "pipe_tensor_gmma" in finding.evidence and facts.duration_ns else None
+    seen = multiplying_warps(sass) if needs_code(finding) and facts.duration_ns else None
     if seen is None:
         return finding, sass
     warps, theirs = seen
@@ -167,7 +166,7 @@ def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding
         message += _room(facts)
     elif (warps.room or 0.0) >= AHEAD:
         message += IN_TIME
-    advice = ADVICE[cause] if finding.advice in ADVICE.values() else finding.advice  # of a library
+    advice = ADVICE[cause] if finding.advice == BY_CODE else finding.advice  # of a library
     return replace(finding, message=message, advice=advice, stalls=WAITS_OF[cause]), theirs
 
 

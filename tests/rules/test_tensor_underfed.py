@@ -8,12 +8,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from made_ceilings import ceilings
-from made_facts import gallery, made, told
+from made_facts import gallery, told
 
 from ncu_assist.ceilings import Rate, Spread, ceilings_of
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.code import read_code
 from ncu_assist.pipeline.opened_reports import archived_report
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.rules import tensor_underfed
 from ncu_assist.rules.model.of_run import RuleResults, located, results_of
 from ncu_assist.rules.model.savings import START_NS
@@ -197,16 +198,25 @@ def test_stages_are_not_advised_where_tiles_are_in_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stalls", "saved", "cause"),
-    [
-        ({"warps_barrier": 6.0, "warps_long_scoreboard": 1.0}, 0.3, "product"),
-        ({"warps_barrier": 1.0, "warps_long_scoreboard": 6.0}, 0.3, "tiles"),
-        ({"warps_barrier": 0.5, "warps_long_scoreboard": 0.5}, 0.3, "other"),
-    ],
+    ("version", "workload"),
+    [("flash_attention/v19", None), ("gemm_bias_gelu/v13", None), ("gemm_bias_gelu/v18", "few_rows")],
 )
-def test_without_code_stall_reasons_tell(stalls: dict[str, float], saved: float, cause: tensor_underfed.Cause) -> None:
-    facts = made(pipe_tensor_gmma=5.0, warps_wait=3.0, warps_selected=1.0, **stalls)
-    assert tensor_underfed._advice(facts, saved) == tensor_underfed.ADVICE[cause]
+def test_the_cause_and_stall_names_are_the_same_with_lines_and_without(version: str, workload: str | None) -> None:
+    """Of few_rows the runs keep counters and no code: nothing of another workload's is told of it."""
+    kernel, short = version.split("/")
+    stored = next(one for one in ARCHIVE.runs(kernel) if one.run.version.split("_")[0] == short)
+    views = [gather(stored, workload, ARCHIVE, lines=lines) for lines in (False, True)]
+    bare, with_lines = (one.results.diagnosis.findings[0].finding for one in views if one.results)
+    assert (bare.rule, bare.message, bare.advice) == ("tensor-underfed", with_lines.message, with_lines.advice)
+    assert (bare.advice == tensor_underfed.BY_CODE) == (workload == "few_rows")
+    assert list(views[0].stalls) == list(views[1].stalls)
+    assert list(views[0].stalls.values()) == pytest.approx(list(views[1].stalls.values()))
+
+
+def test_without_code_no_cause_is_guessed() -> None:
+    found = tensor_underfed.find(gallery("tensor_straight_from_global", pipe_tensor_gmma=1.0, pipe_tensor_hmma=0.0))
+    assert found is not None
+    assert found.advice == tensor_underfed.BY_CODE
 
 
 def test_older_instructions_are_advised_as_before() -> None:

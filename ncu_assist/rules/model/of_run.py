@@ -164,6 +164,33 @@ def located(results: RuleResults | None, code: Code | None) -> RuleResults | Non
     return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
 
 
+def needs_cause(results: RuleResults | None) -> bool:
+    """Tell whether results have a finding whose cause the code tells, and counters do not."""
+    return results is not None and any(map(_needs_cause, results.diagnosis.findings))
+
+
+def _needs_cause(ranked: Ranked) -> bool:
+    return tensor_underfed.needs_code(ranked.finding) and blames_lines(ranked)
+
+
+def with_causes(results: RuleResults | None, code: Code | None) -> RuleResults | None:
+    """Return results with the causes that the code tells, as ``located`` does, without lines."""
+    if results is None or code is None:
+        return results
+    findings = tuple(_with_cause(one, results, code)[0] for one in results.diagnosis.findings)
+    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
+
+
+def _with_cause(ranked: Ranked, results: RuleResults, code: Code) -> tuple[Ranked, Code]:
+    """Return a finding with its cause, and the code that it is about."""
+    about = results.about(ranked.finding)
+    own = code.of([one.index for one in about.combined.launches])
+    if not _needs_cause(ranked):
+        return ranked, own
+    finding, sass = tensor_underfed.by_code(ranked.finding, own.sass, about)
+    return replace(ranked, finding=finding), replace(own, sass=sass)
+
+
 OPTIMISE_FIRST = "compile with optimisation first; if it is still there then"
 
 
@@ -207,12 +234,8 @@ def blames_lines(ranked: Ranked) -> bool:
 def _located(ranked: Ranked, results: RuleResults, own: Code) -> Ranked:
     if not blames_lines(ranked):
         return ranked
-    about = results.about(ranked.finding)
-    code, finding = own.of([one.index for one in about.combined.launches]), ranked.finding
-    if finding.rule == tensor_underfed.ID:
-        finding, sass = tensor_underfed.by_code(finding, code.sass, about)
-        code = replace(code, sass=sass)
-    return replace(ranked, finding=finding, places=places(finding, code, owned=True))
+    ranked, code = _with_cause(ranked, results, own)
+    return replace(ranked, places=places(ranked.finding, code, owned=True))
 
 
 MOST_LAUNCHES = 20  # of one workload whose findings are kept one by one, the longest: a program has thousands
