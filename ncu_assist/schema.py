@@ -19,7 +19,9 @@ Readers = Mapping[int, Callable[[bytes], T]]
 
 
 @dataclass(frozen=True)
-class _Head:
+class Named:
+    """As much of a file as says what schema it has."""
+
     schema: str
 
 
@@ -29,7 +31,7 @@ def read(data: bytes, schema: str, readers: Readers[T], name: str, hint: str = "
     Raises NewerData for one that a later version wrote, DamagedData for anything else that is no such file.
     """
     try:
-        said = msgspec.json.decode(data, type=_Head).schema
+        said = msgspec.json.decode(data, type=Named).schema
         return reader_of(said, schema, readers, name, hint)(data)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise DamagedData(f"{name} cannot be read: {error}", hint) from error

@@ -377,13 +377,8 @@ def problems_of(folder: Path, deep: bool) -> Iterator[tuple[str, bool]]:
 
 
 @dataclass(frozen=True)
-class _Named:
-    schema: str
-
-
-@dataclass(frozen=True)
 class _Head:
-    draft: _Named
+    draft: schema.Named
 
 
 READERS: schema.Readers[DraftRecord] = {1: msgspec.json.Decoder(DraftRecord).decode}

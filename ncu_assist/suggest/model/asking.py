@@ -23,6 +23,7 @@ from ncu_assist.suggest.model.client import (
     Clock,
     Dropped,
     ModelClient,
+    NeverReachable,
     Refused,
     ReplyInProgress,
     Show,
@@ -409,7 +410,8 @@ class Attempts:
     def _again(self, failure: Refused | Dropped | Unreachable) -> None:
         """Wait before the next try. Raises ModelProblem where there is none."""
         limits = self.clock.limits
-        hopeless = isinstance(failure, Unreachable) and (failure.final or is_local(self.client.address))
+        is_local_one = isinstance(failure, Unreachable) and is_local(self.client.address)
+        hopeless = is_local_one or isinstance(failure, NeverReachable)
         if hopeless or self.retries >= limits.retries:
             address = shown(self.client.address)
             if isinstance(failure, Refused):

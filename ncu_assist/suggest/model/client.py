@@ -54,19 +54,16 @@ class Refused(Exception):
     retry_after_s: float | None = None
 
 
-@dataclass(eq=False)  # an exception is told apart by identity
 class Dropped(Exception):
     """The connection broke, or the reply ended before its end."""
 
-    said: str
 
-
-@dataclass(eq=False)  # an exception is told apart by identity
 class Unreachable(Exception):
-    """No connection came about. ``final`` where waiting will not help."""
+    """No connection came about."""
 
-    said: str
-    final: bool = False
+
+class NeverReachable(Unreachable):
+    """None will come about, however long one waits."""
 
 
 def refusal(status: int, headers: Mapping[str, str], body: bytes, clean: Callable[[str], str]) -> Refused:
@@ -163,7 +160,7 @@ def refusal_problem(refused: Refused, address: str) -> ModelProblem:
 
 def connection_problem(failure: Dropped | Unreachable, address: str) -> ModelProblem:
     """Return what to say of a connection that cannot be had or kept."""
-    said = one_line(failure.said)
+    said = one_line(str(failure))
     if isinstance(failure, Dropped):
         return ModelProblem(f"the connection to {address} broke off: {said}", "ask again")
     return ModelProblem(f"{address} cannot be reached: {said}", "start the server there, or check --base-url")
@@ -406,7 +403,8 @@ def translated(error: Exception) -> Exception:
     if name in ("ConnectTimeout", "PoolTimeout"):
         return Unreachable("no connection came about in time")
     if name in ("ConnectError", "UnsupportedProtocol", "ProxyError") or library == "ssl":
-        return Unreachable(said, final="CERTIFICATE_VERIFY" in said or name == "UnsupportedProtocol")
+        is_final = "CERTIFICATE_VERIFY" in said or name == "UnsupportedProtocol"
+        return (NeverReachable if is_final else Unreachable)(said)
     if library in ("httpx", "httpx2", "httpcore", "httpcore2", "anyio") or isinstance(error, APIConnectionError):
         return Dropped(said)
     return error
