@@ -781,10 +781,12 @@ def trend(
     workload: str | None = None,
     by: By = "version",
     metrics: Sequence[str] = (),
+    gpu: str | None = None,
     project: Place = None,
 ) -> KernelTrend:
     """Return how the time of a kernel, or of ``kernel/version``, moved over its runs, by version or by commit.
 
+    ``gpu`` is a model, or a part of its name; without one each model is a series of its own.
     Raises UsageProblem for another ``by``, and as `trend` does.
     """
     from ncu_assist.pipeline import trend as trends
@@ -792,7 +794,8 @@ def trend(
     if by not in get_args(By):
         raise UsageProblem(f"a trend is by version or commit, and not by '{by}'", 'by="version"')
 
-    return KernelTrend(trends.trend(_project(project), trends.TrendRequest(kernel, workload, by, tuple(metrics))))
+    request = trends.TrendRequest(kernel, workload, by, tuple(metrics), gpu)
+    return KernelTrend(trends.trend(_project(project), request))
 
 
 def archive(*, project: Place = None) -> ArchiveFrames:

@@ -18,12 +18,7 @@ from ncu_assist.cli.console import note_damages, note_misnamed, say, write, writ
     shell_complete=completing.workloads,
     help="One workload; all that were measured unless given.",
 )
-@click.option(
-    "--gpu",
-    metavar="MODEL",
-    shell_complete=completing.gpu_models,
-    help="Runs of this GPU model alone, or of the one that has this in its name, as H100.",
-)
+@options.gpu
 @options.limit
 @options.page
 @options.text_format

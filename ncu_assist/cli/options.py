@@ -26,6 +26,12 @@ one_workload = click.option(
     shell_complete=completing.workloads,
     help="Workload; the kernel's default one unless given.",
 )
+gpu = click.option(
+    "--gpu",
+    metavar="MODEL",
+    shell_complete=completing.gpu_models,
+    help="Runs of this GPU model alone, or of the one that has this in its name, as H100.",
+)
 rounds = click.option(
     "--rounds",
     type=click.IntRange(1, 100_000),

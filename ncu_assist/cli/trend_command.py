@@ -25,6 +25,7 @@ STDOUT = Path("-")
 @click.command("trend")
 @click.argument("named", metavar="[KERNEL[/VERSION]]", required=False, shell_complete=completing.references)
 @options.one_workload
+@options.gpu
 @click.option(
     "--by",
     type=click.Choice(["version", "commit"]),
@@ -50,6 +51,7 @@ STDOUT = Path("-")
 def command(
     named: str | None,
     workload: str | None,
+    gpu: str | None,
     by: Literal["version", "commit"],
     metrics: tuple[str, ...],
     chosen_format: Literal["text", "markdown", "html"] | None,
@@ -77,7 +79,7 @@ def command(
     if form == "html":
         _check_place(output, force)
     project = options.current_project()
-    found = trend(project, TrendRequest(named, workload, by, metrics))
+    found = trend(project, TrendRequest(named, workload, by, metrics, gpu))
     note_damages(left_out(project, f"{found.kernel}/"))
     if as_json:
         from ncu_assist.render.json.history import trend_json

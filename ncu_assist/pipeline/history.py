@@ -25,7 +25,7 @@ from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.answers import Answers
-from ncu_assist.store.choosing import Context, choose_kernel, live_first
+from ncu_assist.store.choosing import Context, choose_kernel, gpu_model, live_first
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.index import RunHead, own_source
 from ncu_assist.versions import Descent, Lineage, descent, version_order
@@ -243,19 +243,13 @@ def _of_one_source(version: str, runs: Sequence[RunHead]) -> _VersionRuns:
 
 def _on_gpu(plan: _Versions, kernel: str, wanted: str) -> _Versions:
     """Return the versions with their runs on one GPU model, which ``wanted`` is a part of the name of."""
-    runs = [stored.run for known in plan.versions for stored in known.runs]
-    models = sorted({run.gpu for run in runs if run.gpu})
-    chosen = [one for one in models if one == wanted] or [one for one in models if wanted.lower() in one.lower()]
-    if len(chosen) != 1:
-        said = "several" if chosen else "none"
-        message = f"a history is of one GPU model, and '{wanted}' fits {said} that {kernel} was measured on"
-        raise UsageProblem(f"{message}: {', '.join(chosen or models) or 'no run names its GPU'}", "a part of its name")
+    chosen = gpu_model((stored.run.gpu for known in plan.versions for stored in known.runs), wanted, kernel)
 
     def there(known: _VersionRuns) -> _VersionRuns:
         kept, changed = (
-            tuple(stored for stored in some if stored.run.gpu == chosen[0]) for some in (known.runs, known.changed)
+            tuple(stored for stored in some if stored.run.gpu == chosen) for some in (known.runs, known.changed)
         )
-        return replace(known, runs=kept, changed=changed, missing="" if kept else f"not measured on {chosen[0]}")
+        return replace(known, runs=kept, changed=changed, missing="" if kept else f"not measured on {chosen}")
 
     return replace(plan, versions=tuple(map(there, plan.versions)))
 

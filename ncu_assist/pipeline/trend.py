@@ -15,7 +15,7 @@ from ncu_assist.project import Project
 from ncu_assist.record import Run, Timing
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.store.choosing import Context, choose_kernel
+from ncu_assist.store.choosing import Context, choose_kernel, gpu_model
 from ncu_assist.store.references import full_name
 from ncu_assist.verdict.levels import MOST_RUNS
 
@@ -24,13 +24,15 @@ from ncu_assist.verdict.levels import MOST_RUNS
 class TrendRequest:
     """What is asked: ``named`` is a kernel, kernel/version, or None for the kernel that a bare reference would mean.
 
-    ``workload`` None is the default one; ``metrics`` are keys of the catalogue.
+    ``workload`` None is the default one; ``metrics`` are keys of the catalogue; ``gpu`` is a model, or a
+    part of its name, None for all.
     """
 
     named: str | None
     workload: str | None = None
     by: By = "version"
     metrics: tuple[str, ...] = ()
+    gpu: str | None = None
 
 
 def trend(project: Project, request: TrendRequest) -> Trend:
@@ -48,6 +50,9 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     kernel = choose_kernel(store, context, typed or None, None)
     name = full_name(store, context, kernel, version) if version else None
     every = store.runs(kernel, name)[::-1]
+    if request.gpu is not None:
+        model = gpu_model((one.run.gpu for one in every), request.gpu, kernel)
+        every = [one for one in every if one.run.gpu == model]
     workload = request.workload or _default(project, kernel, every)
     timed = [(one, timing) for one in every if (timing := one.run.timing(workload))]
     if not timed:

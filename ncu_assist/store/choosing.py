@@ -278,3 +278,17 @@ def passed(run: Run, workload: str) -> bool:
 def _median_ns(run: Run, workload: str) -> float:
     timing = run.timing(workload)
     return timing.median_ns if timing else float("inf")
+
+
+def gpu_model(models: Iterable[str | None], wanted: str, kernel: str) -> str:
+    """Return the one of the GPU models of a kernel's runs that ``wanted`` is, or is a part of the name of.
+
+    Raises UsageProblem where it fits none of them, or several.
+    """
+    known = sorted({model for model in models if model})
+    chosen = [one for one in known if one == wanted] or [one for one in known if wanted.lower() in one.lower()]
+    if len(chosen) != 1:
+        said = "several" if chosen else "none"
+        message = f"one GPU model is asked for, and '{wanted}' fits {said} that {kernel} was measured on"
+        raise UsageProblem(f"{message}: {', '.join(chosen or known) or 'no run names its GPU'}", "a part of its name")
+    return chosen[0]

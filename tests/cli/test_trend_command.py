@@ -10,6 +10,7 @@ from commandline import Run
 from factories import DEVICE
 from trended import creep, history, made_on, steps
 
+import ncu_assist
 from ncu_assist.record import Check, Commit, Toolchain
 
 
@@ -82,6 +83,20 @@ def test_another_gpu_is_a_line_of_its_own(here: Path, run: Run) -> None:
         ("NVIDIA H200", 6, []),
         ("NVIDIA H100", 6, []),
     ]
+
+
+def test_the_runs_of_one_gpu(here: Path, run: Run) -> None:
+    other = {"device": replace(DEVICE, name="NVIDIA H100")}
+    history(here, {"v1_torch": [1.0] * 6 + [1.5] * 5}, facts=dict.fromkeys(range(6, 11), other))
+    for words, gpu, runs in (("h100", "NVIDIA H100", 5), ("NVIDIA H200", "NVIDIA H200", 6)):
+        (series,) = run("trend", "--gpu", words, "--json").json["series"]
+        assert (series["gpu"], len(series["runs"])) == (gpu, runs)
+    (series,) = ncu_assist.trend("add_one", gpu="H100").trend.series
+    assert len(series.points) == 5
+    for words, said in (("T4", "none"), ("NVIDIA", "several")):
+        refused = run("trend", "--gpu", words)
+        assert (refused.code, refused.out) == (2, "")
+        assert f"'{words}' fits {said} that add_one was measured on: NVIDIA H100, NVIDIA H200" in refused.err
 
 
 def test_runs_that_measured_something_else_are_left_out_and_counted(here: Path, run: Run) -> None:
