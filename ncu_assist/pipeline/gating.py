@@ -186,9 +186,10 @@ def _other_runs(parts: Sequence[WorkloadGate], named: Pair) -> Iterator[str]:
     known = {stored.reference for stored in named}
     others = dict.fromkeys(stored.reference for one in parts for stored in one.runs if stored.reference not in known)
     if others:
-        yield f"from other runs of the same sources: {', '.join(others)}"
+        yield f"{OTHER_RUNS}: {', '.join(others)}"
 
 
+OTHER_RUNS = "from other runs of the same sources"
 WINDOW = re.compile(r"(?P<version>[^@]*)@last:(?P<count>\d+)", re.ASCII)
 
 
@@ -215,36 +216,65 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
     by_counters = not all(limit.is_on_time for limit in limits)
     every = not all(limit.metric.is_known for limit in limits)
     learned = learned_noise(Store(project.reports), named.run.device) if by_counters else None
-    now, before = _now_and_before(project, request, named, match["version"])
-    window = before[:count]
-    names = [facts.name for facts in named.run.workloads if request.workload in (None, ALL, facts.name)]
+    newest = _newest_first(project, request, named)
+    measured = dict.fromkeys(facts.name for one in (named, *newest) for facts in one.run.workloads)
+    names = [name for name in measured if request.workload in (None, ALL, name)]
     if not names:
         raise UsageProblem(
             f"{named.run.version} was not measured on workload '{request.workload}'", "leave out --workload"
         )
-    checks: list[GateCheck] = []
     samples = SampleReader()
-    baseline = window[0] if window else named
+    known: dict[str, tuple[list[StoredRun], list[StoredRun]]] = {}
+    checks: list[GateCheck] = []
+    pairs: list[Pair] = []
     for name in names:
-        found = window_of(_points(window[::-1], named.run, name, samples), _points(now, named.run, name, samples))
-        held = found.baseline.stored if found else baseline
-        if name == names[0]:
-            baseline = held
-        sides = GateSides((held, named), ((held,), (named,)), request.force, every, learned, waits=read_waits)
-        place, wrong = GatedRuns(held.run, named.run, name), bool(sides.failed_check(1, name))
-        if not found and not wrong:
-            against = _against_baseline(project, named.run, name, limits)
-            own = replace(sides, named=(named, named), runs=((named,), (named,)))
-            by_itself = [limit for limit in limits if limit.kind == "value"]
-            checks += [too_few(limit, name, against) for limit in limits if limit not in by_itself]
-            checks += WorkloadGate(own, (name, name), by_itself).checks()
-            continue
-        checks += [found.judged(limit, place) for limit in limits if found and limit.is_on_time and not wrong]
-        judged = [limit for limit in limits if wrong or not limit.is_on_time]
-        checks += WorkloadGate(sides, (name, name), judged).checks()
-    return Gate(
-        baseline, named, tuple(checks), notes=tuple(_window_notes(window, count)), window=tuple(window), by_window=True
-    )
+        timed = next((one for one in newest if _is_judged(one.run, name)), named)
+        counted = named if named.run.workload(name) else timed
+        on_time = [limit for limit in limits if limit.is_on_time]
+        others = [limit for limit in limits if not limit.is_on_time]
+        for stored, own in (
+            ((timed, limits),) if counted.reference == timed.reference else ((timed, on_time), (counted, others))
+        ):
+            if not own:
+                continue
+            if stored.reference not in known:
+                known[stored.reference] = _now_and_before(project, request, stored, match["version"])
+            now, before = known[stored.reference]
+            window = before[:count]
+            points = _points(window[::-1], stored.run, name, samples)
+            found = window_of(points, _points(now, stored.run, name, samples))
+            held = found.baseline.stored if found else window[0] if window else stored
+            pairs.append((held, stored))
+            sides = GateSides((held, stored), ((held,), (stored,)), request.force, every, learned, waits=read_waits)
+            place, wrong = GatedRuns(held.run, stored.run, name), bool(sides.failed_check(1, name))
+            if not found and not wrong:
+                against = _against_baseline(project, stored.run, name, own)
+                alone = replace(sides, named=(stored, stored), runs=((stored,), (stored,)))
+                by_itself = [limit for limit in own if limit.kind == "value"]
+                checks += [too_few(limit, name, against) for limit in own if limit not in by_itself]
+                checks += WorkloadGate(alone, (name, name), by_itself).checks()
+                continue
+            checks += [found.judged(limit, place) for limit in own if found and limit.is_on_time and not wrong]
+            judged = [limit for limit in own if wrong or not limit.is_on_time]
+            checks += WorkloadGate(sides, (name, name), judged).checks()
+    baseline, candidate = max(pairs, key=lambda pair: pair[1].run.created)
+    window = known[candidate.reference][1][:count]
+    also = dict.fromkeys(stored.reference for _, stored in pairs if stored.reference != candidate.reference)
+    told = [*_window_notes(window, count), *([f"{OTHER_RUNS}: {', '.join(also)}"] if also else [])]
+    return Gate(baseline, candidate, tuple(checks), notes=tuple(told), window=tuple(window), by_window=True)
+
+
+def _newest_first(project: Project, request: GateRequest, named: StoredRun) -> list[StoredRun]:
+    """Return the runs of what is judged, of the same source and GPU: the newest, whether it was profiled or only timed.
+
+    A run with counters goes first where a version is shown; how fast it is now only the newest one says.
+    """
+    own = replace(request, against=request.candidate)
+    return sorted(runs_of_source(project, own, (named, named))[1], key=lambda one: one.run.created, reverse=True)
+
+
+def _is_judged(run: Run, workload: str) -> bool:
+    return run.timing(workload) is not None or any(one.workload == workload and not one.passed for one in run.checks)
 
 
 def _against_baseline(project: Project, run: Run, workload: str, limits: Sequence[Limit]) -> str:

@@ -6,15 +6,18 @@ from pathlib import Path
 
 import pytest
 from gated import NO_CONFLICTS, Archive, judged, outcomes
-from kernel_folder import write_kernel
-from trended import creep, history, steps
+from kernel_folder import PYTHON_VERSION, write_kernel
+from trended import creep, history, made_on, steps
 
 from ncu_assist.analysis.gate import NotMeasured
 from ncu_assist.errors import UsageProblem
+from ncu_assist.pipeline.archiving import workload_facts
 from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.render.json.diff import gate_json
 from ncu_assist.render.junit import junit
 from ncu_assist.render.terminal.diff import gate_text
+from ncu_assist.sources import source_sha256
+from ncu_assist.spec_file import read_kernel
 
 WINDOW = {"against": "@last:10"}
 CONFLICTS_KEPT = "shared_wavefronts_excessive:+0"
@@ -119,3 +122,23 @@ def test_a_version_that_is_not_measured_is_said_to_be(tmp_path: Path) -> None:
     assert "not measured: v1, so nothing was judged" in text
     assert junit([found]).count("<testcase") == 1
     assert len(gate_json(found)["not_measured"]) == 1
+
+
+def test_the_newest_run_that_was_timed_is_judged(tmp_path: Path) -> None:
+    """Also where only older runs were profiled: their counters are judged all the same."""
+    archive, none = Archive(tmp_path), {"derived__memory_l1_wavefronts_shared_excessive": 0.0}
+    source = write_kernel(tmp_path, {"v1_torch.py": PYTHON_VERSION}) / "v1_torch.py"
+    facts = workload_facts(read_kernel(source.parent), read_kernel(source.parent).default_workload)
+    own = {"source": "recorded", "source_sha256": source_sha256(source), "workloads": (facts,)}
+    for day in range(12):
+        metrics = none if day < 4 else None
+        archive.save("v1_torch", {"small": 1e5 * 1.01**day}, metrics, **{**made_on(day), **own})
+    newest = archive.store.runs()[0]
+    result = judged(archive, "v1", "time:2%", NO_CONFLICTS, **WINDOW)
+    assert result.candidate.reference == newest.reference
+    assert len(result.window) == 10
+    assert outcomes(result) == {("small", "time"): "regression", ("small", "shared_wavefronts_excessive"): "pass"}
+    (profiled,) = [one for one in result.notes if one.startswith("from other runs of the same sources")]
+    assert "@20261004T" in profiled
+    exact = judged(archive, "v1@20261004T", "time:2%", **WINDOW)
+    assert len(exact.window) == 3
