@@ -7,6 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,7 +43,8 @@ def talk(
             ) as client:
                 return await session(client)
 
-    return asyncio.run(whole())
+    with ThreadPoolExecutor(1) as apart:  # a browser that another test opened keeps a loop running in this thread
+        return apart.submit(asyncio.run, whole()).result()
 
 
 def one_call(folder: Path, tool: str, arguments: dict[str, Any], answer: str | None = None) -> CallToolResult:
