@@ -5,9 +5,8 @@
 // expected: `tensor-underfed`. Causal 1.05 to 1.15 times v9, whose last blocks run 64 tiles of keys while other SMs are
 //   done already: 0.85 to 0.95 of the rate without a mask. Keys and values come from DRAM eight times instead of once,
 //   0.6 TB/s. Without a mask as v9.
-// measured: 0.819 ms at d128_causal, 336 TFLOP/s, 1.11 times v9, 1.14 times v1; 0.97 of the rate without a mask, where
-//   it is as v9, 0.998. SMs work as long as in v9, and rest less. Keys and values come from DRAM 6.6 times, at 1.23
-//   TB/s, which costs nothing. `tensor-underfed`, 2.53x. v9's rest was found as `tail-effect`, 1.022x.
+// measured: on an H100, 2026-11-26: 0.809 ms at d128_causal, 340 TFLOP/s, 1.107 times v9, 1.151 times v1; without a
+//   mask as v9, 0.999. Causal `tensor-underfed`, 2.24x. v9's rest is found as `tail-effect`, 1.021x.
 #include "wide_warps.cuh"
 
 constexpr int SECTION = 64;  // heads; of more, blocks that share keys and values would be too far apart

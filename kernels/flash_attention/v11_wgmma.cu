@@ -4,7 +4,8 @@
 // expected: `tensor-underfed`. 420 to 520 TFLOP/s at d128, 1.2 to 1.5 times v10: wgmma takes 2048 cycles of the tensor
 //   cores for a tile where mma.sync takes 3072, and powers take 1024 of the special-function unit, after the products
 //   and not beside them, as both groups start a tile together.
-// measured: timed by itself on an H100: 1.57 times v10 at d128, 1.45 at d128_causal, 1.34 and 1.27 at d64.
+// measured: on an H100, 2026-11-26: 1.003 ms at d128, 548 TFLOP/s, 1.566 times v10; 1.407 at d128_causal, 1.348 and
+//   1.257 at d64. `tensor-underfed`, 1.62x; causal `redundant-traffic`, 1.72x.
 #include "online.cuh"
 
 // Two stages of a tile of keys and one of values, each filled again when both warp groups have done with it.

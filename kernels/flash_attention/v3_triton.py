@@ -3,8 +3,8 @@
 #
 # expected: `tensor-underfed`: Triton writes wgmma here, 350 to 480 TFLOP/s at d128, between v1 and v2: products wait
 #   for the powers, and the powers for the products. At d64 280 to 380. Causal 0.7 to 0.85 of the rate without a mask.
-# measured: 1.223 ms at d128, 450 TFLOP/s, 1.30 times v1, 0.695 of v2; d64 417, causal 0.885 and 0.854 of that. Tensor
-#   cores 48 % busy, `tensor-underfed`, 1.96x. Fastest of all at odd.
+# measured: on an H100, 2026-11-26: 1.202 ms at d128, 457 TFLOP/s, 1.31 times v1, 0.710 of v2; d64 0.911 of v2.
+#   `tensor-underfed`, 1.95x. At odd 1.24 times v2.
 import triton
 import triton.language as tl
 

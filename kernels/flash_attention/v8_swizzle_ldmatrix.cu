@@ -4,8 +4,8 @@
 // expected: `tensor-underfed`: no conflict is left, and a sixth of the loads. 200 to 270 TFLOP/s at d128, 4 to 6 times
 //   v7. Each warp loads all of a tile for 16 queries, 16 passes for eight mma.sync, and copies are 4 more: shared
 //   memory still allows no more than 380.
-// measured: 2.01 ms at d128, 273 TFLOP/s, 4.70 times v7, 0.789 of v1. Two passes an mma.sync, shared memory 60 % and
-//   tensor cores 43 % busy, `tensor-underfed`, 2.38x. Fastest of all at masked and small.
+// measured: on an H100, 2026-11-26: 1.980 ms at d128, 278 TFLOP/s, 4.70 times v7, 0.793 of v1. `tensor-underfed`,
+//   2.14x. Fastest of all at masked and small.
 #include "swizzled_tile.cuh"
 #include "two_stages.cuh"
 

@@ -4,9 +4,9 @@
 // expected: `tensor-underfed`, at two thirds of the rate of wgmma at the best: 12 passes for eight mma.sync, not 20.
 //   290 to 350 TFLOP/s at d128, 1.2 to 1.5 times v8, 0.85 to 1.0 of v1. At d64 240 to 310. Causal 0.75 to 0.9 of the
 //   rate without a mask: the last blocks of a head are its longest. 255 registers let two blocks on an SM, 8 warps.
-// measured: 1.593 ms at d128, 345 TFLOP/s, 1.26 times v8, 0.995 of v1; d64 282, causal 0.88 of the rate at d128. Tensor
-//   cores 55 % busy, `tensor-underfed`, 2.56x. Slower than v8 elsewhere: 0.990 of it at d64, with eight warps for
-//   twelve, to 0.759 at masked, with 40 blocks that see a key for 70.
+// measured: on an H100, 2026-11-26: 1.568 ms at d128, 351 TFLOP/s, 1.264 times v8, 1.002 of v1; causal 1.19 times v8.
+//   `tensor-underfed`, 2.54x. Slower than v8 elsewhere: 0.991 of it at d64, with eight warps for twelve, to 0.764 at
+//   masked, with 40 blocks that see a key for 70.
 #include "wide_warps.cuh"
 
 // Head by head, from its first queries on.

@@ -4,8 +4,8 @@
 // expected: `tensor-underfed`, with mma.sync where the chip has wgmma. Blocks of a wave go through k side by side, so
 //   that L2 serves most reads in either order; from DRAM, at square8k, 1.1 GB come instead of 2.3, of which neither
 //   takes more than a third of the time. 1.00 to 1.04 times v9, at wide 1.01 to 1.06.
-// measured: 2.28 ms at square8k, 483 TFLOP/s, 1.024 times v9, 1.067 at wide; in cycles 1.2 % slower: the win is clock.
-//   1.22 GB read instead of 2.35. 0.618 of v1, 0.77 of mma.sync's ceiling. `tensor-underfed`, 1.81x.
+// measured: on an H200, 2026-11-26: 2.26 ms at square8k, 487 TFLOP/s, 1.017 times v9, 1.044 at wide; in cycles 1.1 %
+//   slower: the win is clock. 1.22 GB read instead of 2.54. 0.611 of v1. `tensor-underfed`, 1.81x.
 #include "stages.cuh"
 
 constexpr int WARPS_M = 2, WARPS_N = 4;

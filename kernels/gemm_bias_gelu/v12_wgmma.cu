@@ -4,8 +4,8 @@
 // expected: `tensor-underfed` by what a barrier a tile costs, or `at-compute-roofline`. wgmma does the same operations
 //   in two thirds of the cycles, and fragments, a third of v10's instructions, are gone: 1.5 to 1.7 times v11, 0.85 to
 //   0.95 of v1. At few_rows 192 tiles are two waves for 132 SMs: `tail-effect`, 0.7 of v1.
-// measured: 1.44 ms at square8k, 764 TFLOP/s, 1.60 times v11, 1.75 in cycles; 0.959 of v1, 0.706 at few_rows.
-//   `tensor-underfed`, 1.05x; few_rows 1.77x and `tail-effect`, 1.22x.
+// measured: on an H200, 2026-11-26: 1.441 ms at square8k, 763 TFLOP/s, 1.593 times v11, 1.749 in cycles; 0.959 of v1,
+//   0.707 at few_rows. `tensor-underfed`, 1.045x; few_rows 1.66x and `tail-effect`, 1.22x.
 #include "anywhere.cuh"
 #include "raster.cuh"
 #include "warp_group.cuh"

@@ -3,7 +3,8 @@
 //
 // expected: `tensor-underfed` or `at-compute-roofline`. v12's eight warps meet once a tile while products of 1024
 //   cycles are under way: 1.02 to 1.08 times v12.
-// measured: 1.45 ms at square8k, 0.995 of v12: that barrier was not what was waited for. `tensor-underfed`, 1.05x.
+// measured: on an H200, 2026-11-26: 1.448 ms at square8k, 0.996 of v12: that barrier was not what was waited for.
+//   `tensor-underfed`, 1.049x.
 #include "anywhere.cuh"
 #include "roles.cuh"
 

@@ -3,7 +3,8 @@
 //
 // expected: `at-compute-roofline`. The first tiles of k of the next block, 1 to 2 us of each of the 16 waves of 90 us:
 //   1.01 to 1.02 times v13, twice that at wide and square4k, where k is half as long.
-// measured: 1.43 ms at square8k, 1.011 times v13, 1.023 at wide, 1.024 at square4k. `tensor-underfed`, 1.05x.
+// measured: on an H200, 2026-11-26: 1.432 ms at square8k, 1.011 times v13, 1.025 at wide, 1.024 at square4k.
+//   `tensor-underfed`, 1.047x.
 #include "anywhere.cuh"
 #include "roles.cuh"
 

@@ -3,8 +3,9 @@
 //
 // expected: `at-compute-roofline`. A warp's stores by lanes go to eight rows each, and its loads of the bias are waited
 //   for behind the products: of the 3 % of the time in which sums become outputs a half, 1.01 to 1.02 times v14.
-// measured: 1.39 ms at square8k, 1.027 times v14, 1.053 at wide, 1.070 at square4k; 0.990, 1.011 and 1.002 of v1.
-//   Tensor cores are 95 % busy instead of 91. `at-compute-roofline`.
+// measured: on an H200, 2026-11-26: 1.399 ms at square8k, 1.023 times v14, 1.053 at wide, 1.067 at square4k; 0.989,
+//   1.011 and 1.000 of v1. Tensor cores are 95 % busy instead of 91. `at-compute-roofline`; few_rows `tensor-underfed`,
+//   1.49x.
 #include "anywhere.cuh"
 #include "boxes.cuh"
 

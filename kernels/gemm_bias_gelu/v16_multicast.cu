@@ -3,8 +3,9 @@
 //
 // expected: `at-compute-roofline`. L2 has a third less to deliver, which leaves power to the tensor cores: 1.00 to 1.03
 //   times v15.
-// measured: 1.40 ms at square8k, 0.997 of v15. L2 counts 6 % more sectors, not a third less. `near-ceiling`. With
-//   releases to the cluster as arrivals, a fence of the GPU's memory each, it was 0.70 of v15.
+// measured: on an H200, 2026-11-26: 1.406 ms at square8k, 0.995 of v15. L2 counts 4 % more sectors, not a third less.
+//   `near-ceiling`. With releases to the cluster as arrivals, a fence of the GPU's memory each, it was 0.70 of v15 in a
+//   run by itself, not kept.
 #include "anywhere.cuh"
 #include "boxes.cuh"
 #include "cluster.cuh"

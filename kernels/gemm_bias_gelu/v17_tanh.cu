@@ -3,8 +3,8 @@
 //
 // expected: `at-compute-roofline`. An exponential and a reciprocal of 32,768 sums take an SM 4096 of some 131,000
 //   cycles a tile, and half of them are gone: 1.01 to 1.02 times v16, 1.02 to 1.04 at wide and square4k.
-// measured: 1.385 ms at square8k, 794 TFLOP/s, 1.009 times v16, 1.019 at wide, 1.023 at square4k; 0.996, 1.024 and
-//   1.015 of v1. `at-compute-roofline`, tensor cores 97 % busy.
+// measured: on an H200, 2026-11-26: 1.391 ms at square8k, 790 TFLOP/s, 1.011 times v16, 1.019 at wide, 1.022 at
+//   square4k; 0.994, 1.023 and 1.012 of v1. `at-compute-roofline`, tensor cores 97 % busy.
 #include "anywhere.cuh"
 #include "boxes.cuh"
 #include "cluster.cuh"

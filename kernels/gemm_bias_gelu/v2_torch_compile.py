@@ -2,8 +2,8 @@
 #
 # expected: `tensor-underfed` or `at-compute-roofline` for the product, as in v0, and one pass over the outputs less:
 #   1.03 to 1.045 times v0 at square8k, 1.06 to 1.085 at wide, half of what v1 wins.
-# measured: 1.504 ms at square8k, 1.109 times v0, 1.21 at wide: 63 % of what v1 wins. `tensor-underfed`, 1.093x, over
-#   the two launches; the second is `pipe-bound` by its instructions, 136 us. The fastest at odd, 78.9 us.
+# measured: on an H200, 2026-11-26: 1.526 ms at square8k, 1.077 times v0, 1.21 at wide: 45 % of what v1 wins.
+#   `at-compute-roofline` of the product; the second launch takes 89 us under ncu. The fastest at odd, 80.0 us.
 import torch
 import torch.nn.functional as F
 

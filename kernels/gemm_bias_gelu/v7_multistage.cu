@@ -5,8 +5,8 @@
 //   32 loads 3 KB for 64 x 32 x 16 products, 24 cycles of the SM's shared memory for 25 of its tensor cores, and 8
 //   more for the copies; and L2, which has to bring 512 bytes for 32,768 operations, 7 TB/s at 450 TFLOP/s: perhaps
 //   `l2-bound`. 1.3 to 1.8 times v6, 0.42 to 0.58 of v1.
-// measured: 2.90 ms at square8k, 1.316 times v6, 0.486 of v1; 1.40 in cycles, at a lower clock. `tensor-underfed`,
-//   1.51x. L2 69 % busy, 6.17 GB from DRAM. The fastest of ours at few_rows, 116 us, and all smaller workloads.
+// measured: on an H200, 2026-11-26: 2.88 ms at square8k, 1.328 times v6, 0.480 of v1; 1.40 in cycles, at a lower clock.
+//   `tensor-underfed`, 1.49x. 6.65 GB read from DRAM. The fastest of ours before v12 at few_rows, 115 us.
 #include "stages.cuh"
 
 constexpr int WARPS_M = 2, WARPS_N = 4;

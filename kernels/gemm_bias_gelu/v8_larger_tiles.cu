@@ -4,8 +4,8 @@
 // expected: `tensor-underfed`, with mma.sync where the chip has wgmma: 32 cycles of shared memory, 44 with the copies,
 //   for 49 of the tensor cores. 1.1 to 1.3 times v7, 0.53 to 0.66 of v1. At few_rows 192 blocks in two waves of 132:
 //   no faster than v7.
-// measured: 2.63 ms at square8k, 1.103 times v7, 1.035 in cycles: the rest is clock. 0.536 of v1. `tensor-underfed`,
-//   1.92x. 1.19 times slower than v7 at few_rows, with `tail-effect` second.
+// measured: on an H200, 2026-11-26: 2.63 ms at square8k, 1.094 times v7, 1.034 in cycles: the rest is clock. 0.525 of
+//   v1. `tensor-underfed`, 1.93x. 1.19 times slower than v7 at few_rows, with `tail-effect` second.
 #include "stages.cuh"
 
 constexpr int WARPS_M = 2, WARPS_N = 4;

@@ -4,8 +4,8 @@
 // expected: `tensor-underfed`, with mma.sync where the chip has wgmma. The compiler mixes loads and products of a tile
 //   by itself; what is won is the first loads behind each barrier, some 60 of 1580 cycles a tile. 1.02 to 1.05 times
 //   v8, 0.55 to 0.68 of v1.
-// measured: 2.33 ms at square8k, 1.126 times v8, 1.178 in cycles, far more than predicted: 340 cycles a tile, not 60.
-//   0.603 of v1. `tensor-underfed`, 1.65x.
+// measured: on an H200, 2026-11-26: 2.30 ms at square8k, 1.145 times v8, 1.180 in cycles, far more than predicted.
+//   0.602 of v1. `tensor-underfed`, 1.64x.
 #include "stages.cuh"
 
 constexpr int WARPS_M = 2, WARPS_N = 4;
