@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gc
 import importlib
 import os
@@ -213,7 +212,9 @@ def _no_option(error: click.NoSuchOption, asked: str, typed: Sequence[str]) -> t
     message = f"No such option '{error.option_name}' of {asked}"
     if not error.possibilities:
         return message, f"{asked} --help"
-    near = difflib.get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)[0]
+    from difflib import get_close_matches
+
+    near = get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)[0]
     return f"{message}; did you mean '{near}'?", _with(typed, error.option_name, near) or f"{asked} --help"
 
 
@@ -234,7 +235,9 @@ def _bad_value(said: str, param: click.Parameter, asked: str, typed: Sequence[st
     wrong = (found["wrong"] or found["number"] or "") if found else ""
     if isinstance(kind, click.Choice):
         known = [str(one) for one in kind.choices]
-        near = difflib.get_close_matches(wrong, known, n=1, cutoff=0.6)
+        from difflib import get_close_matches
+
+        near = get_close_matches(wrong, known, n=1, cutoff=0.6)
         meant = f"; did you mean '{near[0]}'?" if near else ""
         return f"{said}{meant}", _with(typed, wrong, near[0] if near else known[0]) or f"{asked} --help"
     said = said.replace("integer range", "whole number").replace("integer", "whole number")
