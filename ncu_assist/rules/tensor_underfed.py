@@ -41,7 +41,6 @@ from typing import TYPE_CHECKING, Literal
 
 from ncu_assist.ncu.catalogue.stalls import MBARRIER, WGMMA
 from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
-from ncu_assist.quantity import quantity
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
@@ -178,21 +177,12 @@ def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
     theirs = sass.assign(**{name: sass[name].where(rows[cause], 0.0) for name in sampled})
     message = f"{finding.message}; {_told(warps)}"
-    if cause == "tiles":
-        message += _room(facts)
+    if cause == "tiles" and (room := tile_room(facts)):
+        message += f"; {room.told}"
     elif (warps.room or 0.0) >= AHEAD:
         message += IN_TIME
     advice = ADVICE[cause] if finding.advice == BY_CODE else finding.advice  # of a library
     return replace(finding, message=message, advice=advice, stalls=WAITS_OF[cause]), theirs
-
-
-def _room(facts: Facts) -> str:
-    """Return how many loads of TMA shared memory holds, and would hold, as a clause; empty without TMA."""
-    room = tile_room(facts)
-    if room is None:
-        return ""
-    more = f"{room.most - room.held} more would fit" if room.most > room.held else "no more would fit"
-    return f"; shared memory holds {room.held} loads of {quantity(room.load_bytes, 'byte')}, {more}"
 
 
 def _told(warps: MultiplyingWarps) -> str:

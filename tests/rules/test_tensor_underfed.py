@@ -235,7 +235,7 @@ def test_who_calls_a_library_is_not_told_how_to_write_it(tmp_path: Path) -> None
     assert "28 % waits for the last product" in first.message
 
 
-def test_tiles_that_come_late_ask_for_stages_and_say_how_many_fit() -> None:
+def test_tiles_that_come_late_ask_for_stages_and_say_what_is_free() -> None:
     """Of v13 of the product, as if its warps had waited for tiles and not for room in the queue of products."""
     stored = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v13_producer")
     combined = combine_tables(stored.run, stored.by_launch(), "square8k")
@@ -257,4 +257,4 @@ def test_tiles_that_come_late_ask_for_stages_and_say_how_many_fit() -> None:
     )
     told_by_code, _ = tensor_underfed.by_code(found, sass, results.facts)
     assert told_by_code.advice.startswith(tensor_underfed.ADVICE["tiles"])
-    assert told_by_code.message.endswith("; shared memory holds 8 loads of 24.6 kB, 1 more would fit")
+    assert "; a TMA load brings 24.6 kB on average, and a block could have " in told_by_code.message
