@@ -24,13 +24,14 @@ seem to come again (SMs ask L2 for twice what comes from DRAM, or DRAM brings a 
 twice as wide halve what both do where they take the time, *assumed*. What bank conflicts cost is left to
 `shared-bank-conflict`, which says what to do about it: two buffers with the same conflicts are hardly faster than one.
 
-Causes, of a kernel with `wgmma`, by what the warps that multiply do (their code is that which leads to a product):
-they wait for *tiles*, at mbarriers that TMA opens; for *every product*, with no other one behind it; at *barriers* for
-other warps; or for *none of these*: between products they issue, or wait for latencies: exponentials, an epilogue.
-The first three are what could go away. Where together they are less than what the tensor cores lack, it is the rest;
-else the largest of them. A wait for a product that has another behind it costs nothing, and so does that of warps that
-load tiles and wait for room. Where a run keeps no code the cause is not told: ncu's stall reasons are of all warps, and
-`barrier` and `long_scoreboard` mix these waits with others.
+Causes, of a kernel with `wgmma`, by what the warps that multiply do (their code is that which leads to a product): they
+wait for *tiles*, at mbarriers that TMA opens, or for cp.async; for *every product*, with no other one behind it; with
+no product in flight, at *barriers* for other warps, or do *other work*: an epilogue, exponentials. The largest of these
+is it; but waits for every product are where the work between them, done meanwhile, would give all that lacks. Where
+together they are less than what the tensor cores lack, it is the work *beside* products, which end before it. Any wait,
+a barrier's too, while a product is in flight costs nothing, and so does that of warps that load tiles and wait for
+room. Where a run keeps no code the cause is not told: ncu's stall reasons are of all warps, and `barrier` and
+`long_scoreboard` mix these waits with others.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
 from ncu_assist.ncu.catalogue.stalls import MBARRIER, WGMMA
-from ncu_assist.quantity import quantity
+from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
 from ncu_assist.rules import shared_bank_conflict
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
@@ -80,22 +81,25 @@ FEED = "stage tiles in shared memory with two or more buffers, and multiply one 
 NEWER = "use wgmma, which takes its operands from shared memory: mma.sync reaches two thirds of its rate at most"
 OF_NEWER = 2 / 3  # of the rate of wgmma that mma.sync has
 WAITS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier", "wait")
-Cause = Literal["tiles", "product", "barriers", "other"]
+Cause = Literal["tiles", "product", "barriers", "other", "beside"]
 # By cause: what shows where it is, and what to try. What goes on between products is any other state of a warp.
+WORK = (
+    "selected", "not_selected", "wait", "dispatch_stall", "short_scoreboard", "mio_throttle", "long_scoreboard",
+    "lg_throttle", "imc_miss", "no_instructions", "branch_resolving",
+)  # fmt: skip
 WAITS_OF: dict[Cause, tuple[str, ...]] = {
     "tiles": (MBARRIER, "long_scoreboard"),
     "product": (WGMMA,),
     "barriers": ("barrier",),
-    "other": (
-        "selected", "not_selected", "wait", "dispatch_stall", "short_scoreboard", "mio_throttle", "long_scoreboard",
-        "lg_throttle", "imc_miss", "no_instructions", "branch_resolving",
-    ),
-}  # fmt: skip
+    "other": WORK,
+    "beside": WORK,
+}
 ADVICE: dict[Cause, str] = {
     "tiles": "load further ahead: more or smaller stages, filled by a warp that does nothing else",
     "product": "issue the next product before waiting for the last one, or let two groups of warps take turns",
     "barriers": "let warps wait for the tile that they need only (an mbarrier a stage), not for one another",
     "other": "do less between products, or while another product runs: cheaper instructions, a second group of warps",
+    "beside": "do less beside products, which end before it: cheaper instructions, or more products in flight",
 }
 # Of wgmma without code: ncu's stall reasons are of all warps, and mix these waits with others.
 BY_CODE = "only the code, which was not read here, tells why: tiles, each product, barriers, or work between products"
@@ -145,9 +149,19 @@ def needs_code(finding: Finding) -> bool:
     return finding.rule == ID and "pipe_tensor_gmma" in finding.evidence
 
 
-def _cause(waits: dict[Cause, float], lacking: float) -> Cause:
-    """Return the largest of the waits; other work where all of them are less than what tensor cores lack."""
-    return max(waits, key=lambda cause: waits[cause]) if sum(waits.values()) >= lacking else "other"
+def _cause(warps: MultiplyingWarps, lacking: float) -> Cause:
+    """Return why ``lacking``, a part of the time, is lost: the largest part of that without a product in flight.
+
+    Work beside products where all of that is too little. Waits for every product where the work between them, done
+    meanwhile, would suffice.
+    """
+    parts: dict[Cause, float] = {
+        "tiles": warps.tiles, "product": warps.product, "barriers": warps.barriers, "other": warps.other
+    }  # fmt: skip
+    if sum(parts.values()) < lacking:
+        return "beside"
+    largest = max(parts, key=lambda cause: parts[cause])
+    return "product" if largest == "other" and min(warps.product, warps.other) >= lacking else largest
 
 
 def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding, pd.DataFrame]:
@@ -158,40 +172,32 @@ def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding
     seen = multiplying_warps(sass) if needs_code(finding) and facts.duration_ns else None
     if seen is None:
         return finding, sass
-    warps, theirs = seen
-    waits: dict[Cause, float] = {"tiles": warps.tiles, "product": warps.product, "barriers": warps.barriers}
-    cause = _cause(waits, finding.saved_ns / facts.duration_ns)
+    warps, rows = seen
+    cause = _cause(warps, finding.saved_ns / facts.duration_ns)
+    sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
+    theirs = sass.assign(**{name: sass[name].where(rows[cause], 0.0) for name in sampled})
     message = f"{finding.message}; {_told(warps)}"
-    if cause == "tiles":
-        message += _room(facts)
+    if cause == "tiles" and (room := tile_room(facts)):
+        message += f"; {room.told}"
     elif (warps.room or 0.0) >= AHEAD:
         message += IN_TIME
     advice = ADVICE[cause] if finding.advice == BY_CODE else finding.advice  # of a library
     return replace(finding, message=message, advice=advice, stalls=WAITS_OF[cause]), theirs
 
 
-def _room(facts: Facts) -> str:
-    """Return how many loads of TMA shared memory holds, and would hold, as a clause; empty without TMA."""
-    room = tile_room(facts)
-    if room is None:
-        return ""
-    more = f"{room.most - room.held} more would fit" if room.most > room.held else "no more would fit"
-    return f"; shared memory holds {room.held} loads of {quantity(room.load_bytes, 'byte')}, {more}"
-
-
 def _told(warps: MultiplyingWarps) -> str:
     parts = {
-        "waits for a product with another behind it, which cost nothing": warps.queued,
         "waits for tiles": warps.tiles,
-        "waits for a product with none behind it": warps.product,
+        "waits for the last product": warps.product,
         "waits at barriers": warps.barriers,
+        "other work": warps.other,
     }
-    told = [*sorted(parts.items(), key=lambda one: -one[1]), (NEITHER, warps.other)]
-    said = ", ".join(f"{100 * part:.0f} % {name}" for name, part in told if part >= LEAST_PART)
-    return f"of the time of warps that multiply: {said}"
+    told = [*sorted(parts.items(), key=lambda one: -one[1])]
+    said = ", ".join(f"{100 * part:.0f} % {name}" for name, part in told if part >= LEAST_PART) or "0 %"
+    beside = f"{100 * warps.queued:.0f} % waits, {100 * warps.beside:.0f} % other work"
+    return f"time of warps that multiply: {said}; beside products, {beside}"
 
 
-NEITHER = "none of these: issuing, fixed latencies, dispatch, other data"
 LEAST_PART = 0.005  # what would print as 0 %
 
 

@@ -108,15 +108,20 @@ def _recorded(version: str, workload: str) -> Facts:
     return results.facts
 
 
-# v13 has four stages of two tiles, 16 and 32 KB; v19 five tiles of 32 KB: a query's, and two stages of keys and values.
+# Of the 227 KB that a block may have: v13 has four stages of two loads, 16 and 32 KB: a fifth would not fit. v19 has
+# five tiles of 32 KB. What is beside them are barriers and that with which tiles begin at a multiple of 1 KB.
 @pytest.mark.parametrize(
-    ("version", "workload", "held", "more"),
-    [("gemm_bias_gelu/v13", "square8k", 8, 1), ("flash_attention/v19", "d128", 5, 2)],
+    ("version", "workload", "load", "tiles"),
+    [
+        ("gemm_bias_gelu/v13", "square8k", 24 << 10, 4 * (48 << 10)),
+        ("flash_attention/v19", "d128", 32 << 10, 5 * (32 << 10)),
+    ],
 )
-def test_tiles_that_shared_memory_has_room_for(version: str, workload: str, held: int, more: int) -> None:
+def test_what_tma_brings_and_what_is_free(version: str, workload: str, load: int, tiles: int) -> None:
     found = tile_room(_recorded(version, workload))
     assert found is not None
-    assert (found.held, found.most) == (held, held + more)
+    assert found.load_bytes == pytest.approx(load, rel=0.02)  # some go beyond the tensor
+    assert (227 << 10) - tiles - (3 << 10) < found.free_bytes <= (227 << 10) - tiles
 
 
 def test_there_are_no_tiles_without_tma() -> None:
@@ -133,12 +138,12 @@ def test_blocks_that_fit_in_clusters() -> None:
     )
     whole = room_words(_recorded("gemm_bias_gelu/v18", "square8k"))
     assert whole[1] == "In clusters of 2, 66 at once: 132 blocks on the GPU."
-    assert whole[0].startswith("A TMA load brings 20.5 kB on average: the shared memory of a block holds 9 of these")
+    assert whole[0].startswith("A TMA load brings 20.5 kB on average, and a block could have ")
 
 
 def test_tiles_and_clusters_stand_in_json() -> None:
     runs = {name: next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == name) for name in VERSIONS}
     found = {name: show_json(gather(stored, "square8k", ARCHIVE)) for name, stored in runs.items()}
-    assert found["v18_tile_by_size"]["tiles"] == {"load_bytes": 20480.0, "held": 9, "most": 11}
+    assert found["v18_tile_by_size"]["tiles"] == {"load_bytes": 20480.0, "free_bytes": 35776}
     assert found["v18_tile_by_size"]["clusters"] == {"size": 2, "clusters": 66, "blocks": 132, "alone": 132}
     assert (found["v9_fragments_ahead"]["tiles"], found["v9_fragments_ahead"]["clusters"]) == (None, None)

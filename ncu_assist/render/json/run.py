@@ -137,7 +137,7 @@ def _occupancy(shown: RunView) -> list[dict[str, Any]]:
 
 
 def _room(shown: RunView) -> dict[str, Any]:
-    """Return how many tiles and clusters fit; None for what a launch has none of, and of several launches."""
+    """Return the room for tiles and clusters; None for what a launch has none of, and of several launches."""
     results = shown.counted.results if len(shown.counted.combined.launches) == 1 else None
     found = {"tiles": tile_room(results.facts), "clusters": cluster_room(results.facts)} if results else {}
     return {name: asdict(one) if (one := found.get(name)) else None for name in ("tiles", "clusters")}

@@ -6,7 +6,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.launches import LaunchGroup
-from ncu_assist.quantity import duration, percent, quantity
+from ncu_assist.quantity import duration, percent
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.rules import launch_bound
@@ -268,11 +268,7 @@ def room_words(facts: Facts) -> tuple[str, ...]:
     tiles, clusters = tile_room(facts), cluster_room(facts)
     said = []
     if tiles:
-        each, more = quantity(tiles.load_bytes, "byte"), tiles.most - tiles.held
-        said.append(
-            f"A TMA load brings {each} on average: the shared memory of a block holds {tiles.held} of these, "
-            f"and {more or 'no'} more would fit."
-        )
+        said.append(f"A{tiles.told[1:]}.")
     if clusters:
         lost = 1 - clusters.blocks / clusters.alone if clusters.alone else 0.0
         without = f", {percent(lost)} fewer than without clusters" if lost > 0 else ""

@@ -13,6 +13,7 @@ from typing import Literal
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SM_LIMITS, SmLimits
 from ncu_assist.ncu.catalogue.metrics import SM_LIMIT_NAMES
+from ncu_assist.quantity import quantity
 from ncu_assist.rules.model.facts import Facts
 
 Over = Literal["block_size", "registers", "shared_memory"]
@@ -227,14 +228,17 @@ def _point(facts: Facts, over: Over, value: int, now: LaunchShape, limits: SmLim
 
 @dataclass(frozen=True)
 class TileRoom:
-    """Tiles that TMA brings, and shared memory: ``load_bytes`` of one load on average, and how many a block holds.
-
-    ``held``: that its shared memory has room for. ``most``: that it could hold with as many blocks an SM as now.
+    """What TMA brings, and room for more: bytes of one load on average, and of shared memory that a block does not have
+    and could have with as many blocks an SM as now. How many loads make a stage is not known.
     """
 
     load_bytes: float
-    held: int
-    most: int
+    free_bytes: int
+
+    @property
+    def told(self) -> str:
+        each, free = quantity(self.load_bytes, "byte"), quantity(self.free_bytes, "byte")
+        return f"a TMA load brings {each} on average, and a block could have {free} more of shared memory"
 
 
 @dataclass(frozen=True)
@@ -248,16 +252,14 @@ class ClusterRoom:
 
 
 def tile_room(facts: Facts) -> TileRoom | None:
-    """Return how many tiles of TMA a block holds; None without TMA, or where shared memory holds less than one."""
+    """Return what TMA brings a block and how much shared memory is free for more; None without TMA."""
     limits, shape = sm_limits(facts), shape_of(facts)
     moved, loads = facts.get("tma_load_bytes"), facts.get("tma_loads")
     if limits is None or shape is None or not moved or not loads or not shape.shared:
         return None
-    each = moved / loads
     blocks = max(1, min(fits(shape, limits).values()))
     most = min(limits.shared_a_block, limits.shared // blocks // _piece(limits) * _piece(limits) - limits.reserved)
-    held = int(shape.shared / each)
-    return TileRoom(each, held, max(held, int(most / each))) if held else None
+    return TileRoom(moved / loads, max(0, int(most - shape.shared)))
 
 
 def cluster_room(facts: Facts) -> ClusterRoom | None:

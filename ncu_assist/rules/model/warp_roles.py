@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.stalls import CLUSTER_BARRIER, MBARRIER, WGMMA
@@ -24,9 +25,12 @@ if TYPE_CHECKING:
     Floats = np.ndarray[tuple[int], np.dtype[np.float64]]
 
 PREDICATED = re.compile(r"\s*@!?U?P\w+\s+")
-PRODUCTS = ("HGMMA", "IGMMA", "QGMMA", "BGMMA", "HMMA", "IMMA", "DMMA", "QMMA")
-PRODUCT = re.compile(rf"\s*(?:@!?U?P\w+\s+)?(?:{'|'.join(PRODUCTS)})\b")
+ASYNC_PRODUCTS = ("HGMMA", "IGMMA", "QGMMA", "BGMMA")
+PRODUCTS = (*ASYNC_PRODUCTS, "HMMA", "IMMA", "DMMA", "QMMA")
+PARTS = ("tiles", "product", "barriers", "other", "beside", "queued")
 TILE_LOADS = ("UTMALDG", "UBLKCP")
+ASYNC_COPIES = ("LDGSTS",)
+DEPBAR = "DEPBAR"  # waits for cp.async, as WARPGROUP.DEPBAR does for products
 TARGET = re.compile(r"\b0x([0-9a-f]+)\s*$")
 LEAVES = ("EXIT", "RET", "BRX", "JMX")  # without a predicate nothing follows
 LEFT_IN_FLIGHT = re.compile(r"DEPBAR\.LE\s+\w+,\s*0x([0-9a-f]+)")
@@ -36,46 +40,44 @@ LEFT_IN_FLIGHT = re.compile(r"DEPBAR\.LE\s+\w+,\s*0x([0-9a-f]+)")
 class MultiplyingWarps:
     """Parts of the time of the warps that multiply, 0 to 1 each, and what of the others' time is waiting for room.
 
-    ``tiles``: at mbarriers, which TMA or loading warps open. ``product``: for one with no other behind it, so that the
-    tensor cores end with it; ``queued``: with another behind it, or before tensor cores that are busy. ``barriers``:
-    for other warps. The rest is ``other`` work. ``room``: of the warps that only load, None where there are none.
+    ``tiles``: waits at mbarriers, which TMA or loading warps open, or for cp.async; where nothing copies to shared
+    memory, for any load. ``product``: for one with no other behind it, so that the tensor cores end with it.
+    ``barriers``: for other warps, with no product in flight. ``other``: anything else with none in flight. While one is
+    in flight: ``queued``, where a warp waits for it, at a barrier, or for tensor cores that are busy; else ``beside``.
+    ``room``: of the warps that only load, None where there are none.
     """
 
     tiles: float
     product: float
-    queued: float
     barriers: float
+    other: float
+    beside: float
+    queued: float
     room: float | None = None
 
-    @property
-    def other(self) -> float:
-        return max(0.0, 1.0 - self.tiles - self.product - self.queued - self.barriers)
 
-
-def multiplying_warps(sass: pd.DataFrame) -> tuple[MultiplyingWarps, pd.DataFrame] | None:
-    """Return what warps that multiply wait for, and their instructions, with samples of no others.
+def multiplying_warps(sass: pd.DataFrame) -> tuple[MultiplyingWarps, dict[str, Mask]] | None:
+    """Return what warps that multiply do, and which instructions have samples of each part, by its name.
 
     None where no function has a matrix instruction, or nothing was sampled there.
     """
     import numpy as np
 
-    sums, room = np.zeros(5), np.zeros(2)
-    kept = np.zeros(len(sass), dtype=bool)
+    parts, room = {name: np.zeros(len(sass)) for name in PARTS}, np.zeros(2)
     for rows in _functions(sass):
         own = sass.iloc[rows]
         texts = [str(text) for text in own["sass"]]
         multiply, load = _roles(texts, own["address"].tolist())
         if not multiply.any():
             continue
-        kept[rows[multiply]] = True
-        sums += _times(own, texts, multiply)
+        for name, samples in _times(own, texts, own["address"].tolist()).items():
+            parts[name][rows] = np.where(multiply, samples, 0.0)
         room += (float(_stalled(own, MBARRIER)[load].sum()), float(_samples(own)[load].sum()))
-    if not sums[0] > 0:
+    whole = sum(float(one.sum()) for one in parts.values())
+    if not whole > 0:
         return None
-    tiles, product, queued, barriers = (float(one) / float(sums[0]) for one in sums[1:])
-    sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
-    theirs = sass.assign(**{name: np.where(kept, sass[name].to_numpy(float), 0.0) for name in sampled})
-    return MultiplyingWarps(tiles, product, queued, barriers, _part(room)), theirs
+    shares = {name: float(one.sum()) / whole for name, one in parts.items()}
+    return MultiplyingWarps(**shares, room=_part(room)), {name: one > 0 for name, one in parts.items()}
 
 
 def waits_for_room(sass: pd.DataFrame) -> float:
@@ -96,24 +98,30 @@ def _part(room: Floats) -> float | None:
     return float(room[0]) / float(room[1]) if room[1] > 0 else None
 
 
-def _times(own: pd.DataFrame, texts: Sequence[str], multiply: Mask) -> Floats:
-    """Return samples of the instructions of warps that multiply: all, and those of each kind of wait."""
+def _times(own: pd.DataFrame, texts: Sequence[str], addresses: Sequence[int]) -> dict[str, Floats]:
+    """Return the samples of each instruction by the parts of ``MultiplyingWarps``, as if all were of those warps."""
     import numpy as np
 
-    idle = _stalled(own, CLUSTER_BARRIER)  # warps that have ended wait there for their cluster
+    heads = _heads(texts)
     last = np.array([(found := LEFT_IN_FLIGHT.search(text)) is not None and found[1] == "0" for text in texts])
-    waits = _stalled(own, WGMMA)
-    full = _stalled(own, "mio_throttle") * np.array(
-        [bool(PRODUCT.match(text)) for text in texts]
-    )  # the queue of products
-    kinds = (
-        _samples(own) - idle,
-        _stalled(own, MBARRIER),
-        np.where(last, waits, 0.0),
-        np.where(last, 0.0, waits) + _stalled(own, "warpgroup_arrive") + _stalled(own, "math_pipe_throttle") + full,
-        _stalled(own, "barrier"),
-    )
-    return np.array([float(one[multiply].sum()) for one in kinds])
+    after = _followers(texts, heads, addresses)
+    products = (later for place, head in enumerate(heads) if head in ASYNC_PRODUCTS for later in after[place])
+    in_flight = _reached(products, [() if ends else following for following, ends in zip(after, last, strict=True)])
+    waits, barriers = _stalled(own, WGMMA), _stalled(own, "barrier")
+    full = _stalled(own, "mio_throttle") * np.array([head in PRODUCTS for head in heads])  # the queue of products
+    queue = _stalled(own, "warpgroup_arrive") + _stalled(own, "math_pipe_throttle") + full
+    loads = _stalled(own, "long_scoreboard")
+    if {*TILE_LOADS, *ASYNC_COPIES} & set(heads):  # else threads load tiles as they load anything
+        loads = loads * np.array([DEPBAR in pair for pair in pairwise(("", *heads))])  # it holds the one behind it
+    parts: dict[str, Floats] = {
+        "tiles": _stalled(own, MBARRIER) + loads,
+        "product": np.where(last, waits, 0.0),
+        "barriers": np.where(in_flight, 0.0, barriers),
+        "queued": np.where(last, 0.0, waits) + queue + np.where(in_flight, barriers, 0.0),
+    }
+    idle = _stalled(own, CLUSTER_BARRIER)  # warps that have ended wait there for their cluster
+    rest = np.clip(_samples(own) - idle - sum(parts.values()), 0.0, None)
+    return parts | {"other": np.where(in_flight, 0.0, rest), "beside": np.where(in_flight, rest, 0.0)}
 
 
 def _samples(own: pd.DataFrame) -> Floats:
@@ -135,7 +143,7 @@ def _roles(texts: Sequence[str], addresses: Sequence[int]) -> tuple[Mask, Mask]:
     """Return which instructions are of warps that multiply, and which of warps that only load for them."""
     import numpy as np
 
-    heads = [PREDICATED.sub("", text).strip().split(".")[0].split(" ")[0] for text in texts]
+    heads = _heads(texts)
     products = [place for place, head in enumerate(heads) if head in PRODUCTS]
     loads = [place for place, head in enumerate(heads) if head in TILE_LOADS]
     after = _followers(texts, heads, addresses)
@@ -151,6 +159,10 @@ def _roles(texts: Sequence[str], addresses: Sequence[int]) -> tuple[Mask, Mask]:
     if only_load.any():  # before the roles part nobody multiplies
         multiply &= ~both | np.isin(np.arange(len(texts)), products)
     return multiply, only_load
+
+
+def _heads(texts: Sequence[str]) -> list[str]:
+    return [PREDICATED.sub("", text).strip().split(".")[0].split(" ")[0] for text in texts]
 
 
 def _followers(texts: Sequence[str], heads: Sequence[str], addresses: Sequence[int]) -> list[tuple[int, ...]]:
