@@ -58,6 +58,17 @@ def resolved(folder: Path, name: str) -> str:
     return done.stdout.strip()
 
 
+def is_ancestor(folder: Path, old: str, new: str) -> bool:
+    """Tell whether a commit is another or comes before it. False, too, where the repository lacks one of them."""
+    return _git(folder, "merge-base", "--is-ancestor", old, new).exit_code == 0
+
+
+def has_between(folder: Path, old: str, new: str) -> bool:
+    """Tell whether a bisection between two commits has something to try; True where the repository lacks one."""
+    done = _git(folder, "rev-list", "--count", f"{old}..{new}", "--")
+    return done.exit_code != 0 or (int(done.stdout) > 1 and is_ancestor(folder, old, new))
+
+
 def files_changed(folder: Path, commit: str, below: str, unknown: bool = True) -> set[str]:
     """Return the files below a folder of ours that are not as a commit has them, as paths relative to ``folder``.
 

@@ -20,6 +20,8 @@ Kind = Literal["step", "creep"]
 By = Literal["version", "commit"]
 # What of a run's differences has no part in the time of a bench: it is about counters.
 OF_COUNTERS = {"clock control", "cache control", "replay mode", "section set", "values", "ncu"}
+# What a checkout of older commits does not bring back.
+OF_THE_MACHINE = frozenset({"driver", "nvcc", "torch", "triton", "GPU"})
 SHOWN_DIGITS = 12  # of a hash
 
 
@@ -137,7 +139,10 @@ class TrendSeries:
 
 @dataclass(frozen=True)
 class Trend:
-    """The series of a kernel on one workload; ``notes`` say which runs are no part of them, and why."""
+    """The series of a kernel on one workload; ``notes`` say which runs are no part of them, and why.
+
+    ``nothing_between`` are pairs of commits at changes with none between them that could be measured.
+    """
 
     kernel: str
     workload: str
@@ -145,6 +150,15 @@ class Trend:
     series: tuple[TrendSeries, ...]
     metrics: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    nothing_between: frozenset[tuple[str, str]] = frozenset()
+
+    def can_bisect(self, change: TrendChange) -> bool:
+        """Tell whether measuring commits between both runs can name the one that made it slower."""
+        before, after = (side.run.commit for side in (change.before, change.after))
+        if not (change.is_slower and before and after) or before.id == after.id:
+            return False
+        of_the_machine = any(one.what in OF_THE_MACHINE for one in change.differences)
+        return not of_the_machine and (before.id, after.id) not in self.nothing_between
 
     @property
     def changes(self) -> tuple[tuple[TrendSeries, TrendChange], ...]:

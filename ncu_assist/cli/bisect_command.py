@@ -20,8 +20,8 @@ def command(named: str, good: str, bad: str, workload: str | None, rounds: int |
 
     Both ends are checked and timed first: what is looked for is that results are wrong where they are at --bad, else
     that the time is nearer to that of --bad than to that of --good. A time in the middle third between the two is
-    measured again. Commits go by git bisect, each checked out in a work tree of its own: yours stays as it is. What
-    does not build or lacks the version is skipped.
+    measured again. Commits that touch what the version is made of go by git bisect, each checked out in a work tree
+    of its own: yours stays as it is. What does not build or lacks the version is skipped.
 
     Exit code 4 where several commits are left, as those between could not be measured.
     """

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.analysis.trend import Bisection, MeasuredCommit, Symptom, side_of
-from ncu_assist.commits import checked_out, git, resolved
+from ncu_assist.commits import checked_out, git, is_ancestor, resolved
 from ncu_assist.errors import NcuAssistError, UsageProblem
+from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.planning import MeasureRequest, bench
 from ncu_assist.project import Project, find_project
+from ncu_assist.sources import source_files
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.verdict import MARGIN
@@ -36,9 +40,10 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
     """Return the first commit between two at which a version is slower, or wrong, as the bad one is.
 
     Each commit is checked out in a work tree of its own; the one that the user stands in is left alone. What cannot be
-    built or checked is skipped, as git does. Raises UsageProblem for names that mean nothing and where the two ends do
-    not differ, and as ``bench`` does.
+    built or checked is skipped, as git does. Raises EnvironmentProblem without a GPU, UsageProblem for names that mean
+    nothing, for ends with nothing between them to try and for those that do not differ, and as ``bench`` does.
     """
+    gpu_here()  # before anything is checked out or built
     kernel_name, _, typed = request.named.partition("/")
     kernel = load_kernel(project, kernel_name)
     version = kernel.select_versions((typed,) if typed else (short_name(kernel.versions[-1].name),))[0]
@@ -46,11 +51,54 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
     measure = MeasureRequest(kernel.name, (version.short,), workload, request.rounds, again=True)
     root = project.root
     good, bad = (resolved(root, name) for name in (request.good, request.bad))
-    search = _Search(root, measure, version.name, workload, reporter)
+    _check_ends(root, request, good, bad)
+    touching = _made_of(project, measure, good, bad)
+    if not git(root, "rev-list", f"{good}..{bad}", "--", *touching):
+        message = f"no commit between {request.good} and {request.bad} touches what {request.named} is made of"
+        raise UsageProblem(message, f"ncu-assist trend {request.named}")
+    search = _Search(root, measure, version.name, workload, reporter, touching)
     ends = [search.measured(commit) for commit in (good, bad)]
     symptom = _symptom(request, *ends)
     found = search.run(good, bad, ends, symptom)
     return Bisection(kernel.name, version.name, workload, symptom, *found)
+
+
+def _check_ends(root: Path, request: BisectRequest, good: str, bad: str) -> None:
+    """Raise UsageProblem for ends that are no beginning and end of a history."""
+    if good == bad:
+        message = f"{request.good} and {request.bad} are one commit: there is nothing between them"
+    elif is_ancestor(root, good, bad):
+        return
+    elif is_ancestor(root, bad, good):
+        message = f"{request.good} is later than {request.bad}: --good is the earlier of the two, --bad the later"
+    else:
+        message = f"{request.good} is no ancestor of {request.bad}: no row of commits leads from one to the other"
+    raise UsageProblem(message, "git log --oneline")
+
+
+def _made_of(project: Project, measure: MeasureRequest, *ends: str) -> tuple[str, ...]:
+    """Return git's patterns for what a kernel is made of, here or at one of the ends: its folder, and what its version
+    includes, without the other versions.
+    """
+    prefix = git(project.root, "rev-parse", "--show-prefix").strip()
+    files, others = set[str](), set[str]()
+    for commit in (None, *ends):
+        with nullcontext(project.root) if commit is None else checked_out(project.root, commit) as root:
+            try:
+                kernel = load_kernel(find_project(root), str(measure.kernel))
+                (own,) = kernel.select_versions(measure.versions)
+            except UsageProblem:  # the version or the kernel is not there yet
+                continue
+            files |= {os.path.relpath(path, root) for path in source_files(own.path)}
+            files.add(os.path.relpath(kernel.folder, root))
+            others |= {os.path.relpath(one.path, root) for one in kernel.versions if one != own}
+
+    def in_repository(names: set[str]) -> list[str]:
+        paths = sorted(os.path.normpath(prefix + name) for name in names)
+        return [path for path in paths if not path.startswith("..")]
+
+    patterns = [f":(top,literal){path}" for path in in_repository(files)]
+    return (*patterns, *(f":(top,literal,exclude){path}" for path in in_repository(others - files)))
 
 
 def _symptom(request: BisectRequest, good: MeasuredCommit, bad: MeasuredCommit) -> Symptom:
@@ -72,13 +120,14 @@ def _symptom(request: BisectRequest, good: MeasuredCommit, bad: MeasuredCommit) 
 
 @dataclass
 class _Search:
-    """git's bisection in a work tree of its own."""
+    """git's bisection in a work tree of its own, over the commits that touch some files: git's patterns."""
 
     root: Path
     request: MeasureRequest
     version: str
     workload: str
     reporter: Reporter
+    touching: tuple[str, ...]
 
     def measured(self, commit: str) -> MeasuredCommit:
         with checked_out(self.root, commit) as folder:
@@ -90,7 +139,8 @@ class _Search:
         tried: list[MeasuredCommit] = []
         first: tuple[str, ...] = ()
         with checked_out(self.root, bad) as folder:
-            said = git(folder, "bisect", "start", bad, good)
+            top = Path(git(folder, "rev-parse", "--show-toplevel").strip())  # where alone git bisects
+            said = git(top, "bisect", "start", bad, good, "--", *self.touching)
             while not first:
                 done = FIRST_BAD.search(said)
                 if done:
@@ -98,11 +148,11 @@ class _Search:
                 elif "only 'skip'ped commits left" in said:
                     first = tuple(CANDIDATE.findall(said))
                 else:
-                    commit = git(folder, "rev-parse", "HEAD").strip()
+                    commit = git(top, "rev-parse", "HEAD").strip()
                     one = self._judged(folder, commit, ends, symptom)
                     tried.append(one)
-                    said = _said(folder, "skip" if one.found == "skipped" else one.found)
-            git(folder, "bisect", "reset", bad)
+                    said = _said(top, "skip" if one.found == "skipped" else one.found)
+            git(top, "bisect", "reset", bad)
         files = git(self.root, "show", "--format=", "--name-only", first[0]).splitlines() if len(first) == 1 else []
         return replace(ends[0], found="good"), replace(ends[1], found="bad"), tuple(tried), first, tuple(files)
 

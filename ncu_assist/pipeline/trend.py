@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.analysis.trend import By, Trend, by_commit, by_version, trend_point
+from ncu_assist.commits import has_between
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
@@ -65,7 +66,11 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     if not points:
         raise UsageProblem(f"every run of {kernel} was wrong on {workload}", f"ncu-assist check {kernel}")
     made = by_commit(points) if request.by == "commit" else by_version(points)
-    return Trend(kernel, workload, request.by, made, request.metrics, tuple(_notes(timed, workload, len(kept))))
+    notes = tuple(_notes(timed, workload, len(kept)))
+    found = Trend(kernel, workload, request.by, made, request.metrics, notes)
+    sides = [(one.before.run.commit, one.after.run.commit) for _, one in found.changes if found.can_bisect(one)]
+    pairs = {(before.id, after.id) for before, after in sides if before and after}
+    return replace(found, nothing_between=frozenset(one for one in pairs if not has_between(project.root, *one)))
 
 
 def _default(project: Project, kernel: str, runs: Sequence[StoredRun]) -> str:

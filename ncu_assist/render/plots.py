@@ -15,7 +15,7 @@ from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.roofline import RooflineNumbers, RooflinePoint, roofline_numbers
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.analysis.trend import Trend
+from ncu_assist.analysis.trend import Trend, TrendSeries
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean, known_names
 from ncu_assist.ncu.catalogue.stalls import ISSUED
 from ncu_assist.ncu.tables import SampledMetric
@@ -257,23 +257,61 @@ def _digits(value: float) -> str:
 
 
 def plot_trend(trend: Trend, ax: Axes | None) -> Axes:
-    """Draw the runs of each series over the first of it, with the levels that were found."""
+    """Draw the runs of each series over the first of it, with the levels that were found; of one run each the times."""
     ax = axes(ax)
-    for place, series in enumerate(trend.series):
-        first, count = series.levels_ns[0], range(len(series.points))
-        name = name_of(series) if trend.by == "commit" else short_name(series.name)
-        points = [100 * (one.timing.median_ns / first - 1) for one in series.points]
-        ax.plot(count, points, "o", ms=3, color=f"C{place}", label=name)
-        ax.plot(count, [100 * (one / first - 1) for one in series.levels_ns], lw=1, color=f"C{place}")
-    low, high = ax.get_ylim()
     longest = max((len(series.points) for series in trend.series), default=0)
+    draw = _levels_over_the_first if longest > 1 else _single_times
+    for place, series in enumerate(trend.series):
+        look = {"color": f"C{place % COLORS}", "marker": MARKERS[place // COLORS % len(MARKERS)]}
+        draw(ax, place, series, look, DASHES[place // COLORS % len(DASHES)], _series_name(trend, series))
+    low, high = ax.get_ylim()
     if longest < 2 * FEWEST:
         said = f"too few runs: a change is told from {2 * FEWEST} runs of a version on"
         said = said.replace("version", trend.by)
         ax.text(0.5, 0.9, said, transform=ax.transAxes, ha="center", fontsize="small", color=_ink(ax))
-    ax.set(xlabel="run, the oldest first", ylabel="percent over the first level", ylim=(min(low, -1), max(high, 1)))
-    ax.xaxis.get_major_locator().set_params(integer=True)
+    if longest > 1:
+        ax.set(xlabel="run, the oldest first", ylabel="percent over the first level", ylim=(min(low, -1), max(high, 1)))
+        ax.xaxis.get_major_locator().set_params(integer=True)
+    else:
+        names = [_series_name(trend, series) for series in trend.series]
+        ax.set_xticks(range(len(names)), names, rotation=30 if len(names) > MOST_UPRIGHT else 0)
+        ax.set(xlim=(-0.5, len(names) - 0.5), ylabel="median of its only run, µs", ylim=(0, 1.25 * high))
     ax.set_title(f"{one_line(trend.kernel)} on {one_line(trend.workload)}", fontsize="medium")
-    if len(trend.series) > 1:
+    if len(trend.series) > 1 and longest > 1:
         _legend(ax, ncols=2)
     return ax
+
+
+# After ten series the colours come again: other markers and dashes tell those apart.
+COLORS, MARKERS, DASHES = 10, "os^DvPX", ("-", "--", ":", "-.")
+MOST_UPRIGHT = 6  # names along an axis
+
+
+def _series_name(trend: Trend, series: TrendSeries) -> str:
+    """Return what a legend calls a series: the version in short, and its GPU where there are several."""
+    if trend.by == "commit":
+        return one_line(name_of(series))
+    is_one_gpu = len({one.gpu for one in trend.series}) == 1
+    return short_name(series.name) if is_one_gpu else f"{short_name(series.name)} on {one_line(series.gpu or '?')}"
+
+
+def _single_times(ax: Axes, place: int, series: TrendSeries, look: dict[str, str], _dash: str, name: str) -> None:
+    times = [one.timing.median_ns / NS_PER_US for one in series.points]
+    ax.plot([place] * len(times), times, ls="", ms=4, label=name, **look)
+
+
+def _levels_over_the_first(
+    ax: Axes, _place: int, series: TrendSeries, look: dict[str, str], dash: str, name: str
+) -> None:
+    """Draw the dots, and a line through the levels: upright between two runs for a step, slanted for a creep."""
+    times, found = series.levels_ns, series.levels
+    points = [100 * (one.timing.median_ns / times[0] - 1) for one in series.points]
+    ax.plot(range(len(points)), points, ls="", ms=3, **look)
+    line: list[tuple[float, float]] = []
+    for before, level in zip((None, *found.levels), found.levels, strict=False):
+        if before is not None and found.is_step(before, level):
+            line += [(level.first - 0.5, times[before.last]), (level.first - 0.5, times[level.first])]
+        line += [(level.first, times[level.first]), (level.last, times[level.last])]
+    drawn_at = [at for at, _ in line]
+    ax.plot(drawn_at, [100 * (time / times[0] - 1) for _, time in line], dash, lw=1, color=look["color"])
+    ax.plot([], [], dash, ms=3, lw=1, label=name, **look)  # the dots and the line in one entry of the legend

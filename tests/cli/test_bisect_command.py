@@ -13,6 +13,7 @@ from gitted import Repository
 from kernel_folder import write_kernel
 
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
+from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.pipeline.planning import MeasureRequest
 from ncu_assist.project import Project
 from ncu_assist.record import Check
@@ -51,6 +52,7 @@ class Told:
 def told(monkeypatch: pytest.MonkeyPatch) -> Told:
     made = Told()
     monkeypatch.setattr("ncu_assist.pipeline.bisecting.bench", made.bench)
+    monkeypatch.setattr("ncu_assist.pipeline.bisecting.gpu_here", lambda: None)
     return made
 
 
@@ -116,6 +118,65 @@ def test_ends_that_do_not_differ_are_refused(here: Path, run: Run, told: Told) -
     assert "HEAD is not slower" in refused.err
     assert "try: ncu-assist trend add_one" in refused.err
     assert run("bisect", "add_one", "--good", "nowhere").code == 2
+
+
+def test_a_gpu_is_asked_for_before_anything(here: Path, run: Run, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none() -> None:
+        raise EnvironmentProblem("no NVIDIA driver answers", "nvidia-smi")
+
+    monkeypatch.setattr("ncu_assist.pipeline.bisecting.gpu_here", none)
+    monkeypatch.setattr("ncu_assist.pipeline.bisecting.checked_out", None)
+    commits = committed(here, FAST, SLOW, SLOW)
+    refused = run("bisect", "add_one", "--good", commits[0])
+    assert "no NVIDIA driver answers" in refused.err
+    assert told.asked == 0
+
+
+def test_ends_in_no_row_are_refused_before_building(here: Path, run: Run, told: Told) -> None:
+    commits = committed(here, FAST, FAST, SLOW)
+    repository = _repository(here)
+    repository.git("checkout", "--quiet", "-b", "aside", commits[0])
+    aside = repository.commit({"aside.txt": "1"})
+    repository.git("checkout", "--quiet", "main")
+    for good, bad, said in (
+        (commits[2], commits[0], "--good is the earlier of the two"),
+        (commits[2], "HEAD", "are one commit"),
+        (aside, "HEAD", "is no ancestor of HEAD"),
+        (commits[0], aside, "touches what add_one is made of"),
+    ):
+        refused = run("bisect", "add_one", "--good", good, "--bad", bad)
+        assert refused.code == 2
+        assert said in " ".join(refused.err.split())
+    assert told.asked == 0
+
+
+@pytest.mark.parametrize("below", ["", "gpu"])
+def test_only_commits_that_touch_the_version_are_tried(
+    here: Path, run: Run, told: Told, monkeypatch: pytest.MonkeyPatch, below: str
+) -> None:
+    """Of a header that it includes too; neither what lies outside the kernel nor another version of it."""
+    root, repository = here / below, Repository(here)
+    base = f"{below}/kernels" if below else "kernels"
+
+    def commit(word: str, **others: str) -> str:
+        source = f'// takes {word}\n#include "../shared.h"\n'
+        write_kernel(root, {"v0_torch.py": "# takes 1\n", "v1_cuda.cu": source})
+        return repository.commit({f"{base}/shared.h": "//\n", **{f"{base}/{k}": v for k, v in others.items()}})
+
+    (root / "kernels").mkdir(parents=True)
+    good = commit(FAST)
+    for number in range(8):
+        repository.commit({"README.md": f"{number}", f"{base}/add_one/v0_torch.py": f"# takes 1, edit {number}\n"})
+    header = repository.commit({f"{base}/shared.h": "// edit\n"})
+    slow = commit(SLOW)
+    for number in range(8):
+        repository.commit({"README.md": f"again {number}"})
+    monkeypatch.chdir(root)
+    done = run("bisect", "add_one/v1", "--good", good, "--json")
+    assert done.code == 0, done.err
+    found = done.json
+    assert found["first"] == [slow]
+    assert {one["id"] for one in found["tried"]} <= {header, slow}
 
 
 def _repository(root: Path) -> Repository:

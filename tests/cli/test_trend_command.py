@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from commandline import Run
 from factories import DEVICE
+from gitted import Repository
 from trended import creep, history, made_on, steps
 
 import ncu_assist
@@ -34,8 +36,27 @@ def test_a_step_is_named_with_what_changed_there(here: Path, run: Run) -> None:
     assert "between 20261018T070000Z-000011 and 20261019T070000Z-000012" in flat
     assert "driver 580.95 to 590.10" in flat
     assert "commit 121212121212 to 131313131313" in flat
-    assert "ncu-assist bisect add_one/v1_torch --good 121212121212 --bad 131313131313 --workload small" in flat
+    assert "try: ncu-assist diff add_one/v1@" in flat  # no commit brings an older driver back
     assert max(map(len, text.splitlines())) <= 80
+
+
+def test_a_bisection_is_advised_where_commits_lie_between(here: Path, run: Run) -> None:
+    """Not between a commit and its parent, nor where one is no ancestor of the other; unknown ones may be elsewhere."""
+    repository = Repository(here)
+    first, second, third = (repository.commit(message=name) for name in ("first", "second", "third"))
+    for before, after, advised in (
+        ("12" * 20, "13" * 20, True),
+        (first, third, True),
+        (first, second, False),
+        (third, first, False),
+    ):
+        commits = {day: {"commit": Commit(before if day < 18 else after, False)} for day in range(24)}
+        shutil.rmtree(here / "reports", ignore_errors=True)
+        history(here, {"v1_torch": steps(24, 18, 0.012)}, facts=commits)
+        (change,) = run("trend", "--json").json["series"][0]["changes"]
+        bisect = f"ncu-assist bisect add_one/v1_torch --good {before[:12]} --bad {after[:12]} --workload small"
+        assert (change["next"] == bisect) == advised
+        assert change["next"].startswith("ncu-assist bisect" if advised else "ncu-assist diff")
 
 
 def test_a_creep_below_every_limit_is_found(here: Path, run: Run) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from factories import DEVICE
 from requirements import require
 from trended import history as made_history
 from trended import steps
@@ -159,17 +161,46 @@ def test_a_trend_with_its_levels(tmp_path: Path) -> None:
     (change,) = found.changes.to_dict("records")
     assert (change["kind"], change["runs"]) == ("step", 15)
     assert change["low"] < 0.05 < change["high"]
-    runs, level = found.plot().lines
+    runs, level, _in_the_legend = found.plot().lines
     assert len(runs.get_xdata()) == len(found.runs) == 30
     assert level.get_ydata()[-1] == pytest.approx(
         100 * (found.runs["level_ns"].iloc[-1] / found.runs["level_ns"][0] - 1)
     )
+    assert [x for x, _ in level.get_xydata()] == [0, 14, 14.5, 14.5, 15, 29]  # upright between two runs
     assert repr(found) == "<add_one on small: 30 runs, 1 change>"
     box = found._repr_html_()
     assert "add_one on small, 30 runs, the newest measured" in box
     text = " ".join(re.sub("<[^>]+>", " ", box).split())
     assert re.search(r"v1_a 30 runs, first \S+ µs, best \S+ µs, last 1\S+ µs, 1 step Changes ▼ v1_a: ", text), text
     assert found.to_html().startswith("<!doctype html>")
+
+
+def test_more_series_than_colours_are_told_apart(tmp_path: Path) -> None:
+    made_history(tmp_path, {f"v{number}_a": [1.0] * 3 for number in range(12)})
+    ax = ncu_assist.trend("add_one", project=tmp_path).plot()
+    named = [line for line in ax.lines if not line.get_label().startswith("_")]
+    assert len(named) == 12
+    assert len({(line.get_color(), line.get_marker()) for line in named}) == 12
+    assert len({(line.get_color(), line.get_linestyle()) for line in named}) == 12
+
+
+def test_single_runs_stand_beside_one_another(tmp_path: Path) -> None:
+    made_history(tmp_path, {"v1_a": [1.0], "v2_b": [0.5]})
+    found = ncu_assist.trend("add_one", project=tmp_path)
+    ax = found.plot()
+    dots = [tuple(line.get_xydata()[0]) for line in ax.lines]
+    assert dots == [(place, pytest.approx(ns / 1e3)) for place, ns in enumerate(found.runs["median_ns"])]
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["v1", "v2"]
+    assert ax.get_xlim()[1] - ax.get_xlim()[0] >= 2
+    assert "too few runs" in words(ax)
+
+
+def test_versions_on_several_gpus_say_on_which(tmp_path: Path) -> None:
+    other = {"device": replace(DEVICE, name="NVIDIA H100")}
+    made_history(tmp_path, {"v1_a": [1.0] * 4}, facts=dict.fromkeys((2, 3), other))
+    said = words(ncu_assist.trend("add_one", project=tmp_path).plot())
+    assert "v1 on NVIDIA H200" in said
+    assert "v1 on NVIDIA H100" in said
 
 
 def luminance(color: Any) -> float:

@@ -155,7 +155,7 @@ def to_try(trend: Trend, change: TrendChange) -> str:
     """Return the command that looks closer: at the commits between, else at both runs."""
     before, after = (side.run.commit for side in (change.before, change.after))
     run = change.after.run
-    if change.is_slower and before and after and before.id != after.id:
+    if before and after and trend.can_bisect(change):
         name = f"{run.kernel}/{run.version}" if trend.by == "version" else run.kernel
         good, bad = before.id[:12], after.id[:12]
         return f"ncu-assist bisect {name} --good {good} --bad {bad} --workload {trend.workload}"
