@@ -604,7 +604,7 @@ class KernelHistory:
         """Draw the median of each version on the workload shown, and the floor, into matplotlib axes."""
         from ncu_assist.render.plots import plot_history
 
-        return plot_history(self.history, ax)
+        return plot_history(self.history, _axes(ax))
 
     def __repr__(self) -> str:
         on = f"{self.history.shown}, {', '.join(self.history.gpus) or 'no GPU'}"
@@ -636,38 +636,57 @@ class KernelTrend:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """A row a run, the oldest of each series first: series, gpu, reference, created, median_ns, level_ns, error."""
+        """A row a run, the oldest of each series first: series, gpu, reference, created, median_ns, level_ns, error, …
+
+        version, commit and dirty (NA where no git was), source_sha256, source (live, recorded, imported), driver and
+        sm_clock_mhz of the bench; then each counter of ``trend(metrics=)``, NaN where the run has not counted it.
+        """
         import pandas as pd
 
+        from ncu_assist.pipeline.querying import commit_columns
+        from ncu_assist.render.words.trend import name_of
+
         rows = [
-            (series.name, series.gpu, one.reference, one.run.created, one.timing.median_ns, level, one.error)
+            (
+                *(name_of(series), series.gpu, one.reference, one.run.created, one.timing.median_ns, level, one.error),
+                *(one.run.version, *commit_columns(one.run).values(), one.run.source_sha256, one.run.source),
+                *(getattr(one.run.device, "driver", None), one.timing.sm_clock_mhz),
+                *(one.counters.get(key) for key in self.trend.metrics),
+            )
             for series in self.trend.series
             for one, level in zip(series.points, series.levels_ns, strict=True)
         ]
-        names = ("series", "gpu", "reference", "created", "median_ns", "level_ns", "error")
-        frame = pd.DataFrame(rows, columns=list(names))
+        names = ("series", "gpu", "reference", "created", "median_ns", "level_ns", "error", "version", "commit")
+        more = ("dirty", "source_sha256", "source", "driver", "sm_clock_mhz", *self.trend.metrics)
+        frame = pd.DataFrame(rows, columns=[*names, *more]).astype({"dirty": "boolean"})
         return frame.assign(created=pd.to_datetime(frame["created"], utc=True, format="ISO8601"))
 
     @cached_property
     def changes(self) -> pd.DataFrame:
-        """A row a change, the newest first: series, kind, before, after, change, low, high, runs, per_run."""
+        """A row a change, the newest first: series, kind, before, after, change, low, high, runs, per_run, differences.
+
+        ``differences`` says what changed between the two runs, as ``driver: 580 against 575; …``; empty for nothing.
+        """
         import pandas as pd
+
+        from ncu_assist.render.words.trend import name_of
 
         rows = [
             (
-                *(series.name, one.kind, one.before.reference, one.after.reference),
+                *(name_of(series), one.kind, one.before.reference, one.after.reference),
                 *(one.change, one.low, one.high, one.runs, one.per_run),
+                "; ".join(f"{each.what}: {each.baseline} to {each.candidate}" for each in one.differences),
             )
             for series, one in self.trend.changes
         ]
-        names = ("series", "kind", "before", "after", "change", "low", "high", "runs", "per_run")
+        names = ("series", "kind", "before", "after", "change", "low", "high", "runs", "per_run", "differences")
         return pd.DataFrame(rows, columns=list(names))
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the runs and the levels that they stand at into matplotlib axes."""
         from ncu_assist.render.plots import plot_trend
 
-        return plot_trend(self.trend, ax)
+        return plot_trend(self.trend, _axes(ax))
 
     def __repr__(self) -> str:
         from ncu_assist.render.words.values import number_of
@@ -780,7 +799,7 @@ def trend(
     *,
     workload: str | None = None,
     by: By = "version",
-    metrics: Sequence[str] = (),
+    metrics: str | Sequence[str] = (),
     gpu: str | None = None,
     project: Place = None,
 ) -> KernelTrend:
@@ -794,7 +813,7 @@ def trend(
     if by not in get_args(By):
         raise UsageProblem(f"a trend is by version or commit, and not by '{by}'", 'by="version"')
 
-    request = trends.TrendRequest(kernel, workload, by, tuple(metrics), gpu)
+    request = trends.TrendRequest(kernel, workload, by, _several(metrics), gpu)
     return KernelTrend(trends.trend(_project(project), request))
 
 
@@ -826,7 +845,16 @@ def metrics(*patterns: str, chip: str | None = None) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=list(METRIC))
 
 
-def explain(name: str) -> str:
+class Explanation(str):
+    """What `explain` says; a notebook shows it as it is printed, and not as a quoted string."""
+
+    __slots__ = ()
+
+    def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
+        printer.text(str(self))
+
+
+def explain(name: str) -> Explanation:
     """Return what `explain` says of a metric, a stall reason, a rule or a word of the field.
 
     Raises UsageProblem, with the nearest name, where nothing is called so.
@@ -834,12 +862,12 @@ def explain(name: str) -> str:
     from ncu_assist.pipeline.explaining import explain_any
     from ncu_assist.render.terminal import Style, explain_text
 
-    return explain_text(explain_any(name), Style())
+    return Explanation(explain_text(explain_any(name), Style()))
 
 
 def bench(
     kernel: str | Functions,
-    versions: Sequence[str] = (),
+    versions: str | Sequence[str] = (),
     *,
     inputs: Any = None,
     workloads: Mapping[str, Any] | None = None,
@@ -872,14 +900,14 @@ def bench(
 
     given = _given(kernel, inputs, workloads, name, reference=reference, rtol=rtol, atol=atol, flops=flops)
     where, several = _project(project), workload or (None if isinstance(given, str) else "all")
-    chosen = tuple(versions) or (() if isinstance(given, str) else given.shorts)
+    chosen = _several(versions) or (() if isinstance(given, str) else given.shorts)
     request = planning.MeasureRequest(given, chosen, several, rounds, again=again)
     return MeasuredKernel(planning.bench(where, request, _Silent()), "bench", where, workload)
 
 
 def profile(
     kernel: str | Functions,
-    versions: Sequence[str] = (),
+    versions: str | Sequence[str] = (),
     *,
     inputs: Any = None,
     workloads: Mapping[str, Any] | None = None,
@@ -906,7 +934,7 @@ def profile(
 
     given = _given(kernel, inputs, workloads, name, reference=reference, rtol=rtol, atol=atol, flops=flops)
     where, several = _project(project), workload or (None if isinstance(given, str) else "all")
-    request = planning.MeasureRequest(given, tuple(versions), several, rounds, repeats=repeats, again=again)
+    request = planning.MeasureRequest(given, _several(versions), several, rounds, repeats=repeats, again=again)
     outcome = planning.profile(where, request, ProfileOptions(section_set), _Silent())
     return MeasuredKernel(outcome, "profile", where, workload)
 
@@ -916,6 +944,9 @@ def _given(
 ) -> str | CallableKernel:
     from ncu_assist.pipeline.callables import callable_kernel
 
+    are_functions = callable(kernel) or (isinstance(kernel, Iterable) and not isinstance(kernel, str | bytes))
+    if not isinstance(kernel, str) and not are_functions:
+        raise UsageProblem(f"a kernel is the name of its folder or Python functions, not {kernel!r}", 'bench("KERNEL")')
     if not isinstance(kernel, str):
         return callable_kernel(kernel, inputs, workloads, name, **rest)
     unfit = [key for key, value in {"inputs": inputs, "workloads": workloads, "name": name, **rest}.items() if value]
@@ -938,8 +969,22 @@ def _project(place: Place) -> Project:
     return find_project(Path.cwd() if place is None else Path(place))
 
 
+def _several(words: str | Sequence[str]) -> tuple[str, ...]:
+    """Return words that were given; one alone needs no list around it."""
+    return (words,) if isinstance(words, str) else tuple(words)
+
+
+def _axes(ax: Any) -> Any:
+    """Return axes of matplotlib, or None. Raises UsageProblem for the kind of a plot: only a run has several."""
+    if isinstance(ax, str):
+        raise UsageProblem(f"this has one kind of plot, and ax= are matplotlib axes, not '{ax}'", "plot()")
+    return ax
+
+
 def _text(reference: Reference) -> str:
     """Return a reference as it would be typed; that of a run in the archive names this very run."""
+    if not isinstance(reference, str | Path | RunSummary | Report):
+        raise UsageProblem(f"{reference!r} is no reference of a run", 'show("KERNEL/VERSION"), or show() for the last')
     if isinstance(reference, RunSummary):
         return reference.stored.reference
     return str(reference.path if isinstance(reference, Report) else reference)

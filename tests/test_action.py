@@ -13,6 +13,7 @@ from acted import Acted, act, action, steps
 from gitted import Repository
 from recorded_family import STORY, copy_family
 
+from ncu_assist import process
 from ncu_assist.record import Bench
 from ncu_assist.sources import source_sha256
 from ncu_assist.store import Store, StoredRun, samples_parquet
@@ -92,6 +93,25 @@ class Project:
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
     return Project(tmp_path)
+
+
+SNIPPET = Path(__file__).parents[1] / "docs" / "guide" / "ci.md"
+
+
+@pytest.mark.parametrize(("profiled", "gated", "code"), [(0, 0, 0), (5, 3, 3), (6, 0, 6)])
+def test_the_gitlab_job_judges_also_what_does_not_build(tmp_path: Path, profiled: int, gated: int, code: int) -> None:
+    """Its lines as they stand in the guide, as a runner has them: each after the other until one fails."""
+    job = SNIPPET.read_text().partition("## GitLab")[2].partition("      artifacts:")[0]
+    lines = [line.strip().removeprefix("- ") for line in job.splitlines() if line.startswith("        - ")]
+    assert len(lines) == 5
+    script = [
+        "pip() { :; }; git() { :; }",
+        f"ncu-assist() {{ case $1 in profile) return {profiled} ;; gate) touch gate.xml; return {gated} ;; esac; }}",
+        *lines,
+    ]
+    done = process.run(["bash", "-eo", "pipefail", "-c", "\n".join(script)], cwd=tmp_path)
+    assert done.exit_code == code, done.stderr
+    assert (tmp_path / "gate.xml").exists() == (code != 6)
 
 
 def test_the_action_is_one_that_github_takes() -> None:

@@ -5,7 +5,10 @@ And what changed since it was measured, in all kernels.
 
 from __future__ import annotations
 
+import ast
+import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -32,6 +35,7 @@ from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
 SHARED = ("kernel.toml", "reference.py")  # what every version of a kernel is measured with
+MEASURES = re.compile(r"ncu-assist (bench|profile) ")
 RUN_PART = 3  # of reports/KERNEL/VERSION/RUN
 
 
@@ -39,8 +43,8 @@ RUN_PART = 3  # of reports/KERNEL/VERSION/RUN
 class ChangedVersion:
     """A version that is not as a commit has it. ``is_new``: the commit has no such version.
 
-    ``runs`` are the ids of the runs that the commit holds of it. ``is_edited``: its source changed, and not only what
-    was measured of it.
+    ``runs`` are the ids of the runs that the commit holds of it. ``is_edited``: its source changed, or what every
+    version is measured with, which ``shared`` names, and not only what was measured of it.
     """
 
     kernel: str
@@ -48,6 +52,7 @@ class ChangedVersion:
     is_new: bool
     is_edited: bool
     runs: tuple[str, ...]
+    shared: tuple[str, ...] = ()
 
     @property
     def reference(self) -> str:
@@ -76,14 +81,28 @@ class Since:
     ) -> Iterator[ChangedVersion]:
         for kernel in kernel_names(self.project):
             folder = self.project.kernels / kernel
-            is_shared = any(f"kernels/{kernel}/{name}" in changed for name in SHARED)
+            files = {name: f"kernels/{kernel}/{name}" for name in SHARED}
+            shared = tuple(name for name, place in files.items() if place in changed and self._says_else(place))
             for version in discover_versions(folder):
                 own = [file.resolve().relative_to(self.project.root).as_posix() for file in _within(version.path, self)]
                 place = f"reports/{kernel}/{version.name}/"
-                is_edited = is_shared or any(name in changed for name in own)
+                is_edited = bool(shared) or any(name in changed for name in own)
                 if is_edited or any(name.startswith(place) and name.endswith("/run.json") for name in measured):
                     held = sorted({name.split("/")[RUN_PART] for name in runs if name.startswith(place)})
-                    yield ChangedVersion(kernel, version.name, own[0] not in sources, is_edited, tuple(held))
+                    yield ChangedVersion(kernel, version.name, own[0] not in sources, is_edited, tuple(held), shared)
+
+    def _says_else(self, name: str) -> bool:
+        """Tell whether a file says something else than at the commit: comments and blanks say nothing."""
+        before, path = text_at(self.project.root, self.commit, name), self.project.root / name
+        if before is None or not path.is_file():
+            return True
+        try:
+            now = path.read_text(encoding="utf-8")
+            if name.endswith(".py"):
+                return ast.dump(ast.parse(before)) != ast.dump(ast.parse(now))
+            return tomllib.loads(before) != tomllib.loads(now)
+        except (SyntaxError, ValueError):  # whoever reads it says what is wrong
+            return True
 
     def misnamed(self) -> tuple[tuple[str, Misnamed], ...]:
         """Return the files that changed and were probably meant as versions, each with its kernel."""
@@ -159,12 +178,36 @@ def gate_since(project: Project, request: GateRequest, name: str, window: int | 
             first.append(version.reference)
             continue
         found = gate(project, replace(own, against=against))
+        if isinstance(found, Gate) and version.shared and found.candidate.run.run_id in version.runs:
+            gates.append(_of_before(found, version))
+            continue
+        found = _as_measured_again(found, name)
         gates.append(found)
         if window and isinstance(found, Gate) and len(_earlier(project, found.candidate)) >= FEWEST:
             by_time = tuple(limit for limit in request.fail_on if limit.startswith("time"))
             gates.append(gate(project, replace(own, against=f"@last:{window}", fail_on=by_time)))
     gates += [_misnamed(project, since, request, kernel, stray) for kernel, stray in since.misnamed()]
     return GateSet(name, tuple(gates), tuple(first), since.removed())
+
+
+def _of_before(found: Gate, version: ChangedVersion) -> NotMeasured:
+    """Return that a version has no run of what every version is measured with, as that is now."""
+    run = found.candidate.run
+    own = Unmeasured(run.kernel, run.version, found.candidate, shared=version.shared)
+    command = f"ncu-assist profile {shlex.quote(run.kernel)} {short_name(run.version)} --workload all --again"
+    return NotMeasured(found.baseline, own, command)
+
+
+def _as_measured_again(found: Gate | NotMeasured, name: str) -> Gate | NotMeasured:
+    """Return a gate of one version with the command that measures it and what it was, as no bench has both."""
+    if isinstance(found, NotMeasured) or found.baseline.run.version != found.candidate.run.version:
+        return found
+    command = f"ncu-assist profile --since {shlex.quote(name)} --workload "
+    checks = [
+        replace(one, next=f"{command}{shlex.quote(one.workload or 'all')}" if MEASURES.match(one.next) else one.next)
+        for one in found.checks
+    ]
+    return replace(found, checks=tuple(checks))
 
 
 def _misnamed(project: Project, since: Since, request: GateRequest, kernel: str, stray: Misnamed) -> NotMeasured:

@@ -426,13 +426,11 @@ def _measure_at(
 def _without_ncu(
     project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
-    """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
-    try:
-        return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)
-    except EnvironmentProblem:
-        if HarnessSettings(stages).device == "cuda" and not request.cluster:
-            gpu_here()
-        raise
+    """Measure without ncu. The driver is asked first: torch takes half a minute, and says less of a missing GPU."""
+    job = plan(project, request, stages, reporter=reporter)
+    if job.settings.device == "cuda" and not request.cluster:
+        gpu_here()
+    return _measure([job], request, reporter)
 
 
 def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> str:

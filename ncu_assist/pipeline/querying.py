@@ -24,6 +24,7 @@ from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import NUMBER, DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.project import Project, find_project
+from ncu_assist.record import Run
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.index import RunHead, cache_folder
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 
 MEMORY = "600MB"  # of DuckDB; what does not fit goes to a temporary folder
 CHUNK_RUNS = 100  # whose rows are held at once while a table is made
-FORMAT = 3  # goes up with what the tables say
+FORMAT = 4  # goes up with what the tables say
 NAMES = (("reference", "text"), ("kernel", "text"), ("version", "text"))
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "runs": (
@@ -47,6 +48,7 @@ COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
         ("correct", "flag"),
         ("launches", "integer"),
         *(("has_report", "flag"), ("has_lines", "flag")),
+        *(("commit", "text"), ("dirty", "flag")),
     ),
     "timings": (
         *NAMES,
@@ -396,7 +398,8 @@ class ArchiveFrames:
 
         ``created`` is UTC; ``source`` is live, recorded or imported. ``correct`` tells whether it passed all checks, NA
         where there was none; ``launches`` counts those that ncu profiled. ``has_report``: the report itself is kept;
-        ``has_lines``: it or what was kept of it has source lines, of one workload in a recorded run.
+        ``has_lines``: it or what was kept of it has source lines, of one workload in a recorded run. ``commit`` was
+        checked out, ``dirty``: the kernel's folder held changes that were in none; NA where no git was.
         """
         import pandas as pd
 
@@ -531,7 +534,13 @@ def run_row(stored: StoredRun) -> dict[str, Any]:
         "correct": all(check.passed for check in run.checks) if run.checks else None,
         "launches": len(run.launches),
         **_kept(stored),
+        **commit_columns(run),
     }
+
+
+def commit_columns(run: Run) -> dict[str, str | bool | None]:
+    """Return the commit that a run was made of, and whether the kernel's folder held changes that were in none."""
+    return {"commit": run.commit.id, "dirty": run.commit.dirty} if run.commit else {"commit": None, "dirty": None}
 
 
 def timing_rows(stored: StoredRun, default: str | None, peers: Collection[str]) -> Iterator[dict[str, Any]]:

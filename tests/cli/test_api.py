@@ -25,6 +25,7 @@ from ncu_assist.rules.model.of_run import rules_code
 from ncu_assist.store.findings import FINDINGS
 
 MANY_LAUNCHES = DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst"
+ROOT = Path(__file__).parents[2]
 OFFERED = ("archive", "read_report", "show", "diff", "bench", "profile")
 
 
@@ -597,3 +598,45 @@ def test_an_archive_without_runs(tmp_path: Path) -> None:
     assert "0 runs" in found._repr_html_()
     tables = (found, found.runs, found.timings, found.samples, found.findings)
     assert [len(table) for table in tables] == [0, 0, 0, 0, 0]
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: ncu_assist.bench(None), "not None"),
+        (lambda: ncu_assist.profile(42), "not 42"),
+        (lambda: ncu_assist.profile("lightning_decode", "v77", project=ROOT), "no version 'v77'"),
+        (lambda: ncu_assist.show(None), "None is no reference"),
+        (lambda: ncu_assist.trend("lightning_decode/v7", metrics="dram", project=ROOT), "no metric is called 'dram'"),
+        (lambda: ncu_assist.history("lightning_decode", project=ROOT).plot("roofline"), "one kind of plot"),
+    ],
+)
+def test_what_is_given_wrongly_is_said_in_its_own_words(call: Callable[[], object], said: str) -> None:
+    with pytest.raises(UsageProblem, match=re.escape(said)):
+        call()
+
+
+def test_one_metric_needs_no_list_and_is_a_column() -> None:
+    """Beside what the page has of each run: commit, driver, clock, source."""
+    found = ncu_assist.trend("lightning_decode/v7", metrics="dram_bytes", project=ROOT)
+    runs = found.runs
+    assert runs["dram_bytes"].notna().any()
+    as_json = [one for series in found.to_dict()["series"] for one in series["runs"]]
+    for column in ("version", "source_sha256", "source", "sm_clock_mhz"):
+        assert runs[column].tolist() == [one[column] for one in as_json]
+    assert runs["driver"].tolist() == [one["device"]["driver"] for one in as_json]
+    assert {"commit", "dirty"} <= set(runs)
+    assert "differences" in found.changes
+    by_commit = ncu_assist.trend("lightning_decode", by="commit", project=ROOT).runs
+    assert set(by_commit["series"]) == {"best of each commit"}
+    assert {"commit", "dirty"} <= set(ncu_assist.archive(project=ROOT).runs)
+
+
+def test_an_explanation_is_one_output_of_a_notebook_and_no_quoted_string(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *_: said.append("shown by itself"))
+    found = ncu_assist.explain("dram_bytes")
+    found._repr_pretty_(type("Printer", (), {"text": staticmethod(said.append)}), False)
+    assert said == [found]
+    assert found.startswith("dram_bytes")

@@ -14,6 +14,7 @@ from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.changed import gate_since, since_of
 from ncu_assist.pipeline.gating import GateRequest
+from ncu_assist.pipeline.gating import gate as gate_of
 from ncu_assist.render.terminal.diff import gates_text
 from ncu_assist.store.baselines import set_baseline
 
@@ -134,3 +135,36 @@ def test_what_was_removed_is_named(developed: Developed) -> None:
     assert gates_text(found).split("\n") == ["add_one/v1_own: removed", "", "since main: 1 removed", ""]
     shutil.rmtree(developed.root / "kernels")
     assert judged(developed).removed == ("add_one/v0_torch", "add_one/v1_own")
+
+
+def test_a_comment_in_what_all_versions_share_is_no_change(developed: Developed) -> None:
+    for name in ("kernel.toml", "reference.py"):
+        file = developed.kernel / name
+        file.write_text(f"# said once more\n{file.read_text()}")
+    assert judged(developed).gates == ()
+
+
+def test_a_reference_that_changed_asks_for_new_runs(developed: Developed) -> None:
+    file = developed.kernel / "reference.py"
+    file.write_text(f"{file.read_text()}\nONE = 1\n")
+    found = judged(developed)
+    assert found.exit_code == 4
+    assert [type(one) for one in found.gates] == [NotMeasured, NotMeasured]
+    said = " ".join(gates_text(found).split())
+    assert "add_one/v1: reference.py has changed, and it has no run since" in said
+    assert "try: ncu-assist profile add_one v1 --workload all --again" in said
+    assert "baseline itself" not in said
+    developed.measure({"v0_torch": 1e5, "v1_own": 9e4})
+    assert all(isinstance(one, Gate) for one in judged(developed).gates)
+
+
+def test_a_version_against_itself_is_not_told_to_be_benched_with_itself(developed: Developed) -> None:
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    developed.measure({"v1_own": 9e4 * 1.015}, device=replace(DEVICE, name="NVIDIA H100"))
+    (gate,) = judged(developed).gates
+    assert isinstance(gate, Gate)
+    assert gate.checks[0].next == "ncu-assist profile --since main --workload small"
+    before = developed.archive.store.runs("add_one", "v1_own")[-1].reference
+    alone = gate_of(developed.archive.project, GateRequest("add_one/v1", before, fail_on=("time:2%",)))
+    assert isinstance(alone, Gate)
+    assert alone.checks[0].next == "ncu-assist profile add_one v1 --again --workload small"

@@ -141,7 +141,8 @@ class Unmeasured:
     ``run`` is one that does not count: of its source as it was, or, where ``needs_live``, not of this machine; None
     where there is none. ``is_stale``: that run is of another source than the version has now. ``skipped`` says which
     of its packages are not installed here, ``misnamed`` that its file is not called as a version's must be.
-    ``workloads`` are those that kernel.toml has changed or renamed since ``run``, by the names they have now.
+    ``workloads`` are those that kernel.toml has changed or renamed since ``run``, by the names they have now;
+    ``shared`` are the files that all versions are measured with and that have changed since.
     """
 
     kernel: str
@@ -152,6 +153,7 @@ class Unmeasured:
     skipped: str = ""
     misnamed: Misnamed | None = None
     workloads: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

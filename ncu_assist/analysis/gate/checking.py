@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -42,6 +43,7 @@ from ncu_assist.versions import short_name
 
 FEWEST_ROUNDS, MOST_ROUNDS = 400, 100_000  # of the next bench; more than the command takes are no help
 MORE = 4  # times the rounds halve the interval
+MEASURED_AGAIN = re.compile(r"ncu-assist (bench|profile) (?!.*--rounds)")  # more rounds are measured anyway
 FULL = "full"  # the section set that `profile` takes unless told otherwise
 
 
@@ -59,10 +61,16 @@ class GatedRuns:
         return short_name(self.baseline.version), short_name(self.candidate.version)
 
     def command(self, template: str) -> str:
-        """Return a command of REASONS for these two; empty where nothing here can run it."""
+        """Return a command of REASONS for these two; empty where nothing here can run it.
+
+        One version stands there once: what it was no bench can measure, only the version as it is, again.
+        """
         if not template or self.workload is None or "imported" in (self.baseline.source, self.candidate.source):
             return ""
         baseline, candidate = self.names
+        if baseline == candidate and self.baseline.kernel == self.candidate.kernel:
+            once = template.replace("{baseline} {candidate}", "{candidate}").replace(" --again", "")
+            template = f"{once} --again" if MEASURED_AGAIN.match(once) else once
         filled = template.format(kernel=self.candidate.kernel, baseline=baseline, candidate=candidate)
         return filled if "--workload" in filled else f"{filled} --workload {shlex.quote(self.workload)}"
 

@@ -48,6 +48,7 @@ def to_text(parts: Sequence[RenderableType], style: Style | None) -> str:
         file=StringIO(),
         width=style.width,
         force_terminal=style.color,
+        force_jupyter=False,  # which would show each text by itself, and empty here
         color_system="standard" if style.color else None,
         no_color=not style.color,
         highlight=False,

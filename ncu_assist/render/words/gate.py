@@ -140,6 +140,9 @@ def why_unmeasured(side: Unmeasured) -> str:
     if side.workloads and side.run is not None:
         names = ", ".join(side.workloads)
         return f"kernel.toml has changed, and no run is on {names} as it says now; the last run is {side.run.reference}"
+    if side.shared and side.run is not None:
+        changed = f"{' and '.join(side.shared)} {'have' if len(side.shared) > 1 else 'has'} changed"
+        return f"{changed}, and it has no run since; the last run is {side.run.reference}"
     if side.needs_live and side.run is not None:
         source = NOT_HERE[side.run.run.source]
         gone = f", and {short_name(side.version)} has changed since" if side.is_stale else ""
