@@ -9,7 +9,7 @@ from made_ceilings import MIB, ceilings, point
 
 from ncu_assist.analysis.run_view import WorkloadRow
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS
-from ncu_assist.ceilings import Ceilings, Rate, Spread, floor_of
+from ncu_assist.ceilings import Ceilings, Floor, Rate, Spread, floor_of
 from ncu_assist.record import Bench, Timing, WorkloadFacts
 from ncu_assist.render.words.floors import UNMEASURED, floor_words, lowered_words
 
@@ -72,6 +72,16 @@ def test_of_operations_it_is_the_tensor_cores_and_no_copy() -> None:
     )
     assert (row.share, row.measure) == (0.5, OPERATIONS)
     assert row.share_of(COPY) is None
+
+
+@pytest.mark.parametrize(("nearly", "is_told"), [(0.92, True), (0.7, False)])
+def test_what_else_takes_nearly_as_long_is_told(nearly: float, is_told: bool) -> None:
+    first = Floor("tensor", 10**12, "flop", 1e15, "measured", False)
+    second = Floor("xu", int(nearly * 10**9), "op", 1e12, "measured", False)
+    floor = replace(first, terms=(first, second))
+    words = floor_words(replace(_row(None, 0.5, copy_ns=2e5), floor=floor))
+    assert ("; 920 MOP of the special-function unit take 920 µs" in words) == is_told
+    assert ("special-function" in words) == is_told
 
 
 def _timing(workload: str, clock: float | None) -> Timing:

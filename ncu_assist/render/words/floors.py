@@ -113,7 +113,18 @@ def floor_words(row: WorkloadRow | None) -> str:
         return ""
     floor, timing = row.floor, row.timing
     first = [f"{floor_note(floor)}{_from_floor(floor, timing)}"] if floor else list(_unknown(row))
-    return "; ".join([*first, *_beside(row, timing, far=floor is None)])
+    near = _near(floor) if floor else ()
+    return "; ".join([*first, *near, *_beside(row, timing, far=floor is None)])
+
+
+NEAR = 0.8  # of the floor: where what has to be done besides does not overlap with it, this adds up to nearly twice
+
+
+def _near(floor: Floor) -> Iterator[str]:
+    """Yield what else the workload has to do that takes nearly as long, of another unit than what sets the floor."""
+    for term in floor.terms[1:]:
+        if term.ns >= NEAR * floor.ns and term.unit != "launch":
+            yield f"{quantity(term.amount, term.unit)} of {term.bound} take {duration(term.ns)}"
 
 
 FLOOR = "of floor"
