@@ -427,9 +427,13 @@ def _without_ncu(
     project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
     """Measure without ncu. The driver is asked first: torch takes half a minute, and says less of a missing GPU."""
-    job = plan(project, request, stages, reporter=reporter)
-    if job.settings.device == "cuda" and not request.cluster:
-        gpu_here()
+    ask = gpu_here if HarnessSettings(stages).device == "cuda" and not request.cluster else lambda: None
+    try:
+        job = plan(project, request, stages, reporter=reporter)
+    except EnvironmentProblem:
+        ask()
+        raise
+    ask()
     return _measure([job], request, reporter)
 
 

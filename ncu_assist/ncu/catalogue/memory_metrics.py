@@ -437,8 +437,7 @@ SHARED: tuple[Metric, ...] = (
     _l1_busy("l1_requests_busy", "lsuin_requests", "L1 input", "instructions that enter L1"),
     # Counted on an H200: 1.3 cycles a load of 4.3 sectors, 4.3 of 16, 2.9 of 9.5, 9.1 of 30.7.
     _l1_busy("l1_writeback_busy", "lsu_writeback_active", "L1 writeback",
-             "data returned to registers (a global load takes about a cycle for each four sectors that it touches, so "
-             "scattered ones keep it busy, too)"),
+             "data returned to registers (a cycle or so for each four sectors a global load touches)"),
     _l1_busy("l1_output_busy", "m_l1tex2xbar_req_cycles_active", "L1 output", "requests and data sent to L2"),
     _l1_busy("l1_fill_busy", "m_xbar2l1tex_read_sectors", "L1 fill", "sectors received from L2"),
 )
