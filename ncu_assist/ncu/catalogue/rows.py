@@ -220,8 +220,7 @@ _ACCESSES = (
             ("global_store_sectors", "global_store_requests"), formulas.ratio,
             "global_store_sectors / global_store_requests"),
     Derived("sectors_per_request_load_ideal", "Ideal sectors per request, loads", "sector", None, EXACT, FORMULA,
-            "sectors a request would touch if the bytes that its active threads use lay side by side: 4 of 4 bytes "
-            "each where all 32 are active, fewer where some are not",
+            "sectors a request would touch if the bytes of its active threads lay side by side: 4 for 32 threads of 4 bytes",
             ("bytes_per_sector_load", "global_load_sectors", "global_load_requests", "async_copies"),
             formulas.ideal_sectors, "bytes_per_sector_load / 32 * sectors_per_request_load, at least 1", ASYNC),
     Derived("sectors_per_request_store_ideal", "Ideal sectors per request, stores", "sector", None, NOISY, FORMULA,
