@@ -426,15 +426,13 @@ def _measure_at(
 def _without_ncu(
     project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
-    """Measure without ncu. The driver is asked first: torch takes half a minute, and says less of a missing GPU."""
-    ask = gpu_here if HarnessSettings(stages).device == "cuda" and not request.cluster else lambda: None
+    """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
     try:
-        job = plan(project, request, stages, reporter=reporter)
+        return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)
     except EnvironmentProblem:
-        ask()
+        if HarnessSettings(stages).device == "cuda" and not request.cluster:
+            gpu_here()
         raise
-    ask()
-    return _measure([job], request, reporter)
 
 
 def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> str:

@@ -9,8 +9,6 @@ from commandline import Run, measure_here
 from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 from requirements import require
 
-from ncu_assist.pipeline import planning
-
 
 def test_times_and_verdicts(run: Run, live_project: Path) -> None:
     answer = run("bench", "add_one", "v0", "v1", "--rounds", "20")
@@ -48,9 +46,9 @@ def test_wrong_names(run: Run, live_project: Path) -> None:
     assert run("bench", "add_one", "--flush", "often").code == 2
 
 
-def test_without_a_gpu(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The driver is asked before torch, which takes its time."""
-    monkeypatch.setattr(planning, "_measure", lambda *_: pytest.fail("the harness was started"))
+@pytest.mark.slow
+def test_without_a_gpu(run: Run, recorded: Path) -> None:
+    require("torch")
     answer = run("bench", "lightning_decode", "v0")
     assert (answer.code, answer.out) == (6, "")
     assert "no NVIDIA driver answers" in answer.err
