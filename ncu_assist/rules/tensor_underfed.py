@@ -192,7 +192,7 @@ def _told(warps: MultiplyingWarps) -> str:
         "waits at barriers": warps.barriers,
         "other work": warps.other,
     }
-    told = [*sorted(parts.items(), key=lambda one: -one[1])]
+    told = sorted(parts.items(), key=lambda one: -one[1])
     said = ", ".join(f"{100 * part:.0f} % {name}" for name, part in told if part >= LEAST_PART) or "0 %"
     beside = f"{100 * warps.queued:.0f} % waits, {100 * warps.beside:.0f} % other work"
     return f"time of warps that multiply: {said}; beside products, {beside}"
