@@ -182,8 +182,9 @@ def test_the_options_that_texts_name_exist() -> None:
 def _typed() -> Iterator[tuple[str, str]]:
     """Yield the texts that are a command of ours: whole, to their first remark, or between backquotes."""
     for place, text in _command_texts():
-        if COMMAND_LINE.match(text) and len(text.split()) > 1:
-            yield place, re.split(r"[;,](?:\s|$)|\s\(", text)[0]
+        line = re.split(r"[;,](?:\s|$)|\s\(", text)[0]
+        if COMMAND_LINE.match(line) and len(line.split()) > 1:
+            yield place, line
         for quoted in QUOTED_COMMAND.findall(text):
             yield place, quoted
 

@@ -108,7 +108,7 @@ class SourceBudget:
 
     source: int = 50_000
     sass: int = 20_000
-    hidden: int = 42_000
+    hidden: int = 36_000
 
 
 @dataclass(frozen=True)
