@@ -10,6 +10,7 @@ from ncu_assist.moved import MovedModules
 
 if TYPE_CHECKING:
     from ncu_assist.api import (
+        DiagnosedReport,
         KernelHistory,
         KernelTrend,
         MeasuredKernel,
@@ -22,15 +23,17 @@ if TYPE_CHECKING:
         history,
         metrics,
         profile,
+        read_report,
         show,
         trend,
     )
     from ncu_assist.errors import DamagedData, NcuAssistError
-    from ncu_assist.ncu.report import Report, read_report
+    from ncu_assist.ncu.report import Report
 
 __version__ = "0.1.0"
 __all__ = [
     "DamagedData",
+    "DiagnosedReport",
     "KernelHistory",
     "KernelTrend",
     "MeasuredKernel",
@@ -52,11 +55,11 @@ __all__ = [
 ]
 
 _HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
-_HOMES |= dict.fromkeys(("Report", "read_report"), "ncu_assist.ncu.report")
+_HOMES |= {"Report": "ncu_assist.ncu.report"}
 _HOMES |= dict.fromkeys(("KernelHistory", "KernelTrend", "MeasuredKernel"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("RunComparison", "RunSummary"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("DiagnosedReport", "RunComparison", "RunSummary"), "ncu_assist.api")
 _HOMES |= dict.fromkeys(("archive", "bench", "diff", "explain", "history"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("metrics", "profile", "show", "trend"), "ncu_assist.api")
+_HOMES |= dict.fromkeys(("metrics", "profile", "read_report", "show", "trend"), "ncu_assist.api")
 # Asked last, for what nobody finds: a script that imports a module of an older layout is told where it is now.
 sys.meta_path += [MovedModules()]
 

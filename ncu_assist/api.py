@@ -7,7 +7,7 @@ project is the one that the current folder stands in, unless ``project`` names a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, get_args
@@ -20,7 +20,9 @@ from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import By, Trend
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection, can_choose, chosen
-from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu import report as reports
+from ncu_assist.ncu.child import MEMORY_BYTES
+from ncu_assist.ncu.report import Report
 from ncu_assist.project import Project, find_project
 from ncu_assist.record import Launch
 from ncu_assist.store import Store, StoredRun
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from ncu_assist.rules.model.of_run import RuleResults
 
 __all__ = [
+    "DiagnosedReport",
     "KernelHistory",
     "KernelTrend",
     "MeasuredKernel",
@@ -721,6 +724,46 @@ class KernelTrend:
 Reference = str | Path | RunSummary | Report
 
 
+@dataclass(frozen=True, repr=False)
+class DiagnosedReport(Report):
+    """A report with what `show` says of it, worked out when it is asked for. A notebook shows that first."""
+
+    @cached_property
+    def shown(self) -> RunSummary:
+        """What ``show`` returns for this report, which is not read again for it."""
+        return show(self)
+
+    @property
+    def diagnosis(self) -> str:
+        """What is wrong and what could be won, as ``RunSummary.diagnosis``."""
+        return self.shown.diagnosis
+
+    @property
+    def findings(self) -> pd.DataFrame:
+        """What our rules say, as ``RunSummary.findings``; ``rules`` has what NVIDIA's say."""
+        return self.shown.findings
+
+    def to_html(self, redact: bool = True) -> str:
+        """Return the page of the report, as ``RunSummary.to_html``."""
+        return self.shown.to_html(redact)
+
+    def _repr_html_(self) -> str:
+        return self.shown._repr_html_() + super()._repr_html_()
+
+
+def read_report(
+    path: str | Path, *, timeout_s: float | None = None, memory_bytes: int = MEMORY_BYTES
+) -> DiagnosedReport:
+    """Return the report in a file, .ncu-rep or a CSV export, plain or compressed.
+
+    It is read in a child process, which may take ``timeout_s`` seconds (None: by the size of the file) and
+    ``memory_bytes`` beside the file itself. Raises UsageProblem for no file or another page of a report, DamagedData
+    for what is no report, or is cut or inconsistent.
+    """
+    read = reports.read_report(path, timeout_s=timeout_s, memory_bytes=memory_bytes)
+    return DiagnosedReport(**{one.name: getattr(read, one.name) for one in fields(read)})
+
+
 def show(
     reference: Reference = "@last",
     *,
@@ -733,10 +776,13 @@ def show(
 
     Raises UsageProblem for a reference that names nothing, DamagedData for a run whose files were changed.
     """
-    from ncu_assist.pipeline.opened_reports import named
+    from ncu_assist.pipeline.opened_reports import bare_report, named
 
     where = _project(project)
-    (stored,) = named(where, (_text(reference),), kernel)
+    if isinstance(reference, Report):
+        stored: StoredRun = bare_report(str(reference.path), reference, kernel)
+    else:
+        (stored,) = named(where, (_text(reference),), kernel)
     return _summary(stored, workload, where, EVERY_LAUNCH, lines)
 
 

@@ -223,7 +223,8 @@ class Report:
 
     def __repr__(self) -> str:
         device = f" on {self.device.name}" if self.device else ""
-        return f"<{self.path.name}: {len(self)} launches{device}, ncu {self.ncu_version or 'unknown'}>"
+        launches = f"{len(self)} launch{'es' * (len(self) != 1)}"
+        return f"<{self.path.name}: {launches}{device}, ncu {self.ncu_version or 'unknown'}>"
 
     def _repr_html_(self) -> str:
         """Return the launches with what ncu says of each first, for a notebook."""

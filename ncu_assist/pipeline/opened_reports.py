@@ -162,7 +162,7 @@ def bare_reports(
     jobs: list[Callable[[Stopped], Report | None]] = [partial(_read, path, ahead) for path in paths]
     jobs.append(partial(_import, meanwhile))
     reports = [one for one in together(jobs) if one is not None]
-    return [_bare(title, report, kernel) for title, report in zip(titles, reports, strict=True)]
+    return [bare_report(title, report, kernel) for title, report in zip(titles, reports, strict=True)]
 
 
 def _read(path: Path, ahead: bool, stopped: Stopped) -> Report:
@@ -179,7 +179,8 @@ def _import(names: Sequence[str], stopped: Stopped) -> Report | None:
     return None
 
 
-def _bare(title: str, report: Report, kernel: str | None) -> BareReport:
+def bare_report(title: str, report: Report, kernel: str | None) -> BareReport:
+    """Return a report that was read as a run; ``title`` is its path as the user typed it."""
     names = RunNames(kernel or IMPORTED, stem(report.path) or report.path.name)
     found = foreign_run(names, report, "imported")
     run = replace(found, run_id="", created="", verified=False, notes=report_notes(report))

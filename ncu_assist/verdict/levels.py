@@ -32,7 +32,7 @@ FEWEST = 3  # runs of a level: one or two alone may have met a hot or shared GPU
 FEWEST_ON_A_SLOPE = 2 * FEWEST  # a line through fewer is drawn by one or two of them
 # Standard errors that a change has to be away from none, if the noise were known. Between two levels, looked at after
 # each run, 3.72 have one false alarm in 1,000 runs (Siegmund and Venkatraman 1995). With slopes, and noise that is
-# learned, normal noise has 0.1 to 0.7 at 3.7, of half to 16 times the first guess (benchmarks/trend_rates.py --normal).
+# learned, normal noise has 0.04 to 0.8 at 3.7, of half to 16 times the guess (benchmarks/trend_rates.py --normal).
 # Rates on recorded noise were looked at too before it was settled.
 ALARM_SIGMAS = 3.7
 # As far as a run may be from its neighbours before it is drawn in: Huber's estimate of a mean at 2 costs normal noise

@@ -260,10 +260,12 @@ def test_the_catalogue_in_pandas(run: Run) -> None:
         ncu_assist.explain("bank_conflicts")
 
 
-def test_a_report_is_a_table_that_fits_a_notebook() -> None:
+def test_a_report_is_its_answer_and_a_table_that_fits_a_notebook() -> None:
     """A library's kernel may have a name of a hundred characters: it is cut, and what is still wide scrolls."""
-    box = ncu_assist.read_report(DATA / "library_full_h200_2025.3.1.ncu-rep.zst")._repr_html_()
-    assert '<div style="overflow-x: auto">' in box
+    report = ncu_assist.read_report(DATA / "library_full_h200_2025.3.1.ncu-rep.zst")
+    answer, fits, box = report._repr_html_().partition('<div style="overflow-x: auto">')
+    assert fits
+    assert answer.startswith(ncu_assist.show(report.path)._repr_html_())
     cells = [cell.split("</td>")[0] for cell in box.split("<td>")[1:]]
     assert any(cell.endswith("…") for cell in cells)
     assert max(map(len, cells)) == 48
@@ -445,6 +447,16 @@ def test_a_page_is_of_the_workload_asked_for() -> None:
     assert "on c64k" not in answers[0][0]  # type: ignore[index]
 
 
+def test_a_report_has_its_diagnosis(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same as `show` of its path, which is not read a second time."""
+    shown = ncu_assist.show(SMALL_REPORT)
+    report = ncu_assist.read_report(SMALL_REPORT)
+    monkeypatch.setattr("ncu_assist.ncu.report.run_child", lambda *_, **__: pytest.fail("read again"))
+    assert report.diagnosis == shown.diagnosis != ""
+    assert report.findings.equals(shown.findings)
+    assert report.shown.to_dict() == shown.to_dict()
+
+
 @pytest.mark.slow
 def test_pages(tmp_path: Path) -> None:
     report = ncu_assist.read_report(SMALL_REPORT)
@@ -453,6 +465,7 @@ def test_pages(tmp_path: Path) -> None:
     assert both.to_html().startswith("<!doctype html>")
     page = ncu_assist.show(report, project=tmp_path).to_html()
     assert page.startswith("<!doctype html>")
+    assert report.to_html() == page
     assert list(tmp_path.iterdir()) == []
 
 
