@@ -61,6 +61,11 @@ NOT_SAID_OF_RATES: dict[Word, tuple[ChangeWord, ...]] = {
 }
 
 
+OCCUPANCY = "achieved_occupancy"
+# Waits for other warps: the state of those that have nothing to do, as spare warps of a group that loads tiles.
+MOST_OF_WARPS = 0.5
+FOR_OTHER_WARPS = ("stall_barrier", "stall_mbarrier", "stall_cluster_barrier")
+
 # What is said of metrics that got worse: the heading of their list, how the sentence of each ends.
 FlagWords = tuple[str, str]
 EXPLAINS: dict[Word, FlagWords] = {
@@ -93,6 +98,7 @@ def with_roles(
     """
     if verdict.verdict == "not-comparable":
         return changes
+    changes = _beside_idle_warps(changes)
     moved = {change.metric: way for change in changes if (way := _way(change))}
     dram = next((change for change in changes if change.metric == DRAM), None)
     told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved) for change in changes]
@@ -144,6 +150,46 @@ def _beside_the_time(change: Change, metric: str, verdict: Verdict, moved: Mappi
     not_said = NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
     with_work = any(moved.get(work) == moved[change.metric] for work in WORK_OF[metric])
     return replace(change, verdict="changed") if change.verdict in not_said or with_work else change
+
+
+def _beside_idle_warps(changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Return changes that judge neither the waits of warps which one side has more, nor shares that moved by those.
+
+    The warps in all other states do the work of a kernel: its time is what they do over how many they are. A wait for
+    other warps that rose by no more than warps came leaves as many in other states, so it costs none of the time; it
+    makes shares of those states smaller, though as many warps are in them. Likewise where such warps went.
+    """
+    warps = next((one for one in changes if one.metric == OCCUPANCY), None)
+    idle = [one for one in changes if warps and one.metric in FOR_OTHER_WARPS and _is_of_idle(one, warps)]
+    waiting = [sum(value or 0.0 for value in side) for side in zip(*map(_values, idle), strict=True)]
+    if not idle or max(waiting) >= 100.0:
+        return changes
+
+    def is_diluted(one: Change) -> bool:
+        """Tell whether a share of the states of all other warps did not move, or not the way that of all did."""
+        before, after = ((of or 0.0) / (1.0 - away / 100.0) for of, away in zip(_values(one), waiting, strict=True))
+        return abs(after - before) <= (one.beyond or 0.0) or (after - before) * (one.delta or 0.0) < 0
+
+    return tuple(
+        replace(one, verdict="changed")
+        if one.metric.startswith(STALL_SHARE)
+        and one.verdict in ("improved", "regressed")
+        and (one in idle or is_diluted(one))
+        else one
+        for one in changes
+    )
+
+
+def _values(change: Change) -> tuple[float | None, float | None]:
+    return change.baseline, change.candidate
+
+
+def _is_of_idle(wait: Change, warps: Change) -> bool:
+    """Tell whether most warps that came, or went, wait there, and no warp of those that both sides have."""
+    sides = [(wait.baseline or 0.0, warps.baseline or 0.0), (wait.candidate or 0.0, warps.candidate or 0.0)]
+    (before, fewer), (after, more) = sorted(sides, key=lambda side: side[1])
+    waiting, came = after / 100.0 * more - before / 100.0 * fewer, more - fewer
+    return _way(wait) != 0 and MOST_OF_WARPS * came < waiting <= came
 
 
 def _way(change: Change) -> int:
@@ -205,7 +251,7 @@ def told_in_parts(diff: Diff, changes: tuple[Change, ...]) -> tuple[Change, ...]
     if not all(waits) or not any(side.get(own) for side in waits for own in BOOKED_AS):
         return changes
     times = diff.baseline.duration_ns, diff.candidate.duration_ns
-    return tuple(part for change in changes for part in _parts(change, waits, times))
+    return _beside_idle_warps(tuple(part for change in changes for part in _parts(change, waits, times)))
 
 
 def _apart(limit: BoundBy | None, waits: Mapping[str, float]) -> BoundBy | None:
