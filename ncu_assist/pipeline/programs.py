@@ -54,7 +54,7 @@ class ProgramCall:
 
 def names_program(project: Project, word: str) -> bool:
     """Tell whether a word is a program, a script, a source or a function, and no kernel of the project."""
-    if word in kernel_names(project) or _is_in_kernels(project, word):
+    if word in kernel_names(project) or (_exists(word) and project.kernels.resolve() in Path(word).resolve().parents):
         return False
     is_source = word.endswith((CUDA, SCRIPT)) and _is_file(word)
     return is_source or bool(FUNCTION.fullmatch(word)) or _executable(word) is not None
@@ -176,10 +176,6 @@ def _executable(word: str) -> str | None:
     except ValueError:  # a NUL in it
         return None
     return word
-
-
-def _is_in_kernels(project: Project, word: str) -> bool:
-    return _exists(word) and project.kernels.resolve() in Path(word).resolve().parents
 
 
 def _is_file(word: str) -> bool:

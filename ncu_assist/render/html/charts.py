@@ -9,7 +9,7 @@ from math import ceil, floor, hypot, isfinite, log10
 from typing import Literal
 
 from ncu_assist.quantity import digits
-from ncu_assist.render.table import Badge, Term
+from ncu_assist.render.table import Badge, Table, Term
 
 TEXT_WIDTH = 7.6  # of one letter of a tick in the drawing's units, at the 13 of style.css, rounded up
 GAP = 10.0  # between the texts of two ticks
@@ -179,6 +179,46 @@ class Box:
             and self.top >= other.top
             and self.bottom <= other.bottom
         )
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing: shapes below words, over axes; one without axes has ``boxes``, each of a class of style.css.
+
+    ``description`` says it in words, ``legend`` what its marks mean.
+    """
+
+    id: str
+    title: str
+    description: str
+    width: int
+    height: int
+    shapes: tuple[Shape, ...]
+    words: tuple[ChartText, ...] = ()
+    x: Axis | None = None
+    y: Axis | None = None
+    x_label: str = ""
+    y_label: str = ""
+    legend: str = ""
+    boxes: tuple[tuple[Box, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class ChartSection:
+    """A chart with its outcome in sentences and every number in tables; ``missing`` instead where nothing was counted.
+
+    Without a chart ``says`` tells why. ``folded`` is a table with what it is of, ``collect`` the command that takes
+    what is missing.
+    """
+
+    says: tuple[str, ...] = ()
+    chart: Chart | None = None
+    table: Table | None = None
+    notes: tuple[str, ...] = ()
+    by_operation: tuple[Table, ...] = ()
+    folded: tuple[str, Table] | None = None
+    missing: str = ""
+    collect: str = ""
 
 
 def box_of(words: ChartText) -> Box:

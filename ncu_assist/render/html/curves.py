@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import mean, median
 
@@ -11,7 +11,7 @@ from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.record import Launch
-from ncu_assist.render.html.charts import Axis, ChartText, Shape, Tick, circle, line, linear_axis
+from ncu_assist.render.html.charts import Axis, Chart, ChartText, Shape, Tick, circle, line, linear_axis
 from ncu_assist.render.words.launches import LIMIT_WORDS
 from ncu_assist.render.words.terms import part_label
 from ncu_assist.rules.low_occupancy import allowed_blocks
@@ -26,24 +26,7 @@ NAMES: dict[Over, tuple[str, str]] = {
 }
 
 
-@dataclass(frozen=True)
-class CurveChart:
-    """A curve over an axis; the description says it in words. ``x_label`` and ``y_label`` name what it is over."""
-
-    id: str
-    title: str
-    description: str
-    x: Axis
-    y: Axis
-    x_label: str
-    y_label: str
-    shapes: tuple[Shape, ...]
-    words: tuple[ChartText, ...] = ()
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
-def occupancy_charts(shown: RunView) -> tuple[CurveChart, ...]:
+def occupancy_charts(shown: RunView) -> tuple[Chart, ...]:
     """Return how many warps an SM would hold with other blocks, registers or shared memory; none where not known."""
     results = shown.counted.results
     if results is None:
@@ -66,7 +49,7 @@ def occupancy_basis(shown: RunView) -> str:
     return f"The report does not say what an SM holds: limits of compute capability {assumed}." if assumed else ""
 
 
-def _occupancy_chart(curve: OccupancyCurve, limited_by: str) -> CurveChart:
+def _occupancy_chart(curve: OccupancyCurve, limited_by: str) -> Chart:
     title, unit = NAMES[curve.over]
     text = (lambda value: quantity(value, "byte")) if unit == "byte" else digits
     x = linear_axis([point.value for point in curve.points], LEFT, RIGHT, text)
@@ -91,7 +74,8 @@ def _occupancy_chart(curve: OccupancyCurve, limited_by: str) -> CurveChart:
     )
     above = at[1] - 9 if at[1] > TOP + 20 else at[1] + 20  # at the top stands what the axis is of
     label = ChartText(f"now {now.warps}", min(at[0] + 8, RIGHT - 46), above, "start", "strong")
-    return CurveChart(f"occupancy-{curve.over}", title, here + most, x, y, title, "warps an SM", shapes, (label,))
+    about = f"occupancy-{curve.over}", title, here + most
+    return Chart(*about, WIDTH, HEIGHT, shapes, (label,), x, y, title, "warps an SM")
 
 
 def _warps_axis(most: int) -> Axis:
@@ -118,7 +102,7 @@ FIRST = (
 PERCENT = (".pct_of_peak_sustained_elapsed", ".pct")
 
 
-def timeline_charts(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[CurveChart, ...]:
+def timeline_charts(sampled: Iterable[SampledMetric], launch: Launch) -> tuple[Chart, ...]:
     """Return how busy parts were while a launch ran; none where nothing was sampled.
 
     They end with the kernel: ncu samples for a while longer. Where its time is not known, with the last sample that
@@ -171,7 +155,7 @@ def _by_pixel(kept: Sequence[tuple[float, float]], x: Axis) -> Iterator[tuple[in
         yield from ((across, values[place]) for place in ends)
 
 
-def _chart(one: SampledMetric, last: float, place: int) -> CurveChart:
+def _chart(one: SampledMetric, last: float, place: int) -> Chart:
     kept = [(time, value) for time, value in zip(one.times_ns, one.values, strict=True) if time <= last]
     values = [value for _, value in kept]
     x = linear_axis([0.0, last], LEFT, RIGHT, duration)
@@ -183,4 +167,5 @@ def _chart(one: SampledMetric, last: float, place: int) -> CurveChart:
     said = ", ".join(f"{word} {quantity(value, unit)}" for word, value in told)
     words = f"{len(kept)} samples over {duration(last)}: {said}"
     title = part_label(one.metric) + (", per cycle active" if one.metric.endswith("per_cycle_active") else "")
-    return CurveChart(f"timeline-{place}", title, words, x, y, "time", unit or "a sample", (Shape(path, "curve"),))
+    about, shapes = (f"timeline-{place}", title, words), (Shape(path, "curve"),)
+    return Chart(*about, WIDTH, HEIGHT, shapes, (), x, y, "time", unit or "a sample")

@@ -10,7 +10,7 @@ from ncu_assist.analysis.run_view import RunView
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.charts import Bar, Bars, BarTone
+from ncu_assist.render.html.charts import Bar, Bars, BarTone, ChartSection
 from ncu_assist.render.html.diff_changes import (
     changes_section,
     is_calm,
@@ -25,7 +25,7 @@ from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
 from ncu_assist.render.html.source_heat import stall_term
 from ncu_assist.render.html.source_pair import SourcePair, source_pair
-from ncu_assist.render.html.timing_chart import TimingChart, timing_chart
+from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
 from ncu_assist.render.words.changes import counters_command, delta_text, is_largest
 from ncu_assist.render.words.terms import term_of
@@ -52,14 +52,16 @@ def diff_sections(facts: DiffFacts) -> tuple[PageSection, ...]:
         why_section(facts),
         sides_section(facts),
         workloads_section(facts),
-        PageSection("timing", "Timing", _timing(facts), "timing_chart.html.j2"),
+        PageSection("timing", "Timing", _timing(facts), "chart_section.html.j2"),
         PageSection("missing", "What is not shown", absent, "diff_missing.html.j2"),
         PageSection("speed", "Speed of light", units_bars(facts) if both else None, "bars_section.html.j2"),
         changes_section(facts, bool(missing)),
         warps_section(facts),
-        PageSection("roofline", "Roofline", roofline(*sides, sides=facts.names) if both else None, "roofline.html.j2"),
         PageSection(
-            "memory", "Memory chart", memory_chart(*sides, facts.names[0]) if both else None, "memory_chart.html.j2"
+            "roofline", "Roofline", roofline(*sides, sides=facts.names) if both else None, "chart_section.html.j2"
+        ),
+        PageSection(
+            "memory", "Memory chart", memory_chart(*sides, facts.names[0]) if both else None, "chart_section.html.j2"
         ),
         launches_section(facts),
         PageSection("source", "Source", _source(facts, pair) if pair else None, "diff_source.html.j2"),
@@ -89,7 +91,7 @@ def _head(facts: DiffFacts) -> Head:
     )
 
 
-def _timing(facts: DiffFacts) -> TimingChart | None:
+def _timing(facts: DiffFacts) -> ChartSection | None:
     """Return all samples of both sides; None where one has none, as under ncu alone, or nothing compares."""
     before, after = facts.samples
     if not facts.is_comparable or before is None or after is None:

@@ -211,7 +211,7 @@ def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:
 
 
 def _traffic_cells(row: VersionRow, cell: HistoryCell, first: HistoryCell) -> Iterator[Cell]:
-    moved, needed = _moved_bytes(cell), _needed_bytes(cell)
+    moved, needed = _moved_bytes(cell), (cell.facts.algorithmic_bytes or 0) if cell.facts else 0
     launches = cell.under_ncu.launches
     yield Cell(one_line(row.version))
     yield number(str(launches), launches)
@@ -226,10 +226,6 @@ def _moved_bytes(cell: HistoryCell) -> float:
     if cell.combined is None or cell.facts is None or cell.facts.host_bytes is not None:
         return 0.0
     return cell.combined.values["dram_bytes"] or 0.0
-
-
-def _needed_bytes(cell: HistoryCell) -> int:
-    return (cell.facts.algorithmic_bytes or 0) if cell.facts else 0
 
 
 def _ratio_cell(value: float | None) -> Cell:

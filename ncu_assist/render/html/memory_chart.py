@@ -22,7 +22,7 @@ from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.memory_tables import MemoryColumn
 from ncu_assist.ncu.catalogue.rows import ROWS, most
 from ncu_assist.quantity import quantity
-from ncu_assist.render.html.charts import Box, ChartText, Shape, line
+from ncu_assist.render.html.charts import Box, Chart, ChartSection, ChartText, Shape, line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term, number
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.values import to_profile
@@ -91,7 +91,7 @@ def layout(shown: RunView, baseline: RunView | None = None) -> MemoryLayout:
     lanes = {
         flow.id: _lane_of(flow.id, flow.source, flow.target, boxes, lane)
         for flow in FLOWS
-        if _is_drawn(flow.source, flow.target, boxes, quiet)
+        if flow.source in boxes and flow.target in boxes and not {flow.source, flow.target} & set(quiet)
     }
     return MemoryLayout(boxes, lanes, quiet, lane, end + BELOW)
 
@@ -104,10 +104,6 @@ def _across(column: str, top: float, bottom: float) -> tuple[float, float, float
 def _moves(flow: str, shown: RunView, baseline: RunView | None) -> bool:
     own = next(one for one in FLOWS if one.id == flow)
     return own.has_traffic(shown) or (baseline is not None and own.has_traffic(baseline))
-
-
-def _is_drawn(source: str, target: str, boxes: Mapping[str, Box], quiet: tuple[str, ...]) -> bool:
-    return source in boxes and target in boxes and not {source, target} & set(quiet)
 
 
 def _lane_of(flow: str, source: str, target: str, boxes: Mapping[str, Box], lane: float) -> tuple[float, float, float]:
@@ -280,50 +276,44 @@ COLUMNS = (
 BothValues = tuple[float | None, float | None, str]  # of the run, of the baseline, and their unit
 
 
-@dataclass(frozen=True)
-class MemoryChart:
-    """A memory chart ready to be drawn; ``missing`` instead of all else where nothing was counted.
-
-    ``says`` is its outcome in a sentence, ``figures`` is a table of every number under ncu's name, ``tables`` are ncu's
-    memory tables by operation. ``before`` is what the run is called that it is compared with.
-    """
-
-    says: str = ""
-    boxes: tuple[tuple[Box, str], ...] = ()
-    shapes: tuple[Shape, ...] = ()
-    words: tuple[ChartText, ...] = ()
-    figures: Table | None = None
-    tables: tuple[Table, ...] = ()
-    description: str = ""
-    before: str = ""
-    missing: str = ""
-    collect: str = ""
-    id: str = "memory-figure"
-    width: int = WIDTH
-    height: int = 0
+LEGEND = (
+    "Arrows point where the data goes and are as wide as the share of peak that stands at them, thin where ncu gives "
+    "none"
+)
+FIGURES = "All figures of the chart; hover has the names of ncu"
 
 
-def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = "the baseline") -> MemoryChart:
+def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = "the baseline") -> ChartSection:
     """Return the memory chart of what a run shows; with ``baseline`` its arrows as dashed edges, and what changed.
 
     ``before`` is what that run is called.
     """
     if all(flow.amount(shown) is None for flow in FLOWS):
-        return MemoryChart(missing="No traffic of the memory was counted.", collect=to_profile(shown))
+        return ChartSection(missing="No traffic of the memory was counted.", collect=to_profile(shown))
     place, marked = layout(shown, baseline), _binding_parts(shown)
     shapes, labels = arrows(shown, baseline, place, marked)
     drawn, texts = boxes(shown, place, marked)
     says = f"{_outcome(shown, marked)}{_passed_on(shown)}{_read_by_products(shown)}"
-    return MemoryChart(
-        says=says,
+    legend = LEGEND + (" · ◆ what binds" if SIGN in says else "")
+    if baseline:
+        widths = any(one.cls == "link-before" for one in shapes)
+        legend += (f" · dashed edges: width of {before}" if widths else "") + f" · ▲▼ = change from {before}"
+    chart = Chart(
+        "memory-figure",
+        "What moves between kernel, caches and memories",
+        f"{says} Every figure that is not nothing stands in the table below.",
+        WIDTH,
+        round(place.height),
+        tuple(shapes),
+        (*texts, *labels),
+        legend=legend,
         boxes=tuple(drawn),
-        shapes=tuple(shapes),
-        words=(*texts, *labels),
-        figures=_figures(shown, baseline, before),
-        tables=tuple(_by_operation(one) for one in memory_tables(shown.combined)) if baseline is None else (),
-        description=f"{says} Every figure that is not nothing stands in the table below.",
-        before=before if baseline else "",
-        height=round(place.height),
+    )
+    return ChartSection(
+        (says,),
+        chart,
+        by_operation=tuple(_by_operation(one) for one in memory_tables(shown.combined)) if baseline is None else (),
+        folded=(FIGURES, _figures(shown, baseline, before)),
     )
 
 

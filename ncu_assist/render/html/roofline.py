@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import dist
 
 from ncu_assist.analysis.roofline import (
@@ -26,7 +26,9 @@ from ncu_assist.render.html.charts import (
     Anchor,
     Axis,
     Box,
+    Chart,
     ChartPoint,
+    ChartSection,
     ChartText,
     Shape,
     around,
@@ -52,22 +54,6 @@ RADIUS = 6.0
 STEPS = 100  # along a sloping roof, where no label should stand
 
 
-@dataclass(frozen=True)
-class RooflineDrawing:
-    """The drawing; shapes lie below words."""
-
-    x: Axis
-    y: Axis
-    shapes: tuple[Shape, ...]
-    words: tuple[ChartText, ...]
-
-    @property
-    def legend(self) -> str:
-        """What those marks mean that there are."""
-        drawn = {name for shape in self.shapes for name in shape.cls.split()}
-        return " · ".join(words for name, words in LEGEND.items() if name in drawn)
-
-
 LEGEND = {
     "point": "● operations per byte of DRAM",
     "point-l2": "○ the same per byte of L2",
@@ -79,12 +65,30 @@ LEGEND = {
 SIDES = ("baseline", "candidate")  # what the two runs are called where nobody says
 
 
-def drawing(scene: RooflineNumbers, sides: tuple[str, str] = SIDES) -> RooflineDrawing:
-    """Return the drawing of a scene with at least one point that has an intensity; ``sides`` are names of both runs."""
+def drawing(scene: RooflineNumbers, description: str, sides: tuple[str, str] = SIDES) -> Chart:
+    """Return the drawing of a scene with at least one point that has an intensity; ``sides`` are names of both runs.
+
+    Its legend says what those marks mean that there are.
+    """
     x, y = _axes(scene)
     roofs, names = _draw_roofs(scene, x, y)
     marks, labels = _draw_points(scene, x, y, names, sides)
-    return RooflineDrawing(x, y, (*roofs, *marks), (*names, *labels))
+    shapes = (*roofs, *marks)
+    there = {name for shape in shapes for name in shape.cls.split()}
+    return Chart(
+        "roofline-figure",
+        "Operations a second under what this GPU allows",
+        description,
+        WIDTH,
+        HEIGHT,
+        shapes,
+        (*names, *labels),
+        x,
+        y,
+        "Arithmetic intensity [operations per byte of DRAM traffic]",
+        "Performance [operations per second]",
+        legend=" · ".join(words for name, words in LEGEND.items() if name in there),
+    )
 
 
 def _axes(scene: RooflineNumbers) -> tuple[Axis, Axis]:
@@ -325,8 +329,6 @@ def roofs_table(scene: RooflineNumbers) -> Table:
     return Table("roofline-roofs", "Roofs of the roofline", ROOF_COLUMNS, rows)
 
 
-X_LABEL = "Arithmetic intensity [operations per byte of DRAM traffic]"
-Y_LABEL = "Performance [operations per second]"
 EACH_ALONE = (
     "A roofline of launches of different kernels together: each has its own operations and bytes. "
     "The page of a run has that of its longest launch."
@@ -338,29 +340,9 @@ NO_WORK = (
 CONSTANTS = f"Pairs of halves were counted, but {ONLY_CONSTANTS}."
 
 
-@dataclass(frozen=True)
-class Roofline:
-    """A roofline ready to be drawn; ``missing`` instead of all else where nothing was counted, with what collects it.
-
-    ``says`` is its outcome in a sentence; ``drawing`` is None for a kernel without points, and ``says`` tells why.
-    """
-
-    says: str = ""
-    drawing: RooflineDrawing | None = None
-    description: str = ""
-    points: Table | None = None
-    roofs: Table | None = None
-    notes: tuple[str, ...] = ()
-    missing: str = ""
-    collect: str = ""
-    id: str = "roofline-figure"
-    width: int = WIDTH
-    height: int = HEIGHT
-    x_label: str = X_LABEL
-    y_label: str = Y_LABEL
-
-
-def roofline(shown: RunView, baseline: RunView | None = None, of: str = "", sides: tuple[str, str] = SIDES) -> Roofline:
+def roofline(
+    shown: RunView, baseline: RunView | None = None, of: str = "", sides: tuple[str, str] = SIDES
+) -> ChartSection:
     """Return the roofline of what a run shows; the points of ``baseline`` are ghosts, with arrows to those of the run.
 
     ``of`` names the launch that is shown of several kernels, ``sides`` the two runs. Of different kernels together
@@ -368,24 +350,23 @@ def roofline(shown: RunView, baseline: RunView | None = None, of: str = "", side
     A precision is one of ncu's: operations of instructions, and those of the tensor cores by the type of their input.
     """
     if shown.combined.is_of_kernels or (baseline and baseline.combined.is_of_kernels):
-        return Roofline(missing=EACH_ALONE)
+        return ChartSection(missing=EACH_ALONE)
     if not is_counted(shown):
         lacks = "operations" if shown.combined.duration_ns else "operations and duration"
         what = f"The counters of a roofline ({lacks}) were not collected."
-        return Roofline(missing=what, collect=to_profile(shown))
+        return ChartSection(missing=what, collect=to_profile(shown))
     scene = roofline_numbers(shown, baseline)
     if scene is None:
         says = f"{NO_WORK} {CONSTANTS}" if points(shown) else NO_WORK
-        return Roofline(says=f"Of {of}: {says}" if of else says)
+        return ChartSection((f"Of {of}: {says}" if of else says,))
     is_drawn = any(one.of_dram for one in scene.points)
     says = _outcome(scene)
     parts = [says, *(f"{label_of(one)}." for one in scene.points), *(f"Roof: {name_of(one)}." for one in scene.roofs)]
-    return Roofline(
-        says=says,
-        drawing=drawing(scene, sides) if is_drawn else None,
-        description=" ".join(parts),
-        points=points_table(scene, sides),
-        roofs=roofs_table(scene),
+    return ChartSection(
+        (says,),
+        drawing(scene, " ".join(parts), sides) if is_drawn else None,
+        points_table(scene, sides),
+        folded=("Roofs: where they come from", roofs_table(scene)),
         notes=tuple(filter(None, [f"Of {of}." if of else "", *_notes(shown, scene, is_drawn)])),
     )
 

@@ -13,8 +13,8 @@ from ncu_assist.ncu.catalogue.rows import DERIVED, is_impossible
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Bench, HostMemory, Launch, Profile, Run
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.html.charts import Fact
-from ncu_assist.render.html.curves import CurveChart, timeline_charts
+from ncu_assist.render.html.charts import Chart, Fact
+from ncu_assist.render.html.curves import timeline_charts
 from ncu_assist.render.html.memory_chart import memory_chart
 from ncu_assist.render.html.page import Head, PageSection, page, provenance
 from ncu_assist.render.html.roofline import roofline
@@ -107,8 +107,8 @@ def _counted(
     of = f"Of {longest}." if longest else ""
     yield speed_section(shown, record.breakdowns, longest)
     yield diagnosis_section(shown, lines, source, explained=explained)
-    yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "roofline.html.j2")
-    yield PageSection("memory", "Memory chart", memory_chart(shown), "memory_chart.html.j2")
+    yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "chart_section.html.j2")
+    yield PageSection("memory", "Memory chart", memory_chart(shown), "chart_section.html.j2")
     yield PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of)
     yield PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of)
     yield PageSection("timeline", "Timeline", _timeline(shown), "run_timeline.html.j2", TIMELINE + of)
@@ -117,7 +117,7 @@ def _counted(
 
 def _timing(record: RunRecord) -> PageSection:
     timing = timing_chart(record.samples, collect=to_time(record.shown))
-    return PageSection("timing", "Timing", timing, "timing_chart.html.j2")
+    return PageSection("timing", "Timing", timing, "chart_section.html.j2")
 
 
 BUDGET_OF_CALL = SourceBudget(
@@ -218,7 +218,7 @@ LAUNCH_NAME = 90  # letters
 TIMELINE = "What ncu sampled while the kernel ran, from when it came onto the GPU. "
 
 
-def _timeline(shown: RunView) -> tuple[CurveChart, ...]:
+def _timeline(shown: RunView) -> tuple[Chart, ...]:
     """Return the charts of the launch that ratios are shown of; none of several."""
     launches = shown.counted.combined.launches
     return timeline_charts(shown.close.timeline, launches[0]) if len(launches) == 1 else ()

@@ -10,7 +10,19 @@ from ncu_assist.analysis.diff.timing import TimedSamples
 from ncu_assist.quantity import DIGITS, duration
 from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.charts import LINE_GAP, STEPS, Axis, ChartText, Shape, Tick, line, linear_axis, log_axis
+from ncu_assist.render.html.charts import (
+    LINE_GAP,
+    STEPS,
+    Axis,
+    Chart,
+    ChartSection,
+    ChartText,
+    Shape,
+    Tick,
+    line,
+    linear_axis,
+    log_axis,
+)
 
 WIDTH, HEIGHT = 1130, 330
 LEFT, RIGHT, TOP, BOTTOM = 88.0, 860.0, 44.0, 278.0
@@ -129,37 +141,18 @@ def outside(sides: Sequence[SampleSeries], y: Axis) -> list[ChartText]:
 FLUSHES = {"read": "L2 flushed by reading", "memset": "L2 flushed by memset", "none": "L2 not flushed"}
 
 
-@dataclass(frozen=True)
-class TimingChart:
-    """A timing chart ready to be drawn; ``missing`` instead of all else where nothing was timed."""
-
-    says: tuple[str, ...] = ()
-    x: Axis | None = None
-    y: Axis | None = None
-    shapes: tuple[Shape, ...] = ()
-    words: tuple[ChartText, ...] = ()
-    description: str = ""
-    before: str = ""
-    has_late: bool = False
-    missing: str = ""
-    collect: str = ""
-    id: str = "timing-figure"
-    width: int = WIDTH
-    height: int = HEIGHT
-
-
 def timing_chart(
     samples: TimedSamples | None,
     baseline: TimedSamples | None = None,
     collect: str = "ncu-assist bench KERNEL",
     before_is: str = "the baseline",
-) -> TimingChart:
+) -> ChartSection:
     """Return the chart of all samples; those of ``baseline``, called ``before_is``, are ghosts.
 
     ``collect`` is the command that takes some.
     """
     if samples is None or not samples.times_ns:
-        return TimingChart(missing="No samples were taken.", collect=collect)
+        return ChartSection(missing="No samples were taken.", collect=collect)
     sides = [_series(one) for one in (baseline, samples) if one and one.times_ns]
     x = linear_axis([*(max(one.at, default=0.0) for one in sides), 1.0], LEFT, RIGHT)
     y = time_axis(sides)
@@ -170,16 +163,25 @@ def timing_chart(
         shapes += [*summary(one, y, ghost), *histogram(one, y, most, ghost), *dots(one, x, y, ghost)]
     words += outside(sides, y)
     told = tuple(_sentence(one) for one in (baseline, samples) if one)
-    return TimingChart(
-        says=told,
-        x=x,
-        y=y,
-        shapes=tuple(shapes),
-        words=tuple(words),
-        description=" ".join(told),
-        before=before_is if len(sides) > 1 else "",
-        has_late=any(samples.late) or bool(baseline and any(baseline.late)),
+    has_late = any(samples.late) or bool(baseline and any(baseline.late))
+    chart = Chart(
+        "timing-figure",
+        "Samples by round",
+        " ".join(told),
+        WIDTH,
+        HEIGHT,
+        tuple(shapes),
+        tuple(words),
+        x,
+        y,
+        "Round of the bench",
+        "Time of a call",
+        legend="● a sample, at its place in the round"
+        + (" · × late, left out" if has_late else "")
+        + " · line: median · band: first to third quartile · bars: how many samples took so long"
+        + (f" · grey: {before_is}" if len(sides) > 1 else ""),
     )
+    return ChartSection(told, chart)
 
 
 def _series(one: TimedSamples) -> SampleSeries:

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from ncu_assist.analysis.trend import Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.charts import Anchor, Axis, ChartText, Shape, line, linear_axis
-from ncu_assist.render.html.curves import CurveChart
+from ncu_assist.render.html.charts import Anchor, Axis, Chart, ChartText, Shape, line, linear_axis
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, table_section
 from ncu_assist.render.html.timing_chart import (
     BOTTOM,
@@ -37,6 +36,7 @@ from ncu_assist.render.words.trend import trend_provenance as measured
 
 FEWEST_DRAWN = 2
 BANDS = 2  # standard deviations between runs that the band reaches on either side of a level
+LEGEND = "● a run · line: level without the noise · band: two standard deviations of what runs of one code differ by"
 CLEAR = 10  # of the dot that a change is marked at
 MANY = 12  # runs from which a table scrolls in a box of its own
 RUN_COLUMNS = (
@@ -82,7 +82,7 @@ def _sections(trend: Trend) -> Iterator[PageSection]:
         yield table_section("counters", "Counters", counters_table(trend))
 
 
-def trend_chart(series: TrendSeries, id: str) -> CurveChart:
+def trend_chart(series: TrendSeries, id: str) -> Chart:
     """Return the chart: a dot a run, a line for each level or slope, a band for what runs of one code differ by."""
     times = tuple(point.timing.median_ns for point in series.points)
     ordered = sorted(times)
@@ -97,7 +97,7 @@ def trend_chart(series: TrendSeries, id: str) -> CurveChart:
     said += [
         f"{change.kind} of {percent(change.change)} on {change.after.run.created[:10]}" for change in series.changes
     ]
-    return CurveChart(
+    return Chart(
         id,
         title=f"{one_line(name_of(series))} over its runs",
         description="; ".join(said),
@@ -109,6 +109,7 @@ def trend_chart(series: TrendSeries, id: str) -> CurveChart:
         words=words,
         width=WIDTH,
         height=HEIGHT,
+        legend=LEGEND,
     )
 
 

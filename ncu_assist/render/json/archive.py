@@ -8,9 +8,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from ncu_assist.analysis.archive import BaselineInForce, Merged, Packed, PrunePlan, QueryResult, Written, WrittenPage
+from ncu_assist.analysis.archive import BaselineInForce, Merged, Packed, PrunePlan, QueryResult, Written
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
-from ncu_assist.analysis.records import ArchivedRun, Damage
+from ncu_assist.analysis.records import Damage
 from ncu_assist.render.json.values import answer, run_facts
 from ncu_assist.render.words.values import shown_path
 
@@ -39,12 +39,8 @@ def _in_force(shown: BaselineInForce) -> dict[str, Any]:
         "missing": shown.missing or None,
         "version": run.version if run else None,
         "run_id": run.run_id if run else None,
-        "run": _run_facts(stored) if stored else None,
+        "run": run_facts(stored.run, stored.reference, stored.run.source) if stored else None,
     }
-
-
-def _run_facts(stored: ArchivedRun) -> dict[str, Any]:
-    return run_facts(stored.run, stored.reference, stored.run.source)
 
 
 def list_json(kernels: Sequence[KernelListing], damages: Sequence[Damage] = ()) -> dict[str, Any]:
@@ -126,10 +122,6 @@ def report_json(written: Written, folder: Path) -> dict[str, Any]:
 
     ``of`` is a reference, two references with a blank between, or a kernel; null for the index.
     """
-    pages = [_page(one, folder) for one in written.pages]
+    pages = [{"kind": one.kind, "of": one.of or None, "path": shown_path(one.path, folder)} for one in written.pages]
     asked = shown_path(written.asked.path, folder)
     return answer("report", {"asked": asked, "pages": pages, "problems": list(written.problems)})
-
-
-def _page(one: WrittenPage, folder: Path) -> dict[str, Any]:
-    return {"kind": one.kind, "of": one.of or None, "path": shown_path(one.path, folder)}

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.archive import Suggested
-from ncu_assist.analysis.ledger import Hits, Ledger, RoundBest, Tally
+from ncu_assist.analysis.ledger import Ledger, RoundBest, Tally
 from ncu_assist.analysis.records import Draft
 from ncu_assist.render.json.values import answer
 
@@ -35,11 +35,7 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
 
 def _tally(of: Tally) -> dict[str, Any]:
     rest = {name: value for name, value in asdict(of).items() if name != "hits"}
-    return rest | {"predictions": _hits(of.hits)}
-
-
-def _hits(of: Hits) -> dict[str, Any]:
-    return asdict(of) | {"rate": of.rate}
+    return rest | {"predictions": asdict(of.hits) | {"rate": of.hits.rate}}
 
 
 def _round(of: RoundBest) -> dict[str, Any]:

@@ -198,7 +198,7 @@ def _clocks(diff: Diff) -> list[str]:
 
 def _why(diff: Diff, width: int) -> list[str]:
     """Return why the time changed; of runs that cannot be compared what each is bound by."""
-    if _is_comparable(diff):
+    if diff.verdict.verdict != "not-comparable":
         return why_lines(diff.why, diff.lines, sides(diff), width)
     sides_bound = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
     return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides_bound if bound]
@@ -225,10 +225,6 @@ def _other_metrics(diff: Diff) -> str:
             f"{one_line(change.metric)}  {before} → {after}  {delta_text(change)}  {change_word(change)}".rstrip()
         )
     return "\n".join(["", f"ncu's other metrics, {' → '.join(names(diff))}", *lines, ""]) if lines else ""
-
-
-def _is_comparable(diff: Diff) -> bool:
-    return diff.verdict.verdict != "not-comparable"
 
 
 def _heading(diff: Diff) -> str:

@@ -160,14 +160,10 @@ def not_measured_summary(gate: NotMeasured) -> str:
 
 def gate_provenance(gate: Gate) -> str:
     """Return where and when the runs were measured."""
-    both = [_origin(stored) for stored in (gate.baseline, gate.candidate)]
+    both = [origin(stored.run.source, stored.run) for stored in (gate.baseline, gate.candidate)]
     if both[0] == both[1]:
         return both[0]
     return "; ".join(f"{name}: {text}" for name, text in zip(sides(gate), both, strict=True))
-
-
-def _origin(stored: ArchivedRun) -> str:
-    return origin(stored.run.source, stored.run)
 
 
 def workload_words(check: GateCheck) -> str:

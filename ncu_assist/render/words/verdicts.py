@@ -122,7 +122,7 @@ def names(diff: Diff) -> tuple[str, str]:
 
     Two launches of one run have their numbers, and kernels.
     """
-    short = _short_names(diff)
+    short = one_line(short_name(diff.baseline.version)), one_line(short_name(diff.candidate.version))
     pair = _launches_of_one_run(diff)
     if pair:
         return _launch_name(pair[0]), _launch_name(pair[1])
@@ -256,10 +256,6 @@ def _are_of_kernels(diff: Diff) -> bool:
 
 def _launch_name(launch: Launch) -> str:
     return f"launch {launch.index} ({one_line(launch.kernel, KERNEL)})"
-
-
-def _short_names(diff: Diff) -> tuple[str, str]:
-    return one_line(short_name(diff.baseline.version)), one_line(short_name(diff.candidate.version))
 
 
 def _file(side: DiffSide) -> str:

@@ -200,7 +200,7 @@ def cache_file(environment: Mapping[str, str] = os.environ) -> Path:
 def remembered(address: str, model: str) -> RequestForm | None:
     """Return what worked last with ``model`` at ``address``, None where nothing is known or it is long ago."""
     entry = _entries().get(_name(address, model))
-    if not isinstance(entry, dict) or not _fresh(entry):
+    if not isinstance(entry, dict) or not 0 <= time.time() - _at(entry) < KEPT_S:
         return None
     form = RequestForm(**{f.name: entry.get(f.name, f.default) for f in fields(RequestForm)})
     sound = form.reply_form in REPLY_FORMS and form.tokens in TOKENS_FIELDS
@@ -236,10 +236,6 @@ def _write(path: Path, text: str) -> None:
     except OSError:
         Path(name).unlink(missing_ok=True)
         raise
-
-
-def _fresh(entry: dict[str, Any]) -> bool:
-    return 0 <= time.time() - _at(entry) < KEPT_S
 
 
 def _at(entry: Any) -> float:

@@ -54,8 +54,8 @@ def charts_html(
 ) -> str:
     """Return a page with the three charts."""
     sections = (
-        PageSection("roofline", "Roofline", roofline(one, before), "roofline.html.j2"),
-        PageSection("memory", "Memory", memory_chart(one, before), "memory_chart.html.j2"),
-        PageSection("timing", "Timing", timing_chart(samples, old), "timing_chart.html.j2"),
+        PageSection("roofline", "Roofline", roofline(one, before), "chart_section.html.j2"),
+        PageSection("memory", "Memory", memory_chart(one, before), "chart_section.html.j2"),
+        PageSection("timing", "Timing", timing_chart(samples, old), "chart_section.html.j2"),
     )
     return page(Head("Charts", "", (), Provenance((), 0, "0" * 64)), sections)

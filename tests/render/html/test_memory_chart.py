@@ -52,24 +52,24 @@ def test_figures_are_those_of_the_report(version: str, workload: str) -> None:
 
 def test_every_figure_stands_in_the_table_under_its_name() -> None:
     made = memory_chart(shown("v6"))
-    assert made.figures is not None
-    named = {row[2].term.name: row[3].text for row in made.figures.rows if row[2].term}
+    assert made.folded is not None
+    named = {row[2].term.name: row[3].text for row in made.folded[1].rows if row[2].term}
     assert named["l1tex__m_xbar2l1tex_read_bytes.sum"] == "162 MB"
     assert named["l1tex__t_sector_hit_rate.pct"] == "77.0 %"
-    said = {word.text for word in made.words}
+    said = {word.text for word in made.chart.words}
     assert {"162 MB", "155 MB", "153 MB", "127 MB", "1.22 M inst", "Hit rate 77.0 %"} <= said
 
 
 def test_a_share_of_peak_is_that_of_the_metric_beside_it() -> None:
     made = memory_chart(shown("v6"))
-    assert made.figures is not None
+    assert made.folded is not None
     raw = recorded("v6").metrics()
     raw = raw[raw["launch"] == shown("v6").combined.launches[0].index].set_index("metric")["value"]
-    shares = {row[2].term.name: row[4].text for row in made.figures.rows if row[2].term and row[4].text != "-"}
+    shares = {row[2].term.name: row[4].text for row in made.folded[1].rows if row[2].term and row[4].text != "-"}
     assert shares["l1tex__m_l1tex2xbar_write_bytes.sum"] == "8.5 %"
     for name, share in shares.items():
         assert share == f"{raw[f'{name}.pct_of_peak_sustained_elapsed']:.1f} %", name
-    texts = [word.text for word in made.words]
+    texts = [word.text for word in made.chart.words]
     assert any(text.endswith(" % of L2 input") for text in texts)  # the port is busier than the bytes alone say
     assert any("req · 2.1 %" in text for text in texts)  # of requests, not of their bytes
 
@@ -85,13 +85,13 @@ def test_a_share_of_peak_is_that_of_the_metric_beside_it() -> None:
 )
 def test_the_limit_is_marked_by_sign_and_words(path: Path, name: str, flow: str, box: str) -> None:
     made = memory_chart(launch(path, name))
-    assert sum("link-limit" in one.cls and one.width != "" for one in made.shapes) == 1
-    assert box in made.says
-    assert "◆" in made.says
-    assert any(word.text == box for word in made.words)
-    marked = next(one for one in made.shapes if "link-limit" in one.cls)
+    assert sum("link-limit" in one.cls and one.width != "" for one in made.chart.shapes) == 1
+    assert box in made.says[0]
+    assert "◆" in made.says[0]
+    assert any(word.text == box for word in made.chart.words)
+    marked = next(one for one in made.chart.shapes if "link-limit" in one.cls)
     assert marked.hint.startswith(f"{flow}: ")
-    assert sum(word.text.startswith("◆ ") and "limit" not in word.text for word in made.words) == 1
+    assert sum(word.text.startswith("◆ ") and "limit" not in word.text for word in made.chart.words) == 1
 
 
 def test_wasted_sectors_that_fill_the_link_to_the_host_mark_it() -> None:
@@ -102,27 +102,27 @@ def test_wasted_sectors_that_fill_the_link_to_the_host_mark_it() -> None:
     assert one.results.diagnosis.first is not None
     assert one.results.diagnosis.first.finding.rule == "uncoalesced-global-load"
     made = memory_chart(one)
-    assert made.says == "What binds is the host link (◆)."
-    assert any(word.text == "host link" for word in made.words)
-    assert "host link" not in memory_chart(launch(MEMORY, "load_struct_member")).says
+    assert made.says[0] == "What binds is the host link (◆)."
+    assert any(word.text == "host link" for word in made.chart.words)
+    assert "host link" not in memory_chart(launch(MEMORY, "load_struct_member")).says[0]
 
 
 def test_a_full_link_to_the_host_says_how_full() -> None:
     stored = next(one for one in ARCHIVE.runs("fast_h2d") if one.run.version == "v6_line_aligned")
-    assert memory_chart(gather(stored, None, ARCHIVE)).says == "What binds is the host link, 87 % of its peak (◆)."
+    assert memory_chart(gather(stored, None, ARCHIVE)).says[0] == "What binds is the host link, 87 % of its peak (◆)."
 
 
 def test_a_kernel_that_memory_does_not_limit_says_what_does() -> None:
     made = memory_chart(shown("v6", "b1_d96"))
-    assert made.says.startswith("No link of the memory is the limit; the busiest: ")
-    assert made.says.endswith("What binds is latency.")
-    assert not any("limit" in one.cls for one in made.shapes)
+    assert made.says[0].startswith("No link of the memory is the limit; the busiest: ")
+    assert made.says[0].endswith("What binds is latency.")
+    assert not any("limit" in one.cls for one in made.chart.shapes)
 
 
 def test_rare_parts_are_drawn_where_they_were_used() -> None:
     atomic = memory_chart(launch(CONTROL, "atomic_global_bins"))
-    assert any(word.text.startswith("33.8 k red") for word in atomic.words)
-    titles = [word.text for word in atomic.words]
+    assert any(word.text.startswith("33.8 k red") for word in atomic.chart.words)
+    titles = [word.text for word in atomic.chart.words]
     assert "TMA" not in titles
     assert "Local" in titles  # that there are no spills is worth saying
     assert "no traffic" in titles
@@ -130,19 +130,19 @@ def test_rare_parts_are_drawn_where_they_were_used() -> None:
 
 def test_deltas_against_the_baseline() -> None:
     made = memory_chart(shown("v7"), shown("v3"), "v3")
-    texts = [word.text for word in made.words]
+    texts = [word.text for word in made.chart.words]
     assert "▼ -87.4 %" in texts
     assert "▲ new" in texts
-    assert any(one.cls == "link-before" for one in made.shapes)
-    assert made.figures is not None
-    assert [column.title for column in made.figures.columns][3:] == ["v3", "value", "of peak", "change"]
-    hits = next(row for row in made.figures.rows if "Hit Rate" in row[2].text)
+    assert any(one.cls == "link-before" for one in made.chart.shapes)
+    assert made.folded is not None
+    assert [column.title for column in made.folded[1].columns][3:] == ["v3", "value", "of peak", "change"]
+    hits = next(row for row in made.folded[1].rows if "Hit Rate" in row[2].text)
     assert hits[-1].text.endswith(" pt")  # of a percentage, points
 
 
 def test_the_change_of_bytes_is_not_that_of_requests() -> None:
     """v6 stores by as many requests as v5, which move an eighth of the bytes: one ``=`` would deny what it mended."""
-    texts = [word.text for word in memory_chart(shown("v6"), shown("v5")).words]
+    texts = [word.text for word in memory_chart(shown("v6"), shown("v5")).chart.words]
     at = texts.index("164 MB")
     assert texts[at + 1 : at + 3] == ["req =", "bytes ▼ -86.6 %"]
 
@@ -152,7 +152,7 @@ def test_what_was_not_counted_is_not_called_nothing() -> None:
     one = shown("v6")
     few = {"dram__bytes_read.sum": 1e6, "l1tex__m_xbar2l1tex_read_bytes.sum": 1e6}
     made = memory_chart(replace(one, combined=combine_launches(None, one.combined.launches[:1], [few])))
-    texts = [word.text for word in made.words]
+    texts = [word.text for word in made.chart.words]
     assert "no traffic" not in texts
     assert texts[texts.index("Global") + 1] == texts[texts.index("Shared") + 1] == "not counted"
 
@@ -162,19 +162,19 @@ def test_what_went_is_told_by_its_kind() -> None:
     tiles = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v11_tma")
     without = next(one for one in ARCHIVE.runs("add_relu") if one.run.version.startswith("v1_"))
     made = memory_chart(gather(without, None, ARCHIVE), gather(tiles, None, ARCHIVE))
-    assert any(word.text.startswith("0 ldmatrix") for word in made.words)
-    assert "▼ -100.0 %" in [word.text for word in made.words]
+    assert any(word.text.startswith("0 ldmatrix") for word in made.chart.words)
+    assert "▼ -100.0 %" in [word.text for word in made.chart.words]
 
 
 def test_operands_that_tensor_cores_take_from_shared_memory_are_drawn() -> None:
     """v12 loads by TMA and multiplies out of shared memory: no plain load, and 8.39 million wgmma of warps."""
     stored = next(one for one in ARCHIVE.runs("gemm_bias_gelu") if one.run.version == "v12_wgmma")
     made = memory_chart(gather(stored, None, ARCHIVE))
-    texts = [word.text for word in made.words]
+    texts = [word.text for word in made.chart.words]
     assert any(text.startswith("8.39 M wgmma") for text in texts)
     assert {"TMA", "12.9 GB"} <= set(texts)
-    assert made.figures is not None
-    named = {row[2].term.name: row[3].text for row in made.figures.rows if row[2].term}
+    assert made.folded is not None
+    named = {row[2].term.name: row[3].text for row in made.folded[1].rows if row[2].term}
     assert named["smsp__sass_inst_executed_op_shared_gmma.sum"] == "8.39 M"
 
 
@@ -239,12 +239,12 @@ def test_memory_tables_hold_what_ncu_counted_by_operation() -> None:
 
 
 def test_memory_tables_leave_out_what_moved_nothing_and_are_those_of_a_bare_report_too() -> None:
-    made = {one.id: one for one in memory_chart(launch(CONTROL, "atomic_global_bins")).tables}
+    made = {one.id: one for one in memory_chart(launch(CONTROL, "atomic_global_bins")).by_operation}
     assert [row[0].text for row in made["memory-l1"].rows] == ["Global loads", "Global reductions"]
     assert "No global stores, " in made["memory-l1"].note
     assert "from peer" not in [column.title for column in made["memory-l2"].columns]  # nothing came from another GPU
     assert all(cell.text != "-" for row in made["memory-l1"].rows for cell in row[2:4])
-    assert memory_chart(shown("v7"), shown("v3")).tables == ()
+    assert memory_chart(shown("v7"), shown("v3")).by_operation == ()
 
 
 def test_one_hit_rate_of_loads_stands_on_a_page() -> None:
@@ -252,14 +252,14 @@ def test_one_hit_rate_of_loads_stands_on_a_page() -> None:
     stored = next(one for one in ARCHIVE.runs("flash_attention") if one.run.version == "v18_persistent")
     one = gather(stored, "d128", ARCHIVE)
     made = memory_chart(one)
-    table = next(table for table in made.tables if table.id == "memory-l2")
+    table = next(table for table in made.by_operation if table.id == "memory-l2")
     column = [one.title for one in table.columns].index("hit rate")
     of_l1 = next(row[column].text for row in table.rows if row[0].text == "Loads of L1")
     assert one.combined.values["l2_hit_rate_load"] == pytest.approx(95.7, abs=0.05)
     assert of_l1 == "92.0 %"
-    assert "L1's loads 92.0 %" in [word.text for word in made.words]
-    assert made.figures is not None
-    assert [row[3].text for row in made.figures.rows if row[2].text == "L2 hit rate of L1's loads"] == [of_l1]
+    assert "L1's loads 92.0 %" in [word.text for word in made.chart.words]
+    assert made.folded is not None
+    assert [row[3].text for row in made.folded[1].rows if row[2].text == "L2 hit rate of L1's loads"] == [of_l1]
 
 
 def test_the_busiest_part_of_memory_is_the_same_in_sentence_arrow_and_table() -> None:
@@ -267,16 +267,16 @@ def test_the_busiest_part_of_memory_is_the_same_in_sentence_arrow_and_table() ->
     stored = next(one for one in ARCHIVE.runs("flash_attention") if one.run.version == "v19_heads_in_l2")
     one = gather(stored, None, ARCHIVE)
     made = memory_chart(one)
-    assert "the busiest: shared memory, 51.0 % of its peak, and L2 output, 49.5 %. What binds is tensor" in made.says
-    texts = [word.text for word in made.words]
+    assert "the busiest: shared memory, 51.0 % of its peak, and L2 output, 49.5 %. What binds is tensor" in made.says[0]
+    texts = [word.text for word in made.chart.words]
     at = texts.index("86.7 M wave")
     assert texts[at + 1] == "51.0 % of peak"
     assert texts[texts.index("49.5 % of L2 output") - 1] == "4.36 GB"
     assert "20.0 % of L1 fill" in texts  # what TMA brings
-    table = next(table for table in made.tables if table.id == "memory-shared")
+    table = next(table for table in made.by_operation if table.id == "memory-shared")
     peak = [column.title for column in table.columns].index("of peak")
     assert table.rows[-1][peak].text == "51.0 %"
-    assert made.figures is not None
-    assert next(row[3].text for row in made.figures.rows if row[2].text == "L2 output") == "49.5 %"
-    assert "wgmma reads" not in memory_chart(shown("v6")).says
-    assert "all wavefronts" in made.says
+    assert made.folded is not None
+    assert next(row[3].text for row in made.folded[1].rows if row[2].text == "L2 output") == "49.5 %"
+    assert "wgmma reads" not in memory_chart(shown("v6")).says[0]
+    assert "all wavefronts" in made.says[0]

@@ -45,7 +45,7 @@ def test_the_roof_that_binds_is_the_lower_one() -> None:
     assert scene is not None
     assert scene.binding == scene.dram
     assert scene.is_near
-    made = roofline(shown("v7")).drawing
+    made = roofline(shown("v7")).chart
     assert made is not None
     assert [one.text for one in made.words if "◆" in one.text] == ["◆ DRAM 4.33 TB/s, binds"]
     assert sum("roof-limit" in one.cls for one in made.shapes) == 1
@@ -55,15 +55,15 @@ def test_a_roof_binds_only_where_it_is_the_bottleneck() -> None:
     for version in ("v0", "v6", "v7"):
         one = shown(version).counted
         made = roofline(one)
-        assert made.drawing is not None
+        assert made.chart is not None
         assert one.bottleneck is not None
-        texts = [word.text for word in made.drawing.words if "◆" in word.text]
+        texts = [word.text for word in made.chart.words if "◆" in word.text]
         assert [text.endswith(", binds") for text in texts] == [one.bottleneck.name == "DRAM"]
-        assert (f"What binds is {one.bottleneck.name}" in made.says) == (one.bottleneck.name != "DRAM")
+        assert (f"What binds is {one.bottleneck.name}" in made.says[0]) == (one.bottleneck.name != "DRAM")
 
 
 def test_a_row_that_is_not_drawn_is_held_against_no_roof() -> None:
-    table = roofline(shown("v7")).points
+    table = roofline(shown("v7")).table
     assert table is not None
     drawn, hidden = table.rows
     assert drawn[-1].text.endswith(" %")
@@ -83,8 +83,8 @@ def test_instructions_that_only_load_constants_are_no_work_in_halves() -> None:
 
 def test_a_kernel_without_floating_point_says_so() -> None:
     made = roofline(launch(MEMORY, "load_column_transpose"))
-    assert made.says.startswith("No floating-point work")
-    assert made.drawing is None
+    assert made.says[0].startswith("No floating-point work")
+    assert made.chart is None
     assert not made.missing
 
 
@@ -93,14 +93,14 @@ def test_without_ceilings_roofs_are_assumed_and_say_so() -> None:
     made, dram = roofline(one), dram_roof(one)
     assert dram is not None
     assert not dram.measured
-    assert "assumed" in made.says
+    assert "assumed" in made.says[0]
     assert any("ncu-assist ceilings" in note for note in made.notes)
     peak = one.combined.values["dram_peak_bandwidth"]
     assert peak is not None
     assert dram.per_second == pytest.approx(0.89 * peak)
     assert dram.why == "streams over HBM reach 89 to 95 % on V100, A100, H100: the least of that"
-    assert made.drawing is not None
-    assert all("assumed" in word.text for word in made.drawing.words if word.text.startswith(("◆", "FP32 6")))
+    assert made.chart is not None
+    assert all("assumed" in word.text for word in made.chart.words if word.text.startswith(("◆", "FP32 6")))
 
 
 def test_fewer_bytes_than_were_measured_get_the_roof_of_the_fewest() -> None:
@@ -124,14 +124,14 @@ def test_missing_counters_are_named_with_the_command() -> None:
 
 def test_the_baseline_is_a_ghost_with_an_arrow() -> None:
     made = roofline(shown("v7"), shown("v3"), sides=("v3", "v7"))
-    assert made.drawing is not None
-    classes = [one.cls for one in made.drawing.shapes]
+    assert made.chart is not None
+    classes = [one.cls for one in made.chart.shapes]
     assert classes.count("point-ghost") == 1
     assert classes.count("step-head") == 1
-    assert made.points is not None
-    assert made.points.rows[0][2].text == "299 GFLOP/s → 2.78 TFLOP/s"  # that before first, as in every table
-    assert made.points.note.startswith("v3 → v7")
-    own = roofline(shown("v7"), shown("v7")).drawing
+    assert made.table is not None
+    assert made.table.rows[0][2].text == "299 GFLOP/s → 2.78 TFLOP/s"  # that before first, as in every table
+    assert made.table.note.startswith("v3 → v7")
+    own = roofline(shown("v7"), shown("v7")).chart
     assert own is not None
     together = [one.text for one in own.words if "candidate" in one.text]
     assert together == ["FP32: baseline 2.78 TFLOP/s → candidate 2.78 TFLOP/s"]  # of dots that are near one label
@@ -140,7 +140,7 @@ def test_the_baseline_is_a_ghost_with_an_arrow() -> None:
 
 @pytest.mark.parametrize("version", ["v0", "v1", "v2", "v3", "v4", "v6", "v7", "v10"])
 def test_labels_do_not_cover_each_other(version: str) -> None:
-    made = roofline(shown(version).counted, shown("v3")).drawing
+    made = roofline(shown(version).counted, shown("v3")).chart
     assert made is not None
     boxes = [box_of(one) for one in made.words]
     assert not [(i, k) for i, a in enumerate(boxes) for k, b in enumerate(boxes) if i < k and a.covers(b)]
@@ -149,7 +149,7 @@ def test_labels_do_not_cover_each_other(version: str) -> None:
 def test_launches_of_different_kernels_have_no_roofline_together() -> None:
     chain = shown("v0")
     for made in (roofline(chain), roofline(shown("v7"), chain)):
-        assert made.drawing is None
+        assert made.chart is None
         assert made.missing.startswith("A roofline of launches of different kernels")
 
 
@@ -166,8 +166,8 @@ def test_a_roof_is_held_at_the_clock_of_the_run_too() -> None:
     assert share
     assert own == pytest.approx(share * scene.binding.clock / scene.clock)
     roof, ran = (f"{clock / 1e9:.2f} GHz" for clock in (scene.binding.clock, scene.clock))
-    assert f"{100 * share:.0f} % of what the roof of Tensor BF16, measured at {roof}, allows at" in made.says
-    assert f"; {100 * own:.0f} % at the {ran} it ran at under ncu." in made.says
+    assert f"{100 * share:.0f} % of what the roof of Tensor BF16, measured at {roof}, allows at" in made.says[0]
+    assert f"; {100 * own:.0f} % at the {ran} it ran at under ncu." in made.says[0]
     lower = f"Tensor BF16 {scene.clock / scene.binding.clock:.2f} times as high, measured at {roof}"
     assert any(lower in note for note in made.notes), made.notes
     near = replace(scene, clock=scene.binding.clock * 0.97)
@@ -176,7 +176,7 @@ def test_a_roof_is_held_at_the_clock_of_the_run_too() -> None:
 
 def test_the_legend_explains_the_marks_that_are_drawn() -> None:
     for one in (shown("v6"), shown("v10"), launch(COMPUTE, "healthy_tensor_rate")):
-        drawn = roofline(one).drawing
+        drawn = roofline(one).chart
         assert drawn is not None
         names = {name for shape in drawn.shapes for name in shape.cls.split()}
         assert ("○" in drawn.legend) == ("point-l2" in names)

@@ -280,7 +280,7 @@ def test_a_chain_shows_each_launch(browser: Browser, v0: RunRecord, tmp_path_fac
         assert own.diagnosis.launches is None
         assert launch.kernel[:20] in part.title
         executed = next(one.text for one in own.mix.facts if one.term.label == "Executed Instructions")
-        assert executed in next(word.text for word in own.memory.words if word.text.endswith(" inst"))
+        assert executed in next(word.text for word in own.memory.chart.words if word.text.endswith(" inst"))
     assert sum(part.is_first for part in model.launch) == 1
     assert model.metrics.columns[0].label == "together"
     assert len(model.metrics.columns) == 6
@@ -314,7 +314,7 @@ def test_opcodes_of_a_part_are_of_its_launch(recorded: Store) -> None:
     own = [models(part.sections) for part in parts]  # type: ignore[attr-defined]
     opcodes = [{bar.label.label for bar in one.mix.opcodes.bars} for one in own]
     assert ["FFMA" in some for some in opcodes] == [False, True]
-    assert [one.roofline.says.startswith("No floating-point work") for one in own] == [True, False]
+    assert [one.roofline.says[0].startswith("No floating-point work") for one in own] == [True, False]
     assert len(run_html(record).encode()) < BASE_BYTES + LAUNCH_BYTES
 
 
