@@ -20,6 +20,7 @@ from ncu_assist.backends import BACKENDS, backend_of
 from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.local import VISIBLE
+from ncu_assist.harness.client import Measured
 from ncu_assist.harness.events import COPY, EMPTY, LINK
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions, find_ncu, version_of
@@ -29,10 +30,7 @@ from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.record import (
     LAUNCHED_NONE,
     Bench,
-    Check,
     Commit,
-    Device,
-    HostMemory,
     Profile,
     Run,
     Timing,
@@ -196,29 +194,22 @@ class Measurement:
     kernel: Kernel
     workloads: tuple[Workload, ...]
     moment: datetime
-    device: Device | None
-    toolchain: Toolchain
-    bench: Bench | None  # without timings: those are each version's own
-    samples: pd.DataFrame | None
+    measured: Measured
     options: ProfileOptions | None
     command: str
     repeats: int = 1  # profiled calls of each workload
-    host_memory: HostMemory | None = None
     commit: Commit | None = None
     tools: Tools = field(default_factory=Tools)
     toolchains: Mapping[str, Toolchain] = field(default_factory=dict)  # of versions that another machine built
     machine: str | None = None  # the hash of that machine
-    took_s: Mapping[str, float] = field(default_factory=dict)  # by workload, all versions together
-    gpus: Mapping[str, str] = field(default_factory=dict)  # by workload, the hash of the UUID of the one that timed it
 
 
 @dataclass(frozen=True)
 class VersionResult:
-    """What was measured of one version alone."""
+    """What is of one version alone."""
 
     version: Version
     build_log: str
-    checks: tuple[Check, ...] = ()
     capture: VersionCapture | None = None
     notes: tuple[str, ...] = field(default=())
 
@@ -238,10 +229,10 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         machine=shared.machine or machine_hash(),
         source_sha256=source,
         verified=True,
-        device=shared.device,
+        device=shared.measured.device,
         toolchain=_toolchain(shared, result),
         workloads=tuple(workload_facts(shared.kernel, w) for w in _served(shared, version)),
-        checks=result.checks,
+        checks=shared.measured.checks.get(version.name, ()),
         bench=_bench(shared, version),
         profile=replace(
             profile_facts(shared.options, len(capture.launches), shared.command, shared.repeats), gpu=capture.gpu
@@ -250,7 +241,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         else None,
         launches=capture.launches if capture else (),
         notes=(*result.notes, *_late(shared, version), *(silence(capture) if capture else ())),
-        host_memory=shared.host_memory,
+        host_memory=shared.measured.host_memory,
         commit=shared.commit,
         took_s=_took_s(shared, result),
         sections=capture.sections if capture else (),
@@ -289,7 +280,7 @@ def capture_files(capture: VersionCapture) -> dict[str, bytes]:
 
 
 def _late(shared: Measurement, version: Version) -> tuple[str, ...]:
-    late = () if shared.samples is None else always_late(shared.samples, version.name)
+    late = () if shared.measured.samples is None else always_late(shared.measured.samples, version.name)
     why = "its calls take longer to enqueue than the stream is held, or wait for the GPU"
     return (f"no time on {', '.join(late)}: every sample was late, as {why}",) if late else ()
 
@@ -321,27 +312,27 @@ def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:
         files["build.log"] = result.build_log.encode()
     if result.capture:
         files |= capture_files(result.capture)
-    if shared.samples is not None:
-        own = samples_of(shared.samples, result.version.name)
+    if shared.measured.samples is not None:
+        own = samples_of(shared.measured.samples, result.version.name)
         if result.version.name in set(own["version"]):
             files["samples.parquet"] = samples_parquet(own)
     return files
 
 
 def _bench(shared: Measurement, version: Version) -> Bench | None:
-    if shared.bench is None or shared.samples is None:
+    if shared.measured.bench is None or shared.measured.samples is None:
         return None
-    timings = timings_of(shared.samples, version.name)
+    timings = timings_of(shared.measured.samples, version.name)
     if not timings:
         return None
-    own = shared.device.uuid_sha256 if shared.device else None
-    others = {workload: gpu for workload, gpu in shared.gpus.items() if gpu != own}
-    return replace(shared.bench, timings=tuple(replace(one, gpu=others.get(one.workload)) for one in timings))
+    own = shared.measured.device.uuid_sha256 if shared.measured.device else None
+    others = {workload: gpu for workload, gpu in shared.measured.gpus.items() if gpu != own}
+    return replace(shared.measured.bench, timings=tuple(replace(one, gpu=others.get(one.workload)) for one in timings))
 
 
 def _took_s(shared: Measurement, result: VersionResult) -> dict[str, float]:
     served = {workload.name for workload in _served(shared, result.version)}
-    took = {f"{BENCH} {name}": round(seconds, 3) for name, seconds in shared.took_s.items() if name in served}
+    took = {f"{BENCH} {name}": round(seconds, 3) for name, seconds in shared.measured.took_s.items() if name in served}
     if result.capture and result.capture.took_s is not None:
         took[NCU] = round(result.capture.took_s, 3)
     return took
@@ -364,5 +355,5 @@ def _toolchain(shared: Measurement, result: VersionResult) -> Toolchain:
     """Return what the child, the report and the build know together."""
     own, capture = shared.toolchains.get(result.version.name), result.capture
     own = own or shared.tools.of(result.version)
-    known = replace(shared.toolchain, nvcc_options=own.nvcc_options, packages=own.packages)
+    known = replace(shared.measured.toolchain, nvcc_options=own.nvcc_options, packages=own.packages)
     return replace(known, ncu=capture.toolchain.ncu, cuda=capture.toolchain.cuda) if capture else known

@@ -511,19 +511,13 @@ def _save(
         kernel=job.kernel,
         workloads=job.workloads,
         moment=moment,
-        device=measured.device,
-        toolchain=measured.toolchain,
-        bench=measured.bench,
-        samples=measured.samples,
+        measured=measured,
         options=job.options,
         command=command,
         repeats=job.settings.profile_repeats,
-        host_memory=measured.host_memory,
         commit=commit,
         toolchains=built.toolchains,
         machine=built.machine,
-        took_s=measured.took_s,
-        gpus=measured.gpus,
     )
     store = Store(job.project.reports)
 
@@ -535,13 +529,12 @@ def _save(
         result = VersionResult(
             version,
             built.outcomes[version.name].log,
-            measured.checks.get(version.name, ()),
             profiled.captures.get(version.name),
             (*_counted_on(job, version), *_found_in(results)),
         )
         return VersionOutcome(
             version.name,
-            save(store, shared, result) if result.checks or result.capture else None,
+            save(store, shared, result) if measured.checks.get(version.name) or result.capture else None,
             _failure(version.name, built.outcomes, measured, profiled, results),
             unserved=unserved(version, job.workloads),
             is_peer=version.is_peer,

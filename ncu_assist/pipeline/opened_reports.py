@@ -250,7 +250,6 @@ def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | N
     )
 
 
-@dataclass(frozen=True)
 class TabledReport(KnownReport):
     """A report that is there as the tables of its run only; ``path`` is that of the first of them."""
 

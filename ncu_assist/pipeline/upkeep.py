@@ -221,7 +221,6 @@ class _Noting(Store):
         return super().opened(head)
 
 
-@dataclass(frozen=True)
 class _NotingPages(_Noting, PageStore):
     """The same, of runs as they count on pages."""
 

@@ -66,7 +66,6 @@ def longest_first(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(set(names), key=lambda name: (-len(name), name)))
 
 
-@dataclass(frozen=True)
 class PageStore(Store):
     """An archive in which what is live, and so goes before recorded runs, does not depend on this machine."""
 

@@ -19,7 +19,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Fact, heat_level
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.source_file import FindingLines
-from ncu_assist.render.html.source_heat import percent
+from ncu_assist.render.html.source_heat import Heat, percent
 from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words.launches import (
@@ -184,25 +184,6 @@ def _gain(said: Ranked) -> str:
     return estimated(said.estimated_speedup, said.finding.assumed)
 
 
-NVIDIA_MESSAGE = 3000  # letters
-
-
-@dataclass(frozen=True)
-class NvidiaView:
-    """One rule's advice; ``kind`` is local or global, ``kernel`` of which launches, where there are several.
-
-    ``beside`` is what our rules say of the same, where that is something else.
-    """
-
-    title: str
-    rule: str
-    estimate: str
-    kind: str
-    kernel: str
-    message: str
-    beside: str = ""
-
-
 # Which of our rules look at what a rule of NVIDIA's estimates a speed-up of, the plainest reading first.
 LOOKS_AT = {
     "TheoreticalOccupancy": ("low-occupancy",),
@@ -229,10 +210,13 @@ NVIDIA = (
 
 
 def nvidia_section(shown: RunView) -> PageSection:
-    """Return the advice in NVIDIA's order: global estimates first, then local ones."""
-    launches = len(shown.launches_shown)
+    """Return the advice in NVIDIA's order: global estimates first, then local ones.
+
+    With each stands what our rules say of the same, where that is something else.
+    """
     model = {
-        "views": [_nvidia_view(one, launches, _beside_ours(one, shown)) for one in shown.close.nvidia or ()],
+        "findings": [(one, _beside_ours(one, shown)) for one in shown.close.nvidia or ()],
+        "launches": len(shown.launches_shown),
         "asked": shown.close.nvidia is not None,
         "why_missing": one_line(shown.close.note, 500),
         "collect": to_profile(shown),
@@ -315,33 +299,10 @@ def _what_binds(bound: Bottleneck | None) -> str:
     return f" What binds is {bound.name}, busy for {bound.percent:.0f} % of the time."
 
 
-def _nvidia_view(one: NvidiaFinding, launches: int, beside: str) -> NvidiaView:
-    where = f"{one_line(one.kernel, 60)}, said of {one.launches} of {launches} launches" if launches > 1 else ""
-    return NvidiaView(
-        title=one_line(one.title),
-        rule=one_line(one.rule),
-        estimate=f"{one.speedup_pct:.0f} %" if one.speedup_pct is not None else "-",
-        kind=one_line(one.speedup_type or ""),
-        kernel=where,
-        message=one_line(one.message, NVIDIA_MESSAGE),
-        beside=beside,
-    )
-
-
 TONE_OF: dict[str, Tone] = {"high": "bad", "medium": "unsure", "low": "same", "info": "plain"}
 MESSAGE = 1000  # letters
 CODE = re.compile(r"`([^`]+)`")
-
-
-@dataclass(frozen=True)
-class LineShare:
-    """A source line with its share of what the finding wastes; ``at`` leads to it, None for code without lines."""
-
-    at: Link | None
-    share: str
-    text: str
-    heat: int
-    is_guess: bool
+FoundAt = tuple[Link | None, Heat, Place]  # the link to the line, none for code without lines; its share of the waste
 
 
 @dataclass(frozen=True)
@@ -354,7 +315,7 @@ class FindingView:
     gain: str
     message: str
     evidence: tuple[Fact, ...]
-    places: tuple[LineShare, ...]
+    places: tuple[FoundAt, ...]
     about: tuple[tuple[str, ...], ...]
 
 
@@ -374,7 +335,7 @@ def diagnosis_section(
     """
     results = shown.results
     kept = diagnosis_first(results) if results else ()
-    where = {rule: tuple(_line_share(place, view) for place in places) for rule, places in lines.items()}
+    where = {rule: tuple(_found_at(place, view) for place in places) for rule, places in lines.items()}
     views = [_finding_view(one, results, where.get(one.finding.rule, ())) for one in kept] if results else []
     views = [replace(one, about=()) if one.rule in explained else one for one in views]
     model = {
@@ -407,7 +368,7 @@ def diagnosis_first(results: RuleResults) -> tuple[Ranked, ...]:
     return (*(one for one in (diagnosis.first,) if one), *diagnosis.further, *diagnosis.remarks)
 
 
-def _finding_view(ranked: Ranked, results: RuleResults, where: tuple[LineShare, ...]) -> FindingView:
+def _finding_view(ranked: Ranked, results: RuleResults, where: tuple[FoundAt, ...]) -> FindingView:
     finding, remark = ranked.finding, ranked.severity == "info"
     facts = results.about(finding)
     known = [(key, value) for key in finding.evidence if (value := facts.get(key)) is not None]
@@ -445,11 +406,10 @@ def _severity(ranked: Ranked) -> Badge:
     return Badge(ranked.severity, TONE_OF[ranked.severity], hint)
 
 
-def _line_share(place: Place, view: SourceView) -> LineShare:
+def _found_at(place: Place, view: SourceView) -> FoundAt:
     name = f"{one_line(PurePath(place.file).name)}:{place.line}" if place.file else ""
     at = Link(name, view.href(place.file, place.line)) if name else None
-    text = one_line((place.text or "").strip(), 300)
-    return LineShare(at, f"{100 * place.share:.0f} %", text, heat_level(place.share), place.is_guess)
+    return at, Heat(f"{100 * place.share:.0f} %", heat_level(place.share)), place
 
 
 def _about(rule: str) -> tuple[tuple[str, ...], ...]:

@@ -351,10 +351,7 @@ class ProofRun:
             kernel=kernel,
             workloads=tuple(w for w in kernel.workloads if w.name in names),
             moment=datetime.now(UTC),
-            device=measured.device,
-            toolchain=measured.toolchain,
-            bench=measured.bench,
-            samples=measured.samples,
+            measured=measured,
             options=ProfileOptions() if self.captures else None,
             command=f"ncu-assist suggest prove {self.stored.draft.id}",
         )
@@ -363,11 +360,9 @@ class ProofRun:
         self.runs = parent, draft
 
     def _result(self, name: str) -> VersionResult:
-        assert self.examined is not None
         assert self.build is not None
-        checks, log = self.examined.measured.checks.get(name, ()), self.build.log_of(name)
         notes = ("measured in a proof of a draft, beside it",) if name == self.plan.parent else ()
-        return VersionResult(self.kernel.version(name), log, checks, self.captures.get(name), notes)
+        return VersionResult(self.kernel.version(name), self.build.log_of(name), self.captures.get(name), notes)
 
     def _explain(self) -> Fate:
         """Judge counters and times, and hold the predictions against them."""

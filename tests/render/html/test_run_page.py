@@ -226,9 +226,9 @@ def test_the_first_finding_has_evidence_and_leads_to_its_line(v6: RunRecord) -> 
     assert first
     assert (first.rule, first.severity.text, first.gain) == ("uncoalesced-global-load", "high", "estimated 2.85x")
     assert first.evidence[0].text == "12.7 %"
-    assert first.places[0].at
-    assert first.places[0].at.text == "v6_coalesced_store.cu:42"
-    assert first.places[0].at.href.startswith("#")
+    at, _, _ = first.places[0]
+    assert at.text == "v6_coalesced_store.cu:42"
+    assert at.href.startswith("#")
     assert any("sectors of 32 bytes" in piece for paragraph in first.about for piece in paragraph)
 
 
@@ -463,8 +463,8 @@ def test_hostile_texts_are_inert(browser: Browser, hostile: Path) -> None:
 
 
 def test_advice_of_nvidia_stands_with_its_estimate(v6: RunRecord) -> None:
-    first = models(run_sections(v6)).nvidia.views[0]
-    assert (first.rule, first.estimate, first.kind) == ("UncoalescedGlobalAccess", "74 %", "global")
+    first, _ = models(run_sections(v6)).nvidia.findings[0]
+    assert (first.rule, round(first.speedup_pct), first.speedup_type) == ("UncoalescedGlobalAccess", 74, "global")
     assert "excessive sectors" in first.message
 
 
@@ -490,7 +490,7 @@ def test_a_stall_has_one_name_with_that_of_ncu_and_what_stands_apart_is_said(rec
     assert {"wgmma (in ncu: barrier)", "mbarrier (in ncu: long scoreboard)"} <= {t.label for t in page.source.stalls}
     to_do = next(row for row in page.verdict.answer if row.label == "What to do")
     assert to_do.badge.text == "820 µs → about 644 µs at best, estimated 1.27x"
-    (beside,) = [one.beside for one in page.nvidia.views if one.beside]
+    (beside,) = [beside for _, beside in page.nvidia.findings if beside]
     assert "9 warps an SM keep tensor cores busy for 71 % of the time" in beside
     assert "explain" not in beside
 
@@ -514,7 +514,7 @@ def test_stalls_say_what_ncu_sums_and_whether_they_are_bad_here() -> None:
     assert room.startswith("Of mbarrier, 7.0 of 10.7 % is warps that only load")
     section = nvidia_section(shown).model
     assert isinstance(section, dict)
-    beside = {view.rule: view.beside for view in section["views"]}
+    beside = {one.rule: said for one, said in section["findings"]}
     assert beside["CPIStall"].startswith("Of ours `tensor-underfed` is about this wait too, and finds 13 % of the time")
     plain = stalls_model(gather(next(one for one in ARCHIVE.runs("rope") if one.run.version.startswith("v1_")), None))
     assert plain["as_ncu"] == ""
