@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import fcntl
+import re
 import shutil
 import sys
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -23,10 +29,13 @@ from requirements import require  # noqa: E402
 from suggest.proof.on_cpu import FASTER, PARENT, reply_of  # noqa: E402
 from suggest.recorded import made_project  # noqa: E402
 
+from ncu_assist.errors import EnvironmentProblem  # noqa: E402
 from ncu_assist.harness.check import check  # noqa: E402
 from ncu_assist.project import Project  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
-from ncu_assist.suggest.proof.prover import ProofOptions  # noqa: E402
+from ncu_assist.store import Store  # noqa: E402
+from ncu_assist.store.drafts import Draft  # noqa: E402
+from ncu_assist.suggest.proof.prover import NOT_BELIEVED, ProofOptions  # noqa: E402
 from ncu_assist.suggest.session import SuggestRequest, draft_task  # noqa: E402
 
 # Sizes that a host does in a moment, with a tail in each: as few threads as show every branch.
@@ -131,6 +140,69 @@ def test_prompts_are_written_and_are_the_same_again(recorded: Path) -> None:
     assert written["lightning_decode-c.md"].startswith(body), "arm c is what suggest asks"
 
 
+def test_arm_a_is_asked_before_its_task_is_measured(tmp_path: Path) -> None:
+    shutil.copytree(LOOP / "kernels" / "scan", tmp_path / "kernels" / "scan")
+    loop.write_prompts(tmp_path)
+    assert not list((tmp_path / "prompts").iterdir()), "nothing says what GPU there is"
+    shutil.copytree(LOOP / "reports" / "stencil", tmp_path / "reports" / "stencil")
+    loop.write_prompts(tmp_path)
+    (written,) = (tmp_path / "prompts").iterdir()
+    assert written.name == "scan-a.md"
+    assert written.read_text() == loop.prompt_of(LOOP, "scan", "a")
+    assert "The GPU is an NVIDIA H200." in written.read_text()
+
+
+def test_a_prompt_that_has_a_reply_stays_as_it_was_asked(recorded: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "loop"
+    shutil.copytree(recorded, folder)
+    for part, name, text in (("prompts", "", "asked"), ("replies", "-1", "a reply")):
+        (folder / part).mkdir(exist_ok=True)
+        (folder / part / f"lightning_decode-a{name}.md").write_text(text)
+    loop.write_prompts(folder)
+    asked, other = ((folder / "prompts" / f"lightning_decode-{arm}.md").read_text() for arm in "ab")
+    assert asked == "asked"
+    assert other.startswith("# Make one GPU kernel faster")
+
+
+def test_what_was_packed_when_it_was_asked_is_read_from_there() -> None:
+    assert loop.kept_text(LOOP, "prompts/scan-c.md").startswith("# Make one GPU kernel faster")
+    assert "scan_kernel" in loop.kept_text(LOOP, "details/scan.txt")
+
+
+@pytest.fixture
+def profiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with three tasks whose profiling gives one recorded run, or fails; ncu prints a details page."""
+    for task in ("broken", "recorded_before", "softmax"):
+        (tmp_path / "kernels" / task).mkdir(parents=True)
+        (tmp_path / "kernels" / task / "kernel.toml").touch()
+    (tmp_path / "details").mkdir()
+    (tmp_path / "details" / "recorded_before.txt").write_text("as it was")
+    ncu = tmp_path / "ncu"
+    ncu.write_text('#!/bin/sh\ntest -s "$2" && echo "page of $(basename $2) $*"\n')
+    ncu.chmod(0o755)
+    (run,) = Store(ROOT / "reports").runs("softmax", "v7_lanes_a_row")
+    failed = SimpleNamespace(run=None, failure="it does not build", skipped="")
+    given = {"softmax": SimpleNamespace(run=run, failure="", skipped=""), "broken": failed}
+    monkeypatch.setattr(loop, "check_machine", lambda *_: None)
+    monkeypatch.setattr(loop, "find_ncu", lambda: ncu)
+    monkeypatch.setattr(loop, "plan", lambda project, request, *_: request.kernel)
+    monkeypatch.setattr(loop, "measure", lambda task, _: SimpleNamespace(versions=[given[task]]))
+    return tmp_path
+
+
+def test_tasks_are_recorded_each_once_and_one_that_fails_stops_no_other(
+    profiled: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert loop.record_all(profiled) == 1
+    assert "it does not build" in capsys.readouterr().out
+    assert sorted(path.name for path in (profiled / "details").iterdir()) == ["recorded_before.txt", "softmax.txt"]
+    page = (profiled / "details" / "softmax.txt").read_text()
+    assert page.startswith("page of report.ncu-rep --import")
+    assert page.endswith("--page details\n")
+    (kept,) = Store(profiled / "reports").runs()
+    assert (kept.run.kernel, kept.run.source, kept.run.machine) == ("softmax", "recorded", None)
+
+
 def _outcome(task: str, arm: str, number: int, speedup: float, kept: bool, **changes: object) -> ReplyOutcome:
     fate, times = "kept" if kept else "rejected", (speedup, speedup, speedup, None)
     made = ReplyOutcome(task, arm, number, "", fate, "", "", kept, kept, kept, *times, 2, 1, 1000, 200, {})
@@ -140,37 +212,196 @@ def _outcome(task: str, arm: str, number: int, speedup: float, kept: bool, **cha
 OUTCOMES = [
     _outcome("x", "a", 1, 2.0, True),
     _outcome("x", "a", 2, 3.0, False),
-    _outcome("y", "a", 1, 0.5, False),
     _outcome("x", "b", 1, 4.0, True),
+    _outcome("x", "b", 2, 2.0, True),
+    _outcome("x", "c", 1, 3.0, True),
+    _outcome("x", "c", 2, 4.0, True, predicted=0, came_true=0),
+    _outcome("y", "a", 1, 0.5, False),
     _outcome("y", "b", 1, 1.0, False),
-    _outcome("x", "c", 1, 4.0, True),
     _outcome("y", "c", 1, 4.0, True, proved=False),
-    _outcome("y", "c", 2, 2.0, True, predicted=0, came_true=0),
-    _outcome("z", "c", 1, 9.0, True),
+    _outcome("y", "c", 2, 8.0, True),  # the other arms have no second draft of y
+    _outcome("z", "b", 1, 9.0, True),
+    _outcome("z", "c", 1, 9.0, True),  # and a has none of z
 ]
 
 
-def test_the_report_takes_the_best_kept_draft_of_tasks_that_all_arms_have() -> None:
+def test_the_report_takes_the_best_kept_of_the_drafts_that_all_arms_have() -> None:
     made = loop.report_of(OUTCOMES)
     assert made["tasks"] == ["x", "y"]
     arms = made["arms"]
     assert isinstance(arms, dict)
     assert [arms[arm]["best"] for arm in "abc"] == [{"x": 2.0, "y": 1.0}, {"x": 4.0, "y": 1.0}, {"x": 4.0, "y": 4.0}]
     assert [round(arms[arm]["geomean"], 6) for arm in "abc"] == [round(2**0.5, 6), 2.0, 4.0]
-    assert [arms[arm]["drafts"] for arm in "abc"] == [3, 2, 3]
+    assert [arms[arm]["drafts"] for arm in "abc"] == [3, 3, 3]
     assert [(arms["c"][key]) for key in ("right", "kept", "proved", "predicted", "came_true")] == [3, 3, 2, 4, 2]
     ratios = made["ratios"]
     assert isinstance(ratios, dict)
     assert round(ratios["c/a"]["geomean"], 6) == round((2 * 4) ** 0.5, 6)
     low, high = arms["a"]["interval"]
     assert (low, high) == (1.0, pytest.approx(2.0))
-    text = loop.report_text(OUTCOMES)
+    text = loop.report_text(OUTCOMES, {"z": {"a": ["1: no reply", "2: no proof"]}})
+    assert text.startswith("12 drafts are proved. Compared are the 9 that every arm has, of 2 tasks.\n")
     assert "| c: the prompt of suggest | 3 | 3 | 3 | 2 | 4.00x | 4.00 to 4.00 | 2 of 4 | 3,600 |" in text
     assert "| y | 1.00x | 1.00x | 4.00x |" in text
+    assert "| z | 1: no reply, 2: no proof |  |  |" in text
 
 
-def test_without_a_task_that_all_arms_have_there_is_no_report() -> None:
-    assert loop.report_of([one for one in OUTCOMES if one.arm != "b"])["tasks"] == []
+def test_one_task_has_no_interval_and_none_no_comparison() -> None:
+    of_one = [one for one in OUTCOMES if one.task == "x"]
+    assert "| 2.00x | one task | 2 of 4 |" in loop.report_text(of_one, {})
+    without = [one for one in OUTCOMES if one.arm != "b"]
+    assert loop.report_of(without)["tasks"] == []
+    assert "| arm |" not in loop.report_text(without, {})
+
+
+PROOF = msgspec.json.decode((LOOP / "proofs" / "stencil-c-1.json").read_bytes(), type=Draft)
+SECONDS = 30.0  # of a proof, by the clock of these tests
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Path:
+    """A folder with two drafts of every arm of three tasks, of which c-1 are proved, as it is before a GPU is there."""
+    for part in ("kernels", "replies", "prompts", "proofs"):
+        (tmp_path / part).mkdir()
+    for task in ("x", "y", "z"):
+        (tmp_path / "kernels" / task).mkdir()
+        (tmp_path / "kernels" / task / "kernel.toml").touch()
+        (tmp_path / "proofs" / f"{task}-c-1.json").write_bytes(msgspec.json.encode(PROOF))
+        for arm in "abc":
+            (tmp_path / "prompts" / f"{task}-{arm}.md").write_text("a prompt")
+            for number in (1, 2):
+                (tmp_path / "replies" / f"{task}-{arm}-{number}.md").write_text("a reply")
+    return tmp_path
+
+
+@dataclass
+class Bench:
+    """Takes the place of proving: notes what is proved, at which second, and gives the proof of another task."""
+
+    now: float = 0.0
+    proved: list[str] = field(default_factory=list)
+    gives: dict[str, BaseException | Draft] = field(default_factory=dict)
+    no_draft: str = ""
+    open: int = 0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    @contextmanager
+    def drafted(self, folder: Path, path: Path, options: ProofOptions) -> Iterator[Callable[[], Draft]]:
+        if path.stem == self.no_draft:
+            raise ValueError("its run is damaged")
+        self.open += 1
+        yield partial(self._prove, path.stem)
+        self.open -= 1
+
+    def _prove(self, name: str) -> Draft:
+        self.proved.append(name)
+        self.now += SECONDS
+        given = self.gives.get(name, PROOF)
+        if isinstance(given, BaseException):
+            raise given
+        return given
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    made = Bench()
+    monkeypatch.setattr(loop, "time", made)
+    monkeypatch.setattr(loop, "drafted", made.drafted)
+    monkeypatch.setattr(loop, "check_machine", lambda *_: None)
+    return made
+
+
+def test_an_early_end_leaves_whole_tasks_and_the_rest_goes_on(asked: Path, bench: Bench) -> None:
+    """Five proofs fit into 170 seconds; the sixth would end after them."""
+    assert loop.prove_all(asked, 170.0) == 10
+    assert bench.proved == ["x-a-1", "x-b-1", "y-a-1", "y-b-1", "z-a-1"]
+    assert bench.now == 150.0
+    assert bench.open == 0
+    assert loop.report_of(loop.read_outcomes(asked))["tasks"] == ["x", "y"]
+    assert loop.missing_of(asked)["z"] == {
+        "a": ["2: no proof"],
+        "b": ["1: no proof", "2: no proof"],
+        "c": ["2: no proof"],
+    }
+    assert loop.prove_all(asked) == 0
+    assert len(bench.proved) == len(set(bench.proved)) == 15
+    assert bench.proved[5:9] == ["z-b-1", "x-a-2", "x-b-2", "x-c-2"]
+    assert loop.missing_of(asked) == {}
+    assert loop.prove_all(asked) == 0
+    assert len(bench.proved) == 15
+
+
+def test_a_proof_is_there_at_once_and_whole(asked: Path, bench: Bench) -> None:
+    """Who is ended in the second proof has the first, and a file that was half written counts for nothing."""
+    bench.gives["x-b-1"] = KeyboardInterrupt()
+    (asked / "proofs" / ".x-b-1.json.part").write_text("{")
+    with pytest.raises(KeyboardInterrupt):
+        loop.prove_all(asked)
+    assert loop.waiting_replies(asked)[0].stem == "x-b-1"
+    assert msgspec.json.decode((asked / "proofs" / "x-a-1.json").read_bytes(), type=Draft) == PROOF
+
+
+def test_what_cannot_be_proved_here_stops_no_other_and_is_left(
+    asked: Path, bench: Bench, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bench.no_draft = "x-a-1"
+    bench.gives = {
+        "y-a-1": RuntimeError("nobody thought of that"),
+        "z-a-1": replace(PROOF, fate="unproven", reason=f"{NOT_BELIEVED}: ncu may not read counters"),
+    }
+    assert loop.prove_all(asked) == 3
+    assert [path.stem for path in loop.waiting_replies(asked)] == ["x-a-1", "y-a-1", "z-a-1"]
+    said = capsys.readouterr().out
+    assert "x-a-1: no draft" in said
+    assert "RuntimeError: nobody thought of that" in said
+    assert "z-a-1: not proved: right, and faster" in said
+
+
+def test_a_reply_that_another_process_is_at_is_left_to_it(asked: Path, bench: Bench) -> None:
+    with (asked / "replies" / "x-a-1.md").open("rb") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        assert loop.prove_all(asked) == 1
+    assert "x-a-1" not in bench.proved
+    assert len(bench.proved) == 14
+    assert loop.prove_all(asked) == 0
+
+
+def test_a_reply_that_another_process_has_proved_meanwhile_is_not_proved_again(
+    asked: Path, bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waiting = loop.waiting_replies(asked)
+    (asked / "proofs" / "y-b-1.json").write_bytes(msgspec.json.encode(PROOF))
+    with monkeypatch.context() as patched:
+        patched.setattr(loop, "waiting_replies", lambda _: waiting)
+        loop.prove_all(asked)
+    assert len(bench.proved) == 14
+    assert "y-b-1" not in bench.proved
+
+
+def test_drafts_are_not_proved_on_another_gpu_than_they_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop.SandboxProver, "check", lambda _: None)
+    monkeypatch.setattr(loop, "gpu_here", lambda: SimpleNamespace(name="NVIDIA H200"))
+    loop.check_machine(LOOP, ProofOptions())
+    loop.check_machine(LOOP / "second", ProofOptions())
+    monkeypatch.setattr(loop, "gpu_here", lambda: SimpleNamespace(name="NVIDIA H100 80GB HBM3"))
+    for folder in SETS:
+        with pytest.raises(EnvironmentProblem, match="its runs are of an NVIDIA H200, and this is an NVIDIA H100"):
+            loop.check_machine(folder, ProofOptions())
+
+
+def test_the_page_links_what_each_draft_rests_on(asked: Path, bench: Bench) -> None:
+    loop.prove_all(asked, 70.0)
+    page = asked / "results.md"
+    loop.write_page(page, [asked])
+    text = page.read_text()
+    links = [link for link in re.findall(r"\]\(([^)]+)\)", text) if link != "README.md"]
+    assert len(links) == 3 * 5
+    assert all((asked / link).is_file() for link in links)
+    assert "[prompt](prompts/x-b.md), [reply](replies/x-b-1.md), [proof](proofs/x-b-1.json)" in text
+    assert f"| kept | {PROOF.proof.speedup:.2f}x (" in text  # type: ignore[union-attr]
+    assert "5 drafts are proved. Compared are the 3 that every arm has, of 1 task." in text
 
 
 @pytest.mark.slow
@@ -180,14 +411,15 @@ def test_replies_are_proved_once_and_kept(tmp_path: Path, no_ncu_here: None) -> 
         (tmp_path / name).mkdir()
     (tmp_path / "prompts" / "add_one-a.md").write_text("p" * 400)
     (tmp_path / "replies" / "add_one-a-1.md").write_text("model: somebody\n" + reply_of(FASTER.replace("1.0", "2.0")))
-    (reply,) = (tmp_path / "replies").iterdir()
-    made = loop.prove(tmp_path, reply, ProofOptions(device="cpu", rounds=12))
+    options = ProofOptions(device="cpu", rounds=12)
+    assert loop.prove_all(tmp_path, options=options) == 0
+    (kept,) = (tmp_path / "proofs").iterdir()
+    made = msgspec.json.decode(kept.read_bytes(), type=Draft)
     assert (made.model, made.fate) == ("somebody", "rejected")
     assert not list(tmp_path.glob("kernels/add_one/v2*"))
-    assert loop.read_outcomes(tmp_path) == []
-    (tmp_path / "proofs").mkdir()
-    (tmp_path / "proofs" / "add_one-a-1.json").write_bytes(msgspec.json.encode(made))
-    assert loop.prove_all(tmp_path) == 0, "it has an outcome"
+    before = kept.stat().st_mtime_ns
+    assert loop.prove_all(tmp_path, options=options) == 0
+    assert kept.stat().st_mtime_ns == before, "it has an outcome"
     (outcome,) = loop.read_outcomes(tmp_path)
     assert (outcome.model, outcome.fate, outcome.right, outcome.kept) == ("somebody", "rejected", False, False)
     assert outcome.reason.startswith("wrong on small")
