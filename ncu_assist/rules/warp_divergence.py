@@ -9,8 +9,10 @@ lanes that were idle. Issue time is the share of issue slots used, or the share 
 instructions and not about memory, whichever is more. What waits for memory is not sped up, and what memory and the
 tensor cores need remains, but for the passes of L1 that idle lanes leave part-filled: one of 128 bytes an access,
 whatever takes part. An access that takes several has them for its lanes, and keeps them. In a loop of compare-and-swap
-lanes that are done wait for those that try again: that is `atomic-contention`. Where the lanes at work were not
-counted, those that a part-filled last warp of a block leaves idle are known all the same.
+lanes that are done wait for those that try again: that is `atomic-contention`. One lane commands TMA and mbarriers for
+all, by design: its instructions, at the 4 cycles that a warp takes from one to the next at least, cost nothing as long
+as they are done before what it asked for has come. Where the lanes at work were not counted, those that a part-filled
+last warp of a block leaves idle are known all the same.
 
 What to try: arrange the work so that the lanes of a warp do the same (sort or bin by kind, give whole warps one kind),
 compute both sides and select, let all lanes take part in sums (shuffles, `__reduce_add_sync`), blocks of whole warps.
@@ -37,6 +39,7 @@ USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_b
 # And the way into L1: an instruction makes a request at any number of lanes.
 A_SWAP = 5  # instructions of a turn: load, sum, swap, comparison, branch (`whist_slow` of the fault gallery)
 OF_PASSES = (L1_DATA, "L1 writeback")
+TO_THE_NEXT = 4.0  # cycles between dependent instructions of a warp (NVIDIA's Volta Tuning Guide), the least there are
 RELIEVES = (*dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR), "L1 input", *OF_PASSES)
 
 
@@ -48,6 +51,8 @@ def find(facts: Facts) -> Finding | None:
     lanes = facts.value("block_size") / warps_a_block(facts) if counted is None else counted
     idle = max(0.0, 1.0 - lanes / LANES)
     if every := facts.get("instructions"):
+        if _commands_in_time(facts, idle * every):
+            return None
         idle *= max(0.0, 1.0 - A_SWAP * swaps(facts) / every)
     passes = l1_wavefronts(facts)
     kept = 1.0 - idle * min(1.0, memory_instructions(facts) / passes) if passes else 1.0
@@ -71,3 +76,11 @@ def find(facts: Facts) -> Finding | None:
         assumed=facts.lacks("issue_slots_busy"),
         advice="give the lanes of a warp the same work, or share what one lane does alone",
     )
+
+
+def _commands_in_time(facts: Facts, instructions: float) -> bool:
+    """Tell whether so many ``instructions`` of single lanes take less time than what TMA brings takes to fill L1."""
+    if not facts.get("tma_loads"):
+        return False
+    cycles = facts.value("sm_cycles_elapsed") * facts.value("sm_count")
+    return TO_THE_NEXT * instructions <= facts.value("l1_fill_busy") / 100.0 * cycles

@@ -88,3 +88,12 @@ def test_lanes_that_lost_no_swap_and_wait_for_those_that_did_are_contention() ->
     assert saved_share(warp_divergence, made(swapping)) == pytest.approx(0.75 * (1 - 5 * 0.1) * 0.6)
     integers = swapping | {"shared_load_instructions": 1e6}
     assert saved_share(warp_divergence, made(integers)) == pytest.approx(0.75 * 0.6)
+
+
+def test_a_lane_that_commands_tma_in_time_costs_nothing() -> None:
+    """2e6 instructions of single lanes, 4 cycles each, on 100 SMs of 1e6 cycles: 8 % of the time."""
+    commands = APART | {"instructions": 2e6 * 31 / 24, "tma_loads": 1e5, "sm_cycles_elapsed": 1e6, "sm_count": 100}
+    assert found(warp_divergence, made(commands | {"l1_fill_busy": 33})) is None
+    assert found(warp_divergence, made(commands | {"l1_fill_busy": 5}))  # small copies: they wait for the commands
+    assert found(warp_divergence, made(commands | {"l1_fill_busy": 33, "tma_loads": 0}))
+    assert found(warp_divergence, made(commands | {"l1_fill_busy": 33, "instructions": 2e7}))
