@@ -359,6 +359,14 @@ def test_what_cannot_be_proved_here_stops_no_other_and_is_left(
     assert "z-a-1: not proved: right, and faster" in said
 
 
+def test_a_machine_that_fails_each_time_costs_three_proofs(asked: Path, bench: Bench) -> None:
+    no_counters = replace(PROOF, fate="unproven", reason=f"{NOT_BELIEVED}: ncu may not read counters")
+    bench.gives = dict.fromkeys((path.stem for path in loop.waiting_replies(asked)), no_counters)
+    assert loop.prove_all(asked) == 15
+    assert bench.proved == ["x-a-1", "x-b-1", "y-a-1"]
+    assert bench.open == 0
+
+
 def test_a_reply_that_another_process_is_at_is_left_to_it(asked: Path, bench: Bench) -> None:
     with (asked / "replies" / "x-a-1.md").open("rb") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
@@ -382,6 +390,8 @@ def test_a_reply_that_another_process_has_proved_meanwhile_is_not_proved_again(
 
 def test_drafts_are_not_proved_on_another_gpu_than_they_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loop.SandboxProver, "check", lambda _: None)
+    for name in ("find_ncu", "find_sanitizer"):
+        monkeypatch.setattr(loop, name, lambda: None)
     monkeypatch.setattr(loop, "gpu_here", lambda: SimpleNamespace(name="NVIDIA H200"))
     loop.check_machine(LOOP, ProofOptions())
     loop.check_machine(LOOP / "second", ProofOptions())

@@ -41,6 +41,7 @@ import zstandard
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.measuring import measure
@@ -67,6 +68,7 @@ MODEL = re.compile(r"\Amodel: *(?P<model>\S.*)\n")
 RESAMPLES, SEED = 10_000, 32
 WITHIN = 0.95
 PROOF_S = 30.0  # a proof on an H200, as long as none was seen
+MOST_FAILED = 3  # proofs in a row: the next would fail as well
 SAYS_WHO = re.compile(r"^(?:==PROF==|\[\d+\] ).*\n", re.MULTILINE)  # the program that was profiled, with its process
 
 
@@ -211,11 +213,15 @@ def write_prompts(folder: Path) -> None:
 def check_machine(folder: Path, options: ProofOptions) -> None:
     """Raise EnvironmentProblem where nothing can be proved, or on another GPU than that of the runs that there are.
 
-    Arms that are proved on different GPUs cannot be compared.
+    Arms that are proved on different GPUs cannot be compared, nor are drafts of which some met no compute-sanitizer.
     """
     SandboxProver(Project(folder), options, Speak()).check()
+    if options.device != GPU:
+        return
+    find_ncu()
+    find_sanitizer()
     known = next(_runs_near(folder), None)
-    if options.device == GPU and known is not None and known.gpu != gpu_here().name:
+    if known is not None and known.gpu != gpu_here().name:
         raise EnvironmentProblem(f"its runs are of an {known.gpu}, and this is an {gpu_here().name}")
 
 
@@ -303,10 +309,11 @@ def _proof_of(folder: Path, reply: Path) -> Path:
 def prove_all(folder: Path, seconds: float = math.inf, options: ProofOptions | None = None) -> int:
     """Prove the replies that have no outcome yet, one after the other; return how many are left.
 
-    The next one is drafted and built while one is measured. One that cannot be proved here is left, with the reason.
+    The next one is drafted and built while one is measured. One that cannot be proved here is left, with the reason;
+    after three such in a row no other is begun.
     Several may prove one folder at once, each on a GPU of its own: a reply is taken by one of them.
     """
-    began, spent, options = time.monotonic(), list[float](), options or ProofOptions()
+    began, spent, failed, options = time.monotonic(), list[float](), 0, options or ProofOptions()
     check_machine(folder, options)
     waiting = iter(waiting_replies(folder))
     with ThreadPoolExecutor(1) as ahead:
@@ -315,13 +322,14 @@ def prove_all(folder: Path, seconds: float = math.inf, options: ProofOptions | N
             path, held, finish = taken
             with held:
                 started = time.monotonic()
-                if started - began + statistics.median(spent or [PROOF_S]) > seconds:
+                if failed == MOST_FAILED or started - began + statistics.median(spent or [PROOF_S]) > seconds:
                     break
                 following = ahead.submit(_next, folder, waiting, options)
                 try:
                     said = _kept(_proof_of(folder, path), finish())
                 except Exception:  # a draft that nobody thought of costs no other its time
                     said = f"not proved: {traceback.format_exc()}"
+                failed = 0 if _proof_of(folder, path).is_file() else failed + 1
             spent.append(time.monotonic() - started)
             sys.stdout.write(f"{path.stem}: {said}\n")
             sys.stdout.flush()
