@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -222,15 +223,30 @@ def test_ten_small_steps_are_red_although_each_is_within_the_limit(project: Proj
 
 
 @pytest.mark.slow
-def test_a_first_version_has_no_baseline_yet_and_is_green(project: Project) -> None:
+def test_a_first_version_has_no_baseline_yet_and_is_green_once_it_is_right(project: Project) -> None:
     folder = project.root / "kernels" / "first"
     folder.mkdir()
     old = project.root / "kernels" / STORY
     for name in ("kernel.toml", "reference.py", "v0_torch_eager.py"):
         (folder / name).write_text((old / name).read_text().replace(STORY, "first"))
+    assert project.act().codes["Verdict"] == 4
+    run = project.store.runs(STORY, "v0_torch_eager")[-1].run
+    own = {"kernel": "first", "source_sha256": source_sha256(folder / name), "bench": None, "launches": ()}
+    project.store.save(replace(run, profile=None, files={}, digest="", **own), {})
     done = project.act()
     assert done.is_green, done.said
     assert "nothing to hold it against yet" in done.comments
+
+
+@pytest.mark.slow
+def test_a_branch_does_not_choose_what_it_is_held_against(project: Project) -> None:
+    old = project.store.runs(STORY, project.version)[-1]
+    project.edit()
+    project.record(1.3)
+    shutil.rmtree(old.folder)
+    done = project.act()
+    assert done.codes["Verdict"] in (3, 4), done.said
+    assert f"gone or changed here: {old.run.run_id}" in done.comments
 
 
 @pytest.mark.slow

@@ -102,8 +102,7 @@ def command(
     if junit is not None:
         from ncu_assist.render.junit import junit as junit_xml
 
-        gates = result.gates if isinstance(result, GateSet) else (result,)
-        write_bytes([junit_xml(gates).encode()], junit)
+        write_bytes([junit_xml(result).encode()], junit)
     if as_json:
         from ncu_assist.render.json.diff import gate_json, gates_json
 

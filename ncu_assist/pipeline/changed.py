@@ -15,8 +15,9 @@ from pathlib import Path
 
 import msgspec
 
-from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate import BASELINE_ITSELF, TOO_FEW_RUNS, Gate, GateSet, NotMeasured, Unmeasured
 from ncu_assist.analysis.ladder import KernelOutcome
+from ncu_assist.analysis.trend import SHOWN_DIGITS
 from ncu_assist.commits import checked_out, files_at, files_changed, git, resolved, text_at
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
@@ -44,7 +45,8 @@ class ChangedVersion:
     """A version that is not as a commit has it. ``is_new``: the commit has no such version.
 
     ``runs`` are the ids of the runs that the commit holds of it. ``is_edited``: its source changed, or what every
-    version is measured with, which ``shared`` names, and not only what was measured of it.
+    version is measured with, which ``shared`` names, and not only what was measured of it. ``rewritten`` are those of
+    the runs that say something else now.
     """
 
     kernel: str
@@ -53,6 +55,7 @@ class ChangedVersion:
     is_edited: bool
     runs: tuple[str, ...]
     shared: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
 
     @property
     def reference(self) -> str:
@@ -71,8 +74,8 @@ class Since:
         """Return the versions that changed, by kernel and number."""
         root = self.project.root
         changed = files_changed(root, self.commit, "kernels") if self.project.kernels.is_dir() else set[str]()
-        is_archive = self.project.reports.is_dir()  # what git does not know there may be the history that CI keeps
-        measured = files_changed(root, self.commit, "reports", unknown=False) if is_archive else set[str]()
+        # what git does not know there may be the history that CI keeps
+        measured = files_changed(root, self.commit, "reports", unknown=False)
         sources, runs = (set(files_at(root, self.commit, below)) for below in ("kernels", "reports"))
         return tuple(self._versions(changed, measured, sources, runs))
 
@@ -87,9 +90,13 @@ class Since:
                 own = [file.resolve().relative_to(self.project.root).as_posix() for file in _within(version.path, self)]
                 place = f"reports/{kernel}/{version.name}/"
                 is_edited = bool(shared) or any(name in changed for name in own)
-                if is_edited or any(name.startswith(place) and name.endswith("/run.json") for name in measured):
+                told = {name for name in measured if name.startswith(place) and name.endswith("/run.json")}
+                if is_edited or told:
                     held = sorted({name.split("/")[RUN_PART] for name in runs if name.startswith(place)})
-                    yield ChangedVersion(kernel, version.name, own[0] not in sources, is_edited, tuple(held), shared)
+                    there = {name.split("/")[RUN_PART] for name in told if (self.project.root / name).is_file()}
+                    other = tuple(one for one in held if one in there)
+                    is_new = own[0] not in sources
+                    yield ChangedVersion(kernel, version.name, is_new, is_edited, tuple(held), shared, other)
 
     def _says_else(self, name: str) -> bool:
         """Tell whether a file says something else than at the commit: comments and blanks say nothing."""
@@ -165,29 +172,89 @@ def since_of(project: Project, name: str) -> Since:
 def gate_since(project: Project, request: GateRequest, name: str, window: int | None = None) -> GateSet:
     """Return a gate for each version that changed since a commit.
 
-    An edited version is held against its newest run of before, a new one against ``request.against``; with ``window``
-    each one also, by time, against as many runs before it, where there are enough. Raises as ``gate`` does.
+    An edited version is held against its newest run of before; a new one, and one that had none, against
+    ``request.against``; where that has none either the version alone has to be measured and right. With ``window`` each
+    one is also held, by time, against as many runs before it, where there are enough. Raises as ``gate`` does.
     """
     since = since_of(project, name)
     gates: list[Gate | NotMeasured] = []
     first: list[str] = []
     for version in since.versions():
         own = replace(request, candidate=version.reference, kernel=version.kernel)
-        against = _against(since, version, request)
-        if against is None:
-            first.append(version.reference)
+        gates += _gone(since, version)
+        found = _held(since, version, own)
+        if not isinstance(found, Gate):
+            gates += [found] if found else []
             continue
-        found = gate(project, replace(own, against=against))
-        if isinstance(found, Gate) and version.shared and found.candidate.run.run_id in version.runs:
-            gates.append(_of_before(found, version))
+        if found.is_alone:
+            gates += [found] if found.checks else []
+            first += [version.reference] if not found.checks or found.outcome == "pass" else []
             continue
-        found = _as_measured_again(found, name)
         gates.append(found)
-        if window and isinstance(found, Gate) and len(_earlier(project, found.candidate)) >= FEWEST:
-            by_time = tuple(limit for limit in request.fail_on if limit.startswith("time"))
-            gates.append(gate(project, replace(own, against=f"@last:{window}", fail_on=by_time)))
+        if window and len(_earlier(project, found.candidate)) >= FEWEST:
+            gates += _by_window(project, own, window)
     gates += [_misnamed(project, since, request, kernel, stray) for kernel, stray in since.misnamed()]
     return GateSet(name, tuple(gates), tuple(first), since.removed())
+
+
+def _held(since: Since, version: ChangedVersion, own: GateRequest) -> Gate | NotMeasured | None:
+    """Return what a version comes to against what was there before; None for one of which nothing new was measured."""
+    project, before = since.project, _before(since, version, own)
+    if own.require_live and before is None and not version.is_new:
+        return _not_live(since, version, own)
+    against = before.reference if before else _baseline(since, version, own)
+    found = gate(project, replace(own, against=against or version.reference))
+    if before is None and not own.require_live and _has_no_baseline(found):
+        against, found = None, gate(project, replace(own, against=version.reference))
+    if isinstance(found, Gate) and found.candidate.run.run_id in version.runs:
+        if version.shared:
+            return _of_before(found, version)
+        if not version.is_edited:
+            return None
+    if against is not None:
+        return _as_measured_again(found, since.name)
+    if isinstance(found, NotMeasured):
+        return replace(found, window=since.name)
+    return replace(found, checks=tuple(one for one in found.checks if one.reason != BASELINE_ITSELF), by_window=True)
+
+
+def _has_no_baseline(found: Gate | NotMeasured) -> bool:
+    """Tell whether all that is not measured is what a version would be held against, which has no run at all."""
+    if isinstance(found, Gate) or isinstance(found.candidate, Unmeasured):
+        return False
+    return isinstance(found.baseline, Unmeasured) and found.baseline.run is None
+
+
+def _by_window(project: Project, own: GateRequest, window: int) -> list[Gate | NotMeasured]:
+    """Return the gate of a version against the runs before it, of the workloads that have enough of them."""
+    by_time = tuple(limit for limit in own.fail_on if limit.startswith("time"))
+    found = gate(project, replace(own, against=f"@last:{window}", fail_on=by_time))
+    if isinstance(found, Gate):
+        found = replace(found, checks=tuple(one for one in found.checks if one.reason != TOO_FEW_RUNS))
+    return [found] if isinstance(found, NotMeasured) or found.checks else []
+
+
+def _gone(since: Since, version: ChangedVersion) -> list[NotMeasured]:
+    """Return that runs which the commit holds are not as it has them: a branch does not choose what it is held against.
+
+    One that was packed is there.
+    """
+    store = Store(since.project.reports)
+    kept = {one.run.run_id for one in store.runs(version.kernel, version.version)}
+    gone = tuple(one for one in version.runs if one in version.rewritten or one not in kept)
+    if not gone:
+        return []
+    own = Unmeasured(version.kernel, version.version, since=since.name, gone=gone)
+    command = f"git checkout {since.commit[:SHOWN_DIGITS]} -- reports/{version.kernel}/{version.version}"
+    return [NotMeasured(own, own, command, window=since.name)]
+
+
+def _not_live(since: Since, version: ChangedVersion, own: GateRequest) -> NotMeasured:
+    """Return that a version was not measured on this machine as the commit has it, and maybe not as it is either."""
+    side = own_side(since.project, own)
+    before = Unmeasured(version.kernel, version.version, since=since.name)
+    command = f"ncu-assist profile --since {shlex.quote(since.name)} --workload all"
+    return NotMeasured(before, side.candidate if isinstance(side, NotMeasured) else side, command)
 
 
 def _of_before(found: Gate, version: ChangedVersion) -> NotMeasured:
@@ -227,13 +294,8 @@ def _earlier(project: Project, stored: StoredRun) -> list[StoredRun]:
     return [one for one in every if one.run.created < run.created and one.run.gpu == run.gpu]
 
 
-def _against(since: Since, version: ChangedVersion, request: GateRequest) -> str | None:
-    """Return what a version is held against; None for what nothing is there for, as for a kernel's first version."""
-    before = _before(since, version, request)
-    if before is not None:
-        return before.reference
-    if not version.is_new and version.is_edited:
-        return None  # it was there, and nobody has measured it
+def _baseline(since: Since, version: ChangedVersion, request: GateRequest) -> str | None:
+    """Return what a version without a run of before is held against; None for what is that itself."""
     against = since.baseline(version.kernel) if request.against == BASELINE else request.against
     is_itself = against.partition("@")[0] in (version.reference, f"{version.kernel}/{version.version}")
     return None if is_itself else against

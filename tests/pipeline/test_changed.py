@@ -15,7 +15,11 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.changed import gate_since, since_of
 from ncu_assist.pipeline.gating import GateRequest
 from ncu_assist.pipeline.gating import gate as gate_of
+from ncu_assist.record import Check
+from ncu_assist.render.junit import junit
 from ncu_assist.render.terminal.diff import gates_text
+from ncu_assist.sources import source_sha256
+from ncu_assist.store import machine_hash
 from ncu_assist.store.baselines import set_baseline
 
 
@@ -65,14 +69,16 @@ def test_an_edited_version_without_a_run_is_not_measured(developed: Developed) -
     assert found.exit_code == 4
 
 
-def test_what_nothing_is_there_for_is_named_and_fails_nothing(developed: Developed) -> None:
+def test_a_first_version_is_green_once_it_is_measured_and_right(developed: Developed) -> None:
     for name in ("kernel.toml", "reference.py", "v0_torch.py"):
         target = developed.root / "kernels" / "add_two" / name
         target.parent.mkdir(exist_ok=True)
         target.write_text((developed.kernel / name).read_text().replace("add_one", "add_two"))
     found = judged(developed)
-    assert found.first == ("add_two/v0",)
-    assert found.exit_code == 0
+    assert (found.exit_code, found.first) == (4, ())
+    developed.archive.save("v0_torch", {"small": 1e5}, kernel="add_two", source_sha256=source_sha256(target))
+    found = judged(developed)
+    assert (found.exit_code, found.first) == (0, ("add_two/v0",))
 
 
 def test_runs_of_another_gpu_are_not_compared(developed: Developed) -> None:
@@ -168,3 +174,116 @@ def test_a_version_against_itself_is_not_told_to_be_benched_with_itself(develope
     alone = gate_of(developed.archive.project, GateRequest("add_one/v1", before, fail_on=("time:2%",)))
     assert isinstance(alone, Gate)
     assert alone.checks[0].next == "ncu-assist profile add_one v1 --again --workload small"
+
+
+def unknown_before(developed: Developed, *versions: str) -> None:
+    """Take the runs of versions out of main, as of such as nobody has measured yet."""
+    for version in versions:
+        shutil.rmtree(developed.root / "reports" / "add_one" / version)
+    developed.repository.commit()
+    developed.repository.git("branch", "--force", "main", "HEAD")
+
+
+def failed(name: str = "small") -> tuple[Check, ...]:
+    return (Check(name, False, "element 3 differs", (0,), None, None),)
+
+
+@pytest.mark.parametrize("lost", [("v1_own",), ("v0_torch", "v1_own")])
+def test_a_failed_check_is_a_regression_also_without_a_baseline(developed: Developed, lost: tuple[str, ...]) -> None:
+    unknown_before(developed, *lost)
+    developed.edit("v1_own", CODE.format("2"))
+    developed.measure({"v1_own": 9e4}, checks=failed())
+    found = judged(developed)
+    assert (found.exit_code, found.first) == (3, ())
+    said = " ".join(gates_text(found).split())
+    assert "element 3 differs" in said
+    assert junit(found).count("<failure") == 1
+
+
+def test_an_edited_version_that_nobody_ever_measured_is_not_measured(developed: Developed) -> None:
+    unknown_before(developed, "v0_torch", "v1_own")
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    found = judged(developed)
+    assert (found.exit_code, found.first) == (4, ())
+    (gate,) = found.gates
+    assert isinstance(gate, NotMeasured)
+    assert [one.version for one in gate.missing] == ["v1_own", "v0_torch"]
+    assert gate.next == "ncu-assist profile add_one v0 v1"
+
+
+def test_what_was_never_measured_before_is_held_against_the_baseline(developed: Developed) -> None:
+    unknown_before(developed, "v1_own")
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    developed.measure({"v1_own": 1.2e5})
+    found = judged(developed)
+    assert found.exit_code == 3
+    assert isinstance(found.gates[0], Gate)
+    assert found.gates[0].baseline.run.version == "v0_torch"
+
+
+def test_measured_and_right_and_no_baseline_yet_is_green(developed: Developed) -> None:
+    unknown_before(developed, "v0_torch", "v1_own")
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    developed.measure({"v1_own": 9e4})
+    found = judged(developed)
+    assert (found.exit_code, found.first, found.gates) == (0, ("add_one/v1",), ())
+    assert 'name="measured and right"' in junit(found)
+    spills = gate_since(developed.archive.project, GateRequest("", fail_on=("local_spilling_requests:=0",)), "main")
+    assert spills.exit_code == 4  # a limit on what the version itself is needs no baseline, and was not counted
+
+
+@pytest.mark.parametrize("measured", [True, False])
+def test_live_runs_are_required_also_where_there_is_nothing_before(developed: Developed, measured: bool) -> None:
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    live = {"source": "live", "machine": machine_hash()} if measured else {}
+    developed.measure({"v1_own": 9e4}, **live)
+    asked = GateRequest("", fail_on=("time:2%",), require_live=True)
+    found = gate_since(developed.archive.project, asked, "main")
+    assert (found.exit_code, found.first) == (4, ())
+    (gate,) = found.gates
+    assert isinstance(gate, NotMeasured)
+    assert len(gate.missing) == (1 if measured else 2)
+    said = " ".join(gates_text(found).split())
+    assert "as main has it, it was not measured on this machine" in said
+    assert "try: ncu-assist profile --since main --workload all" in said
+
+
+@pytest.mark.parametrize("how", ["gone", "rewritten"])
+def test_a_branch_that_changes_the_runs_of_before_is_not_green(developed: Developed, how: str) -> None:
+    before = developed.archive.store.runs("add_one", "v1_own")[0]
+    developed.edit("v1_own", CODE.format("1 + 0"))
+    developed.measure({"v1_own": 9e4})
+    if how == "gone":
+        shutil.rmtree(before.folder)
+    else:
+        file = before.folder / "run.json"
+        file.write_text(file.read_text() + "\n")
+    found = judged(developed)
+    assert found.exit_code == 4
+    said = " ".join(gates_text(found).split())
+    assert f"main has runs of it that are gone or changed here: {before.run.run_id}" in said
+    assert f"-- reports/add_one/{before.run.version}" in said
+    developed.repository.git("checkout", "main", "--", "reports/add_one/v1_own")
+    assert "gone or changed" not in gates_text(judged(developed))
+
+
+def test_runs_that_are_gone_of_a_version_that_was_not_edited_are_named(developed: Developed) -> None:
+    developed.measure({"v1_own": 9e4})
+    developed.repository.commit()
+    developed.repository.git("branch", "--force", "main", "HEAD")
+    shutil.rmtree(developed.archive.store.runs("add_one", "v1_own")[-1].folder)
+    found = judged(developed)
+    assert found.exit_code == 4
+    (gate,) = found.gates
+    assert isinstance(gate, NotMeasured)
+    assert gate.missing[0].gone
+
+
+def test_what_nothing_is_there_for_has_cases_in_junit(developed: Developed) -> None:
+    assert 'name="no version has changed"' in junit(judged(developed))
+
+
+def test_a_command_for_one_version_keeps_its_options(developed: Developed) -> None:
+    alone = gate_of(developed.archive.project, GateRequest("add_one/v1", "v1", fail_on=("time:2%",)))
+    assert isinstance(alone, Gate)
+    assert alone.checks[0].next == "ncu-assist gate add_one/v1 --against @last:10 --workload small"

@@ -120,7 +120,7 @@ def test_a_version_that_is_not_measured_is_said_to_be(tmp_path: Path) -> None:
     assert text.startswith("add_one/v1 against @last:10\n")
     assert text.count("NOT MEASURED") == 1
     assert "not measured: v1, so nothing was judged" in text
-    assert junit([found]).count("<testcase") == 1
+    assert junit(found).count("<testcase") == 1
     assert len(gate_json(found)["not_measured"]) == 1
 
 

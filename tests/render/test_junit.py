@@ -7,13 +7,13 @@ from xml.etree import ElementTree as xml
 
 from gated import BOTH, LARGE, NO_CONFLICTS, SMALL, Archive, judged
 
-from ncu_assist.analysis.gate import Gate, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured, Unmeasured
 from ncu_assist.record import Check
 from ncu_assist.render.junit import junit
 
 
 def suites(*gates: Gate | NotMeasured) -> list[xml.Element]:
-    root = xml.fromstring(junit(gates))
+    root = xml.fromstring(junit(GateSet("main", gates)))
     assert root.tag == "testsuites"
     return list(root)
 
@@ -50,3 +50,14 @@ def test_text_from_outside_breaks_no_xml(tmp_path: Path) -> None:
     (suite,) = suites(judged(archive, "v1"))
     (failure,) = suite.iter("failure")
     assert "\\x1b" in str(failure.get("message"))
+
+
+def test_names_of_cases_do_not_depend_on_the_baseline(tmp_path: Path) -> None:
+    archive = Archive(tmp_path)
+    archive.save("v0_torch", {SMALL: 1e5})
+    archive.save("v1_own", {SMALL: 1.1e5})
+    archive.save("v2_new", {SMALL: 1e5})
+    suites_of = [suites(judged(archive, "v2", against=against))[0] for against in ("v0", "v1")]
+    first, second = ([case.get("name") for case in suite.iter("testcase")] for suite in suites_of)
+    assert first == second == ["small: time 2 %"]
+    assert [suite.get("name") for suite in suites_of] == ["add_one/v2 against v0", "add_one/v2 against v1"]

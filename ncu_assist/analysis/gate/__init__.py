@@ -114,6 +114,11 @@ class Gate:
     stands_in: bool = False
 
     @property
+    def is_alone(self) -> bool:
+        """Whether there is nothing to hold it against, so that checks are of what the candidate is."""
+        return self.by_window and not self.window
+
+    @property
     def outcome(self) -> GateWord:
         """A regression if there is any, else unclear if anything is."""
         return worst(check.outcome for check in self.checks)
@@ -142,7 +147,9 @@ class Unmeasured:
     where there is none. ``is_stale``: that run is of another source than the version has now. ``skipped`` says which
     of its packages are not installed here, ``misnamed`` that its file is not called as a version's must be.
     ``workloads`` are those that kernel.toml has changed or renamed since ``run``, by the names they have now;
-    ``shared`` are the files that all versions are measured with and that have changed since.
+    ``shared`` are the files that all versions are measured with and that have changed since. ``since`` is a commit, as
+    it was named: ``gone`` are runs that it has and that are gone or changed; without any, what is not measured here is
+    the version as that commit has it.
     """
 
     kernel: str
@@ -154,6 +161,8 @@ class Unmeasured:
     misnamed: Misnamed | None = None
     workloads: tuple[str, ...] = ()
     shared: tuple[str, ...] = ()
+    since: str = ""
+    gone: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

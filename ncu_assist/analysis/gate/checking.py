@@ -69,8 +69,9 @@ class GatedRuns:
             return ""
         baseline, candidate = self.names
         if baseline == candidate and self.baseline.kernel == self.candidate.kernel:
-            once = template.replace("{baseline} {candidate}", "{candidate}").replace(" --again", "")
-            template = f"{once} --again" if MEASURED_AGAIN.match(once) else once
+            template = template.replace("{baseline} {candidate}", "{candidate}")
+            if MEASURED_AGAIN.match(template):
+                template = f"{template.removesuffix(' --again')} --again"
         filled = template.format(kernel=self.candidate.kernel, baseline=baseline, candidate=candidate)
         return filled if "--workload" in filled else f"{filled} --workload {shlex.quote(self.workload)}"
 

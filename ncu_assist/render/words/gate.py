@@ -137,6 +137,10 @@ def why_unmeasured(side: Unmeasured) -> str:
     """Return why no run counts for a version."""
     if side.misnamed is not None:
         return side.misnamed.problem
+    if side.gone:
+        return f"{side.since} has runs of it that are gone or changed here: {', '.join(side.gone)}"
+    if side.since:
+        return f"as {side.since} has it, it was not measured on this machine"
     if side.workloads and side.run is not None:
         names = ", ".join(side.workloads)
         return f"kernel.toml has changed, and no run is on {names} as it says now; the last run is {side.run.reference}"
