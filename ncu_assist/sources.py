@@ -183,8 +183,8 @@ def _packages(path: Path, said: str) -> tuple[str, ...]:
     return names
 
 
-def reference_problem(folder: Path) -> str:
-    """Say what keeps a kernel's reference.py from being used, as far as it can be told without running it."""
+def reference_problem(folder: Path, inputs: Sequence[str] | None = None) -> str:
+    """Say what keeps reference.py from being used, with ``inputs`` if known, as far as is told without running it."""
     try:
         tree = ast.parse((folder / REFERENCE).read_text(encoding="utf-8"))
     except SyntaxError as error:
@@ -199,6 +199,12 @@ def reference_problem(folder: Path) -> str:
     for name, function in defined.items():
         if name in ("make_inputs", "reference") and "raise NotImplementedError" in ast.unparse(function.body[-1]):
             return f"reference.py:{function.lineno}: {name} is still to be written"
+    taken = defined["reference"].args if inputs is not None and "reference" in defined else None
+    if taken and inputs is not None and not (taken.vararg or taken.defaults):
+        names = [one.arg for one in (*taken.posonlyargs, *taken.args)]
+        if len(names) != len(inputs):
+            line, given = defined["reference"].lineno, ", ".join(names)
+            return f"reference.py:{line}: reference takes ({given}), and inputs in kernel.toml are {', '.join(inputs)}"
     return ""
 
 

@@ -241,7 +241,7 @@ class Kernel:
             return (self.default_workload,)
         found = tuple(w for w in self.workloads if name in ("all", w.name))
         if not found:
-            known = ["all", *(w.name for w in self.workloads)]
+            known = [*(w.name for w in self.workloads), *(["all"] if name.lower().startswith("al") else [])]
             message = f"{self.name} has no workload '{name}'; {did_you_mean(name, known)}"
             raise UsageProblem(message, f"ncu-assist list {self.name}")
         return found

@@ -178,7 +178,8 @@ def unfit_launcher(text: str, kernel: Kernel) -> str:
     for one, name in zip(taken, kernel.arguments, strict=False):
         scalar = SCALAR.fullmatch(one)
         if scalar and name in _tensors(kernel):
-            return f"its launcher takes {one} where kernel.toml has the pointer {name}; {form}"
+            number = f'where it is no tensor, numbers = ["{name}"] in kernel.toml'
+            return f"its launcher takes {one} where kernel.toml has the pointer {name}; {form}; {number}"
         if "*" in one and name not in _tensors(kernel):
             return f"its launcher takes {one} where kernel.toml has the integer {name}; {form}"
         if scalar and scalar["type"] in FLOATING:

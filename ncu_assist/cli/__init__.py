@@ -17,41 +17,106 @@ from ncu_assist.cli.console import QUIET, showing_steps, take_every_text
 from ncu_assist.errors import NcuAssistError, did_you_mean
 from ncu_assist.render.escape import plain
 
-COMMANDS = {  # name -> what it does; the module <name>_command is imported when the command is run
-    "doctor": "Say what this machine has and lacks for measuring, with one fix each.",
-    "demo": "Show what the tool does, on recorded runs in a folder of their own.",
-    "init": "Make the current folder a project.",
-    "new": "Write a kernel folder to begin with, from a .cu file or like another.",
-    "list": "List kernels, their versions and what has been measured.",
-    "check": "Compare versions with the reference.",
-    "bench": "Check versions and time them against each other.",
-    "profile": "Build, check, time and profile every version of a kernel, or any other program.",
-    "watch": "Say after each save of a file whether it is faster now, and why.",
-    "worker": "Lend the GPUs of this machine to a cluster.",
-    "tune": "Try combinations of a version's values, and say whether one beats the file's.",
-    "triage": "Say where the time of a whole program goes, kernel by kernel, and what to profile.",
-    "import": "Archive a report from anywhere.",
-    "show": "Show a run, or a .ncu-rep.",
-    "diff": "Say which of two versions is faster, and what changed.",
-    "history": "Show each version of a kernel against its parent, over all workloads.",
-    "trend": "Show how the time of a kernel moved over its runs, and what changed where it did.",
-    "bisect": "Find the first commit at which a version is slower, or wrong.",
-    "ledger": "Show what came of drafts: predictions that came true, what was kept, what it won.",
-    "suggest": "Draft the next version with a language model, and prove it by measurement.",
-    "mcp": "Serve the loop as tools to an agent, over the Model Context Protocol.",
-    "skill": "Teach an agent how to work with this tool.",
-    "report": "Write pages of runs, diffs and whole ladders, each one file that opens anywhere.",
-    "gate": "Fail where a version got worse than limits allow.",
-    "baseline": "Set, show or clear the run that @baseline names.",
-    "export": "Write a table of a run or a report as CSV, Parquet or JSON.",
-    "metrics": "List the metrics that the tool knows, and ncu's names on a chip.",
-    "explain": "Explain one metric, warp stall reason or rule of ncu.",
-    "ceilings": "Measure what this GPU can reach, once, or show what is stored.",
-    "verify": "Check the archive for damage.",
-    "query": "Answer SQL over runs, timings, samples, metrics and findings of the archive.",
-    "archive": "Keep an archive of many runs in order: pack, prune, merge.",
-    "bug-report": "Collect what a report of a bug needs, without names of people and machines.",
-    "completion": "Print what a shell has to read so that Tab completes what there is here.",
+GROUPS = {  # heading -> name -> what it does; the module <name>_command is imported when the command is run
+    "Begin": {
+        "demo": "Show what the tool does, on recorded runs.",
+        "doctor": "Say what this machine lacks for measuring, with one fix each.",
+        "init": "Make the current folder a project.",
+        "new": "Write a kernel folder, from a .cu file or like another.",
+        "list": "List kernels, their versions and what has been measured.",
+    },
+    "Measure": {
+        "check": "Compare versions with the reference.",
+        "bench": "Check versions and time them against each other.",
+        "profile": "Build, check, time and profile versions, or any program.",
+        "watch": "Say after each save of a file whether it is faster now.",
+        "tune": "Try combinations of a version's values.",
+        "triage": "Say where the time of a program goes, kernel by kernel.",
+        "ceilings": "Measure what this GPU can reach, or show what is stored.",
+        "worker": "Lend the GPUs of this machine to a cluster.",
+    },
+    "Understand": {
+        "show": "Show a run, or a .ncu-rep: what binds it, and what would pay.",
+        "diff": "Say which of two versions is faster, and what changed.",
+        "history": "Show each version of a kernel against its parent.",
+        "trend": "Show how times moved over runs, and what changed where.",
+        "report": "Write pages of runs, diffs and ladders, a file each.",
+        "explain": "Explain a metric, a stall reason, a diagnosis, a word.",
+        "metrics": "List the metrics that the tool knows, and ncu's names.",
+    },
+    "Improve": {
+        "suggest": "Draft the next version with a model, and prove it.",
+        "ledger": "Show what came of drafts: what was kept, what it won.",
+        "mcp": "Serve the loop as tools to an agent.",
+        "skill": "Teach an agent how to work with this tool.",
+    },
+    "Guard": {
+        "gate": "Fail where a version got worse than limits allow.",
+        "baseline": "Set, show or clear the run that @baseline names.",
+        "bisect": "Find the first commit at which a version is slower, or wrong.",
+    },
+    "Archive": {
+        "import": "Archive a report from anywhere.",
+        "export": "Write a table of a run or a report as CSV, Parquet or JSON.",
+        "query": "Answer SQL over runs, timings, metrics and findings.",
+        "verify": "Check the archive for damage.",
+        "archive": "Keep an archive of many runs in order: pack, prune, merge.",
+    },
+    "The tool itself": {
+        "completion": "Print what a shell reads so that Tab completes.",
+        "bug-report": "Collect what a report of a bug needs, without names.",
+    },
+}
+COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
+EXAMPLES = {  # command, or none -> what one may type, and what for
+    "": {
+        "ncu-assist demo": "see it work, without a GPU",
+        "ncu-assist show their.ncu-rep": "somebody's report",
+        "ncu-assist profile vector_add.cu": "a program of your own",
+        "ncu-assist new vector_add --from vector_add.cu": "a kernel with versions",
+    },
+    "new": {
+        "ncu-assist new vector_add --from vector_add.cu": "then fill in reference.py",
+        "ncu-assist check vector_add": "is it right",
+        "ncu-assist bench vector_add": "once there is a v1_….cu",
+    },
+    "bench": {
+        "ncu-assist bench softmax": "all versions",
+        "ncu-assist bench softmax v3 v4": "these two against each other",
+    },
+    "profile": {
+        "ncu-assist profile softmax v4": "a version of a kernel",
+        "ncu-assist profile vector_add.cu": "a program; edited, as v2",
+        "ncu-assist profile --kernel vector_add faster.cu": "another file as v2",
+        "ncu-assist profile --repeats 10 vector_add.cu": "a surer time for diff",
+        "ncu-assist profile -- python train.py --epochs 1": "any command",
+    },
+    "show": {
+        "ncu-assist show": "the last run",
+        "ncu-assist show their.ncu-rep --lines": "a report, with its hot lines",
+        "ncu-assist show softmax/v4": "the last run of a version",
+    },
+    "diff": {
+        "ncu-assist diff": "the last two runs",
+        "ncu-assist diff softmax/v3 v4": "two versions of a kernel",
+        "ncu-assist diff before.ncu-rep after.ncu-rep": "two reports",
+        "ncu-assist diff softmax/v3 v4 -o diff.html": "a page to send",
+    },
+    "report": {
+        "ncu-assist report softmax/v4 -o page.html": "the page of a run, to send",
+        "ncu-assist report softmax --bundle": "all versions in one file",
+        "ncu-assist diff softmax/v3 v4 -o diff.html": "the page of a diff",
+    },
+}
+MEANT_BY = {  # what other tools call it
+    **dict.fromkeys(("compare", "cmp"), "diff"),
+    **dict.fromkeys(("run", "record", "measure"), "profile"),
+    **dict.fromkeys(("time", "benchmark"), "bench"),
+    **dict.fromkeys(("test", "validate", "sanitize"), "check"),
+    **dict.fromkeys(("view", "open", "analyze", "analyse", "diagnose"), "show"),
+    **dict.fromkeys(("ls", "status"), "list"),
+    **dict.fromkeys(("create", "add"), "new"),
+    **dict.fromkeys(("log", "ladder"), "history"),
 }
 # These run no kernel, nor anything else that computes on many cores: numpy need not start a thread a core for them.
 ON_ONE_THREAD = (
@@ -78,18 +143,30 @@ class LazyGroup(click.Group):
         command: click.Command = module.command
         if not any(param.name == "quiet" for param in command.params):
             command.params.append(_quiet_option())
+        command.epilog = command.epilog or _examples(cmd_name)
         return command
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            raise click.UsageError(f"there is no command '{args[0]}'; {did_you_mean(args[0], COMMANDS)}", ctx)
+            meant = f"did you mean '{MEANT_BY[args[0]]}'?" if args[0] in MEANT_BY else did_you_mean(args[0], COMMANDS)
+            raise click.UsageError(f"there is no command '{args[0]}'; {meant}", ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        widest = max(map(len, COMMANDS))
+        for heading, commands in GROUPS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(widest), what) for name, what in commands.items()])
+
+
+def _examples(name: str) -> str:
+    """Return the examples of a command, or of none, as click leaves them alone: a line each."""
+    rows = EXAMPLES.get(name, {})
+    widest = max(map(len, rows), default=0)
+    lines = [f"  {typed.ljust(widest)}  {what}" for typed, what in rows.items()]
+    return "\n".join(["\b", "Examples:", *lines]) if rows else ""
 
 
 def _quiet_option() -> click.Option:
@@ -111,7 +188,11 @@ def _say_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> N
         ctx.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog=f"{_examples('')}\n\nThe whole manual: man ncu-assist. Of one command: ncu-assist COMMAND --help",
+)
 @click.option(
     "--version",
     is_flag=True,
@@ -224,6 +305,11 @@ def _too_many(said: str, words: str, context: click.Context, typed: Sequence[str
     for word in extra:
         if word in left:
             del left[len(left) - 1 - left[::-1].index(word)]
+    if name == "report" and len(extra) == 1:
+        page = [] if {"-o", "--output"} & {*typed} else ["-o", "diff.html"]
+        return f"{said}; a page of two runs is a diff's", _line(["diff", *typed[1:], *page])
+    if name == "tune" and "--values" in typed:
+        return f"{said}; the values are one word", _line([*left, "--values", " ".join(extra)])
     option, value = WANTS.get(name, ("", ""))
     if option and option not in left:
         left += [option, extra[0] if extra[0].endswith(".cu") else value]

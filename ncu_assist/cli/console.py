@@ -133,8 +133,8 @@ def write_outcomes(outcomes: Sequence[KernelOutcome], command: str, as_json: boo
     return max(outcome.exit_code for outcome in outcomes)
 
 
-def write_new(made: NewKernel, command: str, as_json: bool) -> None:
-    """Write which files were made to stdout, and what is left to do in them to stderr."""
+def write_new(made: NewKernel, command: str, as_json: bool, root: Path | None = None) -> None:
+    """Write which files were made to stdout, and what is left to do to stderr; ``root`` is where paths begin."""
     from ncu_assist.render.json.archive import new_json
 
     files, left = made
@@ -142,7 +142,7 @@ def write_new(made: NewKernel, command: str, as_json: bool) -> None:
         write_json(new_json([path.as_posix() for path in files], left, command))
         return
     for path in files:
-        write(plain(str(path)))
+        write(plain(os.path.relpath(root / path) if root else str(path)))
     for number, todo in enumerate(left, 1):
         say(f"{number}. {todo}")
 

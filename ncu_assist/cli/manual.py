@@ -40,7 +40,7 @@ FILES = {
 
 def man_page() -> str:
     """Return the page in the language of man(7): every command with its options."""
-    from ncu_assist.cli import COMMANDS, cli
+    from ncu_assist.cli import COMMANDS, EXAMPLES, cli
 
     lines = [
         f'.TH NCU\\-ASSIST 1 "" "ncu\\-assist {_roff(__version__)}" "User Commands"',
@@ -64,6 +64,7 @@ def man_page() -> str:
         lines += _command(command, name, context)
         for below, one in sorted(getattr(command, "commands", {}).items()):
             lines += _command(one, f"{name} {below}", context)
+    lines += [".SH EXAMPLES", *_list(EXAMPLES[""].items())]
     for title, table in (("ENVIRONMENT", ENVIRONMENT), ("FILES", FILES)):
         lines += [f".SH {title}", *_list(table.items())]
     lines += [".SH EXIT STATUS", *_list((str(code), what) for code, what in EXIT_CODES.items())]
@@ -72,6 +73,8 @@ def man_page() -> str:
 
 
 def _command(command: click.Command, name: str, parent: click.Context) -> Iterator[str]:
+    from ncu_assist.cli import EXAMPLES
+
     context = click.Context(command, info_name=name.split()[-1], parent=parent)
     yield f".SS {_roff(' '.join([name, *command.collect_usage_pieces(context)[1:]]))}"
     for place, paragraph in enumerate(textwrap.dedent(command.help or "").strip().split("\n\n")):
@@ -79,6 +82,9 @@ def _command(command: click.Command, name: str, parent: click.Context) -> Iterat
         yield _roff(" ".join(paragraph.replace("\b", "").split()))
     options = [found for one in command.get_params(context) if (found := one.get_help_record(context))]
     yield from _list((names, what) for names, what in options)
+    if examples := EXAMPLES.get(name):
+        yield from (".PP", "Examples:")
+        yield from _list(examples.items())
 
 
 def _list(rows: Iterable[tuple[str, str]]) -> Iterator[str]:

@@ -41,5 +41,5 @@ def command(kernel: str, source: Path | None, other: str | None, with_torch: boo
         raise UsageProblem("--torch is for --from", "drop --torch")
     project = options.current_project()
     made = new_from(project, kernel, source, with_torch) if source else new_like(project, kernel, other or "")
-    write_new(made, "new", as_json)
+    write_new(made, "new", as_json, project.root)
     return 0

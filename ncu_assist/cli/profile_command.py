@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from dataclasses import replace
 from functools import partial
@@ -211,11 +212,17 @@ def _refuse(words: tuple[str, ...], option: str) -> None:
 
 
 def _note_options(words: tuple[str, ...]) -> None:
-    """Say which words behind a program look like options of ours: they go to the program."""
+    """Say which words behind a program look like options of ours, or like another program: they go to the program."""
+    from ncu_assist.pipeline.importing import fit_name
+
     own = {name for option in command.params for name in option.opts}
     meant = [word for word in words[1:] if word.partition("=")[0] in own]
     if meant:
         say(f"note: {' '.join(meant)} goes to {words[0]}: what is for profile stands before it")
+    for word in words[1:]:
+        if word.endswith(".cu") and words[0].endswith(".cu") and Path(word).is_file():
+            as_next = f"ncu-assist profile --kernel {fit_name(Path(words[0]).stem)} {shlex.quote(word)}"
+            say(f"note: {word} goes to {words[0]} as its argument; as its next version: {as_next}")
 
 
 def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
@@ -310,6 +317,8 @@ def _program(
     with progress() as reporter:
         if kernel is None or version is None:
             reporter.note(f"{names.kernel}/{names.version}: {full_command(names, ncu, call)}")
+            if project.root != Path.cwd():
+                reporter.note(f"the project is {os.path.relpath(project.root)}, which has the archive")
         if is_dry:
             built = f"{shlex.join(call.compiles)}\n" if call.compiles else ""
             write(built + dry_run(project, call.command, ncu))
@@ -319,4 +328,8 @@ def _program(
     shown = gather(stored, store=Store(project.reports))
     write_result(shown, as_json, show_json, show_text)
     write_pages(project, [stored])
+    if not as_json:
+        is_new = names.version == "v1" and Path(words[0]).is_file()
+        edited = f"edit {words[0]}, profile it again, then " if is_new else ""
+        say(f"next: {edited}ncu-assist diff")
     return 0

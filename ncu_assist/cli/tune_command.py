@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 @click.argument("version", shell_complete=completing.versions)
 @click.option(
     "--values",
-    default="",
+    multiple=True,
     metavar='"BM=64,128 STAGES=3,4"',
-    help="Values to try; those of the line `tune:` in the version's first comment unless given.",
+    help="Values to try, in quotes; those of the line `tune:` in the version's first comment unless given.",
 )
 @click.option("--keep", is_flag=True, help="Write the values of the fastest into the file, if they are faster.")
 @options.one_workload
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def command(
     kernel: str,
     version: str,
-    values: str,
+    values: tuple[str, ...],
     keep: bool,
     workload: str | None,
     rounds: int | None,
@@ -51,6 +51,6 @@ def command(
 
     request = MeasureRequest(kernel, (version,), workload, rounds, flush)
     with progress() as reporter:
-        outcome = tune(options.current_project(), request, values, keep, reporter)
+        outcome = tune(options.current_project(), request, " ".join(values), keep, reporter)
     write_result(outcome, as_json, tune_json, tune_text)
     return 0 if outcome.ranked else 5

@@ -6,6 +6,7 @@ import contextlib
 import html
 import math
 import re
+import shlex
 import tempfile
 import threading
 from collections import Counter
@@ -89,6 +90,7 @@ BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
 }
 # Nsight Systems calls itself and its own types by these names, also in a file that was given another ending.
 NSYS_WORDS = re.compile(rb"Nsight Systems|QuadD")
+OF_FILE = re.compile(r"(ncu-assist \w+) FILE")  # in a hint
 PACKED = re.compile(r"\.(zst|xz|gz)$")
 TAR, TAR_AT = b"ustar", 257
 # Tables that Nsight Systems and nvprof have in the databases that they export.
@@ -434,7 +436,7 @@ def _is_csv(plain: Path, name: str) -> bool:
     kind = file_kind(head, plain, name)
     if kind is not None:
         what, hint = kind
-        raise DamagedData(f"{name}: this is {what}", hint)
+        raise DamagedData(f"{name}: this is {what}", OF_FILE.sub(rf"\1 {shlex.quote(name)}", hint))
     if is_csv(head):
         return True
     if is_text(head):

@@ -11,7 +11,7 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -285,7 +285,8 @@ def _torch() -> Condition:
     version = _version_of_package("torch") or ""
     if version.endswith(WITHOUT_CUDA):
         raise EnvironmentProblem(f"{version} is built without CUDA", GPU_EXTRA)
-    return _package("torch", GPU_EXTRA)
+    found = _package("torch", GPU_EXTRA)
+    return found if found.state == "ok" else replace(found, detail=f"{found.detail}: kernels need it, programs do not")
 
 
 def _ninja() -> Condition:

@@ -29,16 +29,20 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subjec
         return (WARNINGS[typed],)
     if typed in GLOSSARY:
         return (GLOSSARY[typed],)
-    if (reason := typed.removeprefix("stall:").strip().replace(" ", "_")) in STALL_REASONS:
+    if (reason := typed.removeprefix("stall:").strip().replace(" ", "_").replace("-", "_")) in STALL_REASONS:
         return explain(reason)
     try:
         return explain(name)
     except UsageProblem as problem:
         if key := _key(typed):
             return (key,)
-        near = difflib.get_close_matches(
-            typed.replace("_", "-").replace(" ", "-"), [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR
-        )
+        words = typed.replace("_", "-").replace(" ", "-")
+        near = difflib.get_close_matches(words, [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR)
+        if not near and not problem.message.startswith(MANY):
+            near = [one for one in RULES if words.removesuffix("s") in one]
+            if len(near) > 1:
+                message = f"nothing is called '{name}'; diagnoses with it in their name: {', '.join(near)}"
+                raise UsageProblem(message, f"ncu-assist explain {near[0]}") from None
         if not near or problem.message.startswith(MANY):
             raise
         message = f"{problem.message.partition('; did you mean')[0]}; did you mean '{near[0]}'?"

@@ -7,7 +7,7 @@ import json
 import keyword
 import re
 import shutil
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +34,9 @@ C_DTYPES = {
     "long long": "int64",
     "int64_t": "int64",
     "int32_t": "int32",
+    # The same bits: torch computes with few unsigned types.
+    **dict.fromkeys(("unsigned int", "unsigned", "uint32_t"), "int32"),
+    **dict.fromkeys(("unsigned long long", "uint64_t", "size_t"), "int64"),
     "unsigned char": "uint8",
     "uint8_t": "uint8",
 }
@@ -49,10 +52,13 @@ INTEGERS = {
     "uint64_t",
 }
 STREAM = "cudaStream_t"
+UNSIGNED = re.compile(r"unsigned(?! char)|uint(32|64)_t|size_t")
 NESTED = r"(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*"  # an index, which may hold others
 # A tolerance to begin with: some roundings of the type, for a result that is summed up in it.
 TOLERANCES = {"float64": "1e-12", "float32": "1e-5", "float16": "1e-2", "bfloat16": "2e-2"}
 SIZE, SIDE = 1 << 24, 4096  # of the workload that is written, 64 MB of float32, which no L2 holds; of several
+ODD_SIZE, ODD_SIDES = 1_000_003, (1021, 769)
+LITTLE = 8  # of an integer that no thread index is held against: a radius, a depth, a number of steps
 
 
 @dataclass(frozen=True)
@@ -73,7 +79,9 @@ class Parameter:
         """What kernel.toml calls the type; raises UsageProblem for one that it has no name for."""
         if self.type not in C_DTYPES:
             said = f"{self.name} points to {self.type}, which is none of {', '.join(C_DTYPES)}"
-            raise UsageProblem(said, "write a launcher that takes one of them")
+            raise UsageProblem(
+                said, f'write extern "C" cudaError_t KERNEL({self.name} as one of them, …, {STREAM} stream)'
+            )
         return C_DTYPES[self.type]
 
 
@@ -168,27 +176,40 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
         said = "no pointer to const: what it reads is not known" if outputs else "no pointer to what it writes"
         raise UsageProblem(f"{source} takes {said}", "declare what is read as const T*, and what is written as T*")
     sizes = [one.name for one in integers] or ["n"]
-    sides = _sides(parameters, text)
+    pitches = [one for one in sizes if one in _pitches(text)]
+    sides = _shape(_sides(parameters, text), pitches)
     order = [one.name for one in parameters if one.is_pointer or one.is_integer]
     order += [] if integers or not launcher else sizes
-    stem = re.sub(r"[^A-Za-z0-9_]+", "_", source.stem).strip("_") or "first"
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", re.sub(r"^v\d+_", "", source.stem)).strip("_") or "first"
     own = f"v{int(with_torch)}_{'naive' if stem == name else stem}.cu"
     files = {
-        FILE: _toml(name, inputs, outputs, sizes, sides, order),
+        FILE: _toml(name, inputs, outputs, _workloads(sizes, (*sides, *pitches)), sides, order),
         "reference.py": _reference(name, inputs, outputs, sides),
         own: text + launcher,
     }
     if with_torch:
         files["v0_torch.py"] = _torch_version(name, inputs, outputs)
-    if read := _read_outputs(text, [one.name for one in outputs]):
+    cleared = re.findall(r"cudaMemset(?:Async)?\s*\(\s*(\w+)", text) if not launcher else []
+    if read := _read_outputs(text, [one.name for one in outputs if one.name not in cleared]):
         one, typed = read[0], next(each.type for each in outputs if each.name == read[0])
         left.append(
             f"{', '.join(read)} is read and written, but an output holds NaN before each call: where old values are an "
             f"input, take them as const {typed}* {one} and write to another array, {typed}* out; where it adds up, "
             "clear it in the launcher first"
         )
-    todo = [f"{FILE}: shapes of outputs, bytes, flops and sizes are guesses", *(f"{own}: {one}" for one in left)]
-    todo.append("reference.py: make_inputs makes normal numbers of one size; reference is to be written")
+    unsigned = [one.name for one in pointers if UNSIGNED.match(one.type)]
+    if unsigned:
+        left.append(f"{', '.join(unsigned)}: unsigned in C, and the same bits as a signed tensor in reference.py")
+    guessed = [one for one in sizes if one not in (*sides, *pitches)]
+    values = f"; {', '.join(guessed)} = {LITTLE}" if guessed else ""
+    keys = "ncu-assist explain --schema kernel.toml"
+    todo = [
+        f"{FILE}: shapes of outputs, bytes, flops and sizes are guesses{values}; its keys: {keys}",
+        *(f"{own}: {one}" for one in left),
+    ]
+    todo.append("reference.py: make_inputs makes random numbers of one size; reference is to be written")
+    if guessed:
+        todo.append(f'{FILE}: numbers = ["{guessed[0]}"] and inputs, where reference has to get {guessed[0]}')
     if with_torch:
         todo.append("v0_torch.py: call torch, into the outputs")
     todo.append(f"then: ncu-assist check {name}")
@@ -321,10 +342,45 @@ def _parameters(text: str) -> list[Parameter]:
 
 
 def _sides(parameters: Sequence[Parameter], body: str) -> list[str]:
-    """Return what threads are to be launched over, rows first: two sizes for code that has a y in its grid."""
+    """Return what threads are to be launched over: two sizes for code that has a y in its grid, that of x last.
+
+    They are those that the indices are held against, and the first parameters where none is found.
+    """
     sizes = [one.name for one in parameters if one.is_integer] or ["n"]
-    is_flat = not re.search(r"\b(?:blockIdx|threadIdx)\s*\.\s*y\b", body)
-    return sizes[:1] if is_flat else sizes[:2]
+    if not re.search(r"\b(?:blockIdx|threadIdx)\s*\.\s*y\b", body):
+        return sizes[:1]
+    found = [_bound(body, axis) for axis in "yx"]
+    return found if {*found} <= {*sizes} and found[0] != found[1] else sizes[:2]
+
+
+def _bound(body: str, axis: str) -> str:
+    """Return what the index that is made of ``blockIdx.x`` or ``.y`` is held against; empty where that is not seen."""
+    index = re.search(rf"(\w+)\s*=[^=;]*\bblockIdx\s*\.\s*{axis}\b", body)
+    limit = re.search(rf"\b{index[1]}\s*(?:<|>=)\s*(\w+)", body) if index else None
+    return limit[1] if limit else ""
+
+
+def _pitches(text: str) -> list[str]:
+    """Return what rows are as long as: ``width`` of ``image[y * width + x]``."""
+    return re.findall(r"\[[^][]*\*\s*(\w+)\s*\+", COMMENT.sub(" ", text))
+
+
+def _shape(sides: list[str], pitches: Sequence[str]) -> list[str]:
+    """Return the sizes of an array, rows first, of those that threads are launched over."""
+    if len(sides) == 1:
+        return [*sides, *(one for one in pitches[:1] if one not in sides)]
+    return sides[::-1] if sides[0] in pitches and sides[1] not in pitches else sides
+
+
+def _workloads(sizes: Sequence[str], lengths: Collection[str]) -> tuple[str, str]:
+    """Return the sizes of a large workload, and of an odd one; the integers that no array is as long as are small."""
+    large, odd = ((SIDE,) * len(sizes), ODD_SIDES) if len({*lengths}) > 1 else ((SIZE,), (ODD_SIZE,))
+    sides = {one: place for place, one in enumerate(one for one in sizes if one in lengths)}
+    values = [
+        "".join(f"{one} = {some[min(sides[one], len(some) - 1)] if one in sides else LITTLE}\n" for one in sizes)
+        for some in (large, odd)
+    ]
+    return values[0], values[1]
 
 
 def _launcher(name: str, kernel: str, parameters: Sequence[Parameter], sides: Sequence[str]) -> str:
@@ -354,7 +410,7 @@ def _toml(
     name: str,
     inputs: Sequence[Parameter],
     outputs: Sequence[Parameter],
-    sizes: Sequence[str],
+    workloads: tuple[str, str],
     sides: Sequence[str],
     order: Sequence[str],
 ) -> str:
@@ -365,7 +421,6 @@ def _toml(
     shapes = "".join(f'{one.name} = {{ dtype = "{one.dtype}", shape = [{listed(sides)}] }}\n' for one in outputs)
     limits = {one.dtype: TOLERANCES.get(one.dtype, "0") for one in outputs}
     tables = "".join(f"[tolerance.{one}]\nnorm = {it}\nrtol = {it}\natol = {it}\n\n" for one, it in limits.items())
-    values = "".join(f"{one} = {SIZE if len(sizes) == 1 else SIDE}\n" for one in sizes)
     return f"""summary = "{name}: say what it computes"
 inputs = [{listed([one.name for one in inputs])}]
 arguments = [{listed(order)}]
@@ -377,14 +432,32 @@ flops = "{count}"
 {shapes}
 # norm = ||out - ref|| / ||ref||; each element: |out - ref| <= atol + rtol * |ref|
 {tables}[workloads.large]
-{values}dtype = "{inputs[0].dtype}"
+{workloads[0]}dtype = "{inputs[0].dtype}"
 default = true
+
+# no multiple of a block, and no square: what a tail or a turned index breaks
+[workloads.odd]
+{workloads[1]}dtype = "{inputs[0].dtype}"
 """
+
+
+MAKERS = {
+    "normal": """
+    def normal(dtype: str) -> torch.Tensor:
+        made = torch.randn({shape}, generator=generator, device=device)
+        return made.to(getattr(torch, dtype))
+""",
+    "whole": """
+    def whole(dtype: str) -> torch.Tensor:
+        return torch.randint(256, ({shape},), generator=generator, device=device, dtype=getattr(torch, dtype))
+""",
+}
 
 
 def _reference(name: str, inputs: Sequence[Parameter], outputs: Sequence[Parameter], sides: Sequence[str]) -> str:
     shape = ", ".join(f'workload["{one}"]' for one in sides)
-    made = ", ".join(f'normal("{one.dtype}")' for one in inputs)
+    made = ", ".join(f'{"normal" if one.dtype in TOLERANCES else "whole"}("{one.dtype}")' for one in inputs)
+    makers = "".join(text.format(shape=shape) for name, text in MAKERS.items() if f"{name}(" in made)
     taken, returned = (", ".join(one.name for one in some) for some in (inputs, outputs))
     return f'''"""Inputs of {name} and its result in float64."""
 
@@ -394,11 +467,7 @@ import torch
 def make_inputs(workload: dict, seed: int, device: str) -> tuple:
     """Return {taken}."""
     generator = torch.Generator(device=device).manual_seed(seed)
-
-    def normal(dtype: str) -> torch.Tensor:
-        made = torch.randn({shape}, generator=generator, device=device)
-        return made.to(getattr(torch, dtype))
-
+{makers}
     return ({made},)
 
 

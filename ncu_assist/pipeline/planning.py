@@ -14,7 +14,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import GpuSpread, KernelOutcome, VersionOutcome, spread_of
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean, known_names
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
@@ -31,13 +31,14 @@ from ncu_assist.pipeline.up_to_date import NOTHING_KNOWN, KnownRuns, damage_of, 
 from ncu_assist.pipeline.work_units import WorkPlace
 from ncu_assist.project import Project
 from ncu_assist.record import Source
-from ncu_assist.sources import VERSION_FILE, misnamed, reference_problem, source_sha256
+from ncu_assist.sources import VERSION_FILE, misnamed, reference_problem, source_sha256, versions_and_mistakes
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import newest_of_source
 from ncu_assist.store.references import REPORT_ENDINGS
+from ncu_assist.versions import is_called
 
 A_KERNEL = "a kernel is a folder kernels/NAME with kernel.toml, reference.py and v0_<idea>.cu or .py"
 COMPILED = {".cu": "nvcc", ".cc": "nvcc", ".cpp": "nvcc", ".c": "nvcc"}
@@ -69,6 +70,11 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
         near = difflib.get_close_matches(path.name, _sources_beside(path), n=1, cutoff=NEAR)
         meant = f"; did you mean '{Path(word).parent / near[0]}'?" if near else ""
         return UsageProblem(f"there is no file '{word}', and no kernel is called so{meant}", "ncu-assist list")
+    versions = {name: versions_and_mistakes(project.kernels / name)[0] for name in names}
+    having = [name for name in names if any(is_called(one.name, word) for one in versions[name])]
+    if having:
+        said = f"there is no kernel '{word}'; it is a version of {known_names(having).removeprefix('known: ')}"
+        return UsageProblem(f"{said}: the kernel is named first", f"ncu-assist profile {having[0]} {word}")
     return UsageProblem(f"there is no kernel '{word}'; {did_you_mean(word, names)}", "ncu-assist list")
 
 
@@ -287,7 +293,7 @@ def _folder(project: Project, name: str, reporter: Reporter | None) -> Kernel:
     if reporter is not None:
         for one in strays:
             reporter.note(one.note)
-        if problem := reference_problem(kernel.folder):
+        if problem := reference_problem(kernel.folder, kernel.inputs):
             reporter.note(problem)
     return kernel
 

@@ -31,6 +31,7 @@ from ncu_assist.ncu.line_sums import (
     pass_ns,
 )
 from ncu_assist.ncu.source.tables import with_instruction
+from ncu_assist.pipeline.importing import fit_name
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, launch_numbers, named, together
 from ncu_assist.project import Project
 from ncu_assist.record import Device
@@ -157,7 +158,11 @@ def with_lines(diff: Diff, runs: Pair, every: bool = False) -> Diff:
 
 
 def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:
-    """Raise UsageProblem for a report alone: nothing was measured here that it could be compared with."""
+    """Raise UsageProblem for source files, and for a report alone where nothing was measured here."""
+    if all(text.endswith((".cu", ".py")) and Path(text).is_file() for text in references):
+        before, after = map(shlex.quote, references)
+        typed = f"ncu-assist profile {before}; ncu-assist profile --kernel {fit_name(Path(references[0]).stem)} {after}"
+        raise UsageProblem(f"{before} and {after} are source files, and a diff is of runs", f"{typed}; ncu-assist diff")
     store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
     if references[1] == "@last" and not store.kernels() and isinstance(resolve(references[0], store, context), Path):
         command = f"ncu-assist diff {shlex.quote(references[0])} OTHER.ncu-rep"

@@ -28,6 +28,7 @@ from ncu_assist.executors.local import Local, Stoppable, Warm
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.request import new_request
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
+from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.project import Project
@@ -62,10 +63,12 @@ class FolderWatch:
     """A kernel folder that is watched; a context, at whose end everything warm is given back."""
 
     def __init__(self, project: Project, request: WatchRequest, reporter: Reporter) -> None:
-        """Raises UsageProblem for names that there are not."""
+        """Raises UsageProblem for names that there are not, EnvironmentProblem without a GPU."""
         self.project, self.request, self.reporter = project, request, reporter
         asked = MeasureRequest(request.kernel, workload=request.workload, rounds=request.rounds)
         self._job = plan(project, asked, ("check", "bench"), reporter=reporter)
+        if self._job.settings.device == "cuda" and type(self._job.executor) is Local:
+            gpu_here()
         if request.profiles:
             try:
                 find_ncu()

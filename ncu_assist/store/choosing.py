@@ -156,7 +156,7 @@ def _made_last(store: Store) -> str | None:
 def _nothing(store: Store, context: Context, known: tuple[str, ...], version: str | None) -> UsageProblem:
     """Return the error for a word that no kernel has: with the nearest kernel or versions, each of its kernel."""
     if version is None:
-        return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL")
+        return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL, or ncu-assist profile PROGRAM")
     message = f"no kernel has a version '{version}' or is called so"
     names = {kernel: versions_of(store, context, kernel) for kernel in known}
     words = dict.fromkeys([*known, *(word for own in names.values() for word in with_short_names(own))])

@@ -97,7 +97,7 @@ def test_no_such_command(run: Run, word: str, hint: str) -> None:
 def test_no_command_shows_the_help(run: Run) -> None:
     answer = run()
     assert answer.code == 2
-    assert "Commands:" in answer.err
+    assert "Measure:" in answer.err
 
 
 def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

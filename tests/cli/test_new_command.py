@@ -74,7 +74,8 @@ def test_a_kernel_is_read_from_a_file(
     assert answer.code == 0, answer.err
     assert answer.json["left"][-1] == f"then: ncu-assist check {name}"
     kernel = load_kernel(Project(folder), name)
-    (workload,) = kernel.workloads
+    workload = kernel.default_workload
+    assert [one.name for one in kernel.workloads] == ["large", "odd"]
     assert " ".join(kernel.inputs) == inputs
     assert " ".join(f"{one.name} {kernel.dtype(one, workload)}" for one in kernel.outputs) == outputs
     assert " ".join(kernel.arguments) == arguments
@@ -96,6 +97,66 @@ def test_words_of_python_and_a_grid_with_a_y(run: Run, folder: Path) -> None:
     version = (kernel.folder / "v1_naive.cu").read_text()
     assert "<<<dim3((cols + 31) / 32, (rows + 7) / 8), dim3(32, 8), 0, stream>>>(in_, out, rows, cols)" in version
     assert 'torch.randn(workload["rows"], workload["cols"]' in (kernel.folder / "reference.py").read_text()
+
+
+GUESSES = [  # a kernel's parameters and body -> grid, shape of the output, sizes of the two workloads
+    (
+        "const float* in, float* out, int width, int height, int r",
+        "int y = blockIdx.x * 32 + threadIdx.x, x = blockIdx.y * 8 + threadIdx.y;"
+        "if (x < width && y < height) out[y * width + x] = in[(y + r) * width + x];",
+        "dim3((height + 31) / 32, (width + 7) / 8)",
+        ("height", "width"),
+        ({"width": 4096, "height": 4096, "r": 8}, {"width": 1021, "height": 769, "r": 8}),
+    ),
+    (
+        "const float* A, const float* B, float* C, int M, int N, int K",
+        "int col = blockIdx.x * 32 + threadIdx.x, row = blockIdx.y * 8 + threadIdx.y; float s = 0;"
+        "if (row >= M || col >= N) return; for (int k = 0; k < K; ++k) s += A[row * K + k] * B[k * N + col];"
+        "C[row * N + col] = s;",
+        "dim3((N + 31) / 32, (M + 7) / 8)",
+        ("M", "N"),
+        ({"M": 4096, "N": 4096, "K": 4096}, {"M": 1021, "N": 769, "K": 769}),
+    ),
+    (
+        "const float* x, float* y, int rows, int cols",
+        "int r = blockIdx.x * 256 + threadIdx.x; if (r >= rows) return;"
+        "for (int j = 0; j < cols; ++j) y[r * cols + j] = x[r * cols + j];",
+        "(rows + 255) / 256",
+        ("rows", "cols"),
+        ({"rows": 4096, "cols": 4096}, {"rows": 1021, "cols": 769}),
+    ),
+    (
+        "const unsigned* x, unsigned int* y, int n",
+        "int i = blockIdx.x * 256 + threadIdx.x; if (i < n) y[i] = x[i];",
+        "(n + 255) / 256",
+        ("n",),
+        ({"n": 1 << 24}, {"n": 1_000_003}),
+    ),
+]
+
+
+@pytest.mark.parametrize(("parameters", "body", "grid", "shape", "sizes"), GUESSES)
+def test_shapes_and_sizes_are_guessed_by_how_indices_are_used(
+    run: Run,
+    folder: Path,
+    parameters: str,
+    body: str,
+    grid: str,
+    shape: tuple[str, ...],
+    sizes: tuple[dict[str, int], ...],
+) -> None:
+    """Rows first, whatever the order of parameters; a radius is no side; of an odd workload no array is too small."""
+    (folder / "k.cu").write_text(f"__global__ void k({parameters}) {{ {body} }}")
+    answer = run("new", "k", "--from", "k.cu")
+    assert answer.code == 0, answer.err
+    kernel = load_kernel(Project(folder), "k")
+    assert f"<<<{grid}, " in (kernel.folder / "v0_naive.cu").read_text()
+    assert [one.shape for one in kernel.outputs] == [shape]
+    assert [{name: one.integers[name] for name in some} for one, some in zip(kernel.workloads, sizes, strict=True)] == [
+        *sizes
+    ]
+    assert ("unsigned in C" in answer.err) == ("unsigned" in parameters)
+    assert ("r = 8" in answer.err) == (", int r" in parameters and "rows" not in parameters)
 
 
 @pytest.mark.parametrize(
@@ -181,7 +242,7 @@ WRONG = [
     (["f", "--from", "launched.cu"], "is called row_sums", "ncu-assist new row_sums --from launched.cu"),
     (["f", "--from", "inplace.cu"], "no pointer to const", "declare what is read as const T*"),
     (["f", "--from", "reads.cu"], "no pointer to what it writes", "declare what is read as const T*"),
-    (["f", "--from", "struct.cu"], "x points to float4", "write a launcher"),
+    (["f", "--from", "struct.cu"], "x points to float4", "write extern"),
     (["f", "--from", "scalar.cu"], "takes float by", "pass by within the launcher"),
     (["for", "--from", "naive.cu"], "'for' cannot be the name of a function", "ncu-assist new"),
     (["a-b", "--from", "naive.cu"], "'a-b' cannot be the name of a function", "ncu-assist new a_b"),

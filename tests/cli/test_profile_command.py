@@ -540,3 +540,15 @@ def test_what_changed_is_measured_and_judged_beside_what_it_was(
     assert edited["baseline"] == next(one.reference for one in runs if one.run.commit and not one.run.commit.dirty)
     assert new["baseline"].startswith("add_one/v0_naive@")
     assert run("profile", "--since", "main", "add_one").code == 2
+
+
+def test_another_source_behind_a_program_is_its_argument(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None
+) -> None:
+    """Two files look like two versions; what runs is the first, with the name of the second."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("one.cu", "two.cu"):
+        (tmp_path / name).write_text("int main() {}")
+    told = run("profile", "--dry-run", "one.cu", "two.cu").err
+    assert "two.cu goes to one.cu as its argument" in told
+    assert "as its next version: ncu-assist profile --kernel one two.cu" in told

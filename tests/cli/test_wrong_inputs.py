@@ -81,6 +81,20 @@ ROWS = [
     ("shell", "explain bank conflit", 2, "did you mean 'bank conflict'?", "ncu-assist explain 'bank conflict'"),
     ("shell", "bug-report --output notes.txt", 2, "notes.txt exists already", "--force"),
     ("shell", "explain nosuchword_at_all", 2, "nosuchword_at_all", "ncu-assist"),
+    (
+        "two files",
+        "diff one.cu two.cu",
+        2,
+        "a diff is of runs",
+        "ncu-assist profile --kernel one two.cu; ncu-assist diff",
+    ),
+    ("two files", "show one", 2, "one.cu is here, and can be profiled", "ncu-assist profile one.cu"),
+    ("two files", "report one.cu", 7, "this is a source file, and no report", "ncu-assist profile one.cu"),
+    ("shell", "report v3 v6", 2, "a page of two runs is a diff's", "ncu-assist diff v3 v6 -o diff.html"),
+    ("shell", "compare a b", 2, "did you mean 'diff'?", "ncu-assist diff a b"),
+    ("shell", "tune k v1 --values A=1,2 B=3,4", 2, "values are one word", "--values A=1,2 --values B=3,4"),
+    ("shell", "explain atomics", 2, "did you mean 'atomic-contention'?", "ncu-assist explain atomic-contention"),
+    ("shell", "explain uncoalesced", 2, "uncoalesced", "ncu-assist explain"),
     ("shell", "profil x", 2, "there is no command 'profil'; did you mean 'profile'?", "ncu-assist profile x"),
 ]
 
@@ -96,6 +110,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     (tmp_path / "notes.txt").write_text("notes")
     (tmp_path / "other.json").write_text("{}")
     (tmp_path / "old.csv").write_text("a,b")
+    for name in ("one.cu", "two.cu"):
+        (tmp_path / name).write_text("int main() {}")
     write_nsys(tmp_path / "trace.sqlite")
     with sqlite3.connect(tmp_path / "other.sqlite") as database:
         database.execute("CREATE TABLE runs (id INTEGER)")

@@ -86,7 +86,7 @@ def test_it_is_called_by_its_name(tmp_path: Path, name: str, write: Write, words
     write(path)
     with pytest.raises(DamagedData, match=words) as raised:
         read_report(path)
-    assert hint in raised.value.hint
+    assert hint.replace(" FILE", f" {name}") in raised.value.hint
 
 
 def test_a_report_is_read_whatever_it_is_called(basic_path: Path, tmp_path: Path) -> None:
