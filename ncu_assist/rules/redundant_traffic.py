@@ -15,6 +15,9 @@ ask of L2, of those that L1 gets from there and sends there; times how busy that
 halos, and what the flush of the caches left behind. Before every launch of a chain the caches are flushed, so what one
 leaves in L2 for the next counts as moved: where the surplus is below three times L2 that is an upper bound, *assumed*.
 
+The order of blocks is it where SMs read from L2, in one launch, at least twice what comes from DRAM: data are used by
+several blocks, and part of them had left L2 before the last of these came. Else a block reads again what it had.
+
 Where: the lines that read an array which an earlier line of the same kernel has read, by the sectors they ask for;
 without such lines, as in a chain of launches, those that warps wait for.
 """
@@ -26,6 +29,7 @@ from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import moved_bytes
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import ASKED_AGAIN
 from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
 from ncu_assist.rules.model.traffic import Wasted, left_without, wasted_dram_bytes
 
@@ -34,6 +38,10 @@ NEEDS: tuple[str, ...] = ("dram_bytes_read", "dram_bytes_write", "dram_throughpu
 USES: tuple[str, ...] = ("global_sectors_excessive",)
 EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughput")
 MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well
+ON_CHIP = "finish all work on a tile while it is on the chip"
+IN_ORDER = (
+    "let blocks that share data run together (tiles in groups, one head or batch after the other), or larger tiles"
+)
 TIMES_L2 = 3.0  # below it what one launch leaves for the next may be in L2 still: as buffers are rotated for a cold L2
 
 
@@ -50,6 +58,11 @@ def find(facts: Facts) -> Finding | None:
     bound = _may_have_stayed_in_l2(facts, surplus)
     if bound:
         message += "; an upper bound, as the caches are flushed between the launches"
+    is_one = len(facts.combined.launches) == 1
+    asked, came = SECTOR_BYTES * facts.value("l2_sectors_read"), facts.value("dram_bytes_read")
+    is_shared = is_one and asked >= ASKED_AGAIN * came > 0.0
+    if is_shared:
+        message += f"; L2 hands it out {asked / came:.1f} times on average, and loses it before its last use"
     return Finding(
         rule=ID,
         message=message,
@@ -60,7 +73,7 @@ def find(facts: Facts) -> Finding | None:
         waste="read_again",
         stalls=("long_scoreboard",),
         assumed=bound or assumes_start(facts),
-        advice="fuse launches, or finish all work on a tile while it is on the chip",
+        advice=IN_ORDER if is_shared else ON_CHIP if is_one else f"fuse launches, or {ON_CHIP}",
     )
 
 

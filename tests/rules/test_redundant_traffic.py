@@ -64,3 +64,15 @@ def test_without_the_bytes_of_the_work_nothing_is_said() -> None:
 
 def test_without_counters_it_says_what_it_lacks() -> None:
     assert told(rule, made()).unanswered[0].missing == rule.NEEDS
+
+
+def test_advice_is_about_the_order_of_blocks_where_they_share_what_comes() -> None:
+    """One launch whose SMs read from L2 what DRAM brings once, or more often; several launches can be fused."""
+    moved = {"dram_bytes_read": 1e9, "dram_bytes_write": 1e8, "dram_throughput": 85.0, "l2_sectors_sm": 4e7}
+    for times, advice in ((1.0, rule.ON_CHIP), (2.5, rule.IN_ORDER)):
+        one = chain(moved | {"l2_sectors_read": times * 1e9 / SECTOR_BYTES})
+        (found,) = told(rule, replace(one, algorithmic_bytes=300_000_000)).findings
+        assert found.finding.advice == advice
+        assert ("; L2 hands it out 2.5 times on average" in found.finding.message) == (times > 2)
+    (chained,) = told(rule, gallery("traffic_chain")).findings
+    assert chained.finding.advice.startswith("fuse launches, or ")

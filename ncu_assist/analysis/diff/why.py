@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from math import isfinite, prod, sqrt
+from math import isfinite, log, prod, sqrt
 from typing import Literal
 
 from ncu_assist.analysis.diff.noise import MetricReading, NoiseModel
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.frame import Combined
+from ncu_assist.rules.model.pipes import ASKED_AGAIN
 from ncu_assist.rules.model.resources import LATENCY, RESOURCES, Bottleneck, Resource, bottleneck
+from ncu_assist.rules.redundant_traffic import MARGIN
 from ncu_assist.verdict import Verdict
 
 Kind = Literal["launches", "work", "warps", "latency", "rate", "clock"]
@@ -19,6 +22,7 @@ SHORT: dict[Kind, tuple[Kind, ...]] = {
     "rate": ("rate", "warps", "latency"),
     "clock": ("clock",),
 }
+DRAM = "DRAM"
 NS_PER_S = 1e9
 # Of what a resource could do. One that did less took at most that part of the time, whatever became of it: below it a
 # finding is a remark (lines.MATERIAL).
@@ -190,6 +194,8 @@ class Why:
     change, for resources work at the same time and shares of them do not add up. Either may be absent: where counters
     are, or where a side does nothing on the resource. ``speedup`` is the bench's, None without one; ``expected`` its
     interval, widened by ``noise``: how far a ratio of two durations of such kernels strays under ncu, as a share.
+    ``l2_reuse`` is how often SMs read from L2, on average, what DRAM brought there: None where it is no answer (see
+    ``_l2_reuse``).
     """
 
     baseline: BoundBy | None
@@ -201,6 +207,7 @@ class Why:
     expected: tuple[float, float] | None = None
     noise: float = 0.0
     of_kernels: tuple[bool, bool] = (False, False)  # whose launches are of different kernels, which no limit is of
+    l2_reuse: tuple[float, float] | None = None
 
     @property
     def bound_changed(self) -> bool:
@@ -250,7 +257,24 @@ def why(
     strays = _strays(baseline, candidate, noise)
     speedup = bench.speedup if bench else None
     kernels = baseline.is_of_kernels, candidate.is_of_kernels
-    return Why(*limits, before / after, launches, tuple(found), speedup, _expected(bench, strays), strays, kernels)
+    expected, reuse = _expected(bench, strays), _l2_reuse(baseline, candidate) if DRAM in names else None
+    return Why(*limits, before / after, launches, tuple(found), speedup, expected, strays, kernels, reuse)
+
+
+def _l2_reuse(baseline: Combined, candidate: Combined) -> tuple[float, float] | None:
+    """Return how often SMs read from L2 what DRAM brought there, where that made most of the change in what it brought.
+
+    None where SMs asked for more or less instead, and where neither side shares what comes: blocks that read the same
+    data hit in L2 as far as they run together, so it is their order, or what L2 holds, that changed.
+    """
+    sides = [[known(side, key) for key in ("l2_sectors_read", "dram_bytes_read")] for side in (baseline, candidate)]
+    is_mixed = baseline.is_of_kernels or candidate.is_of_kernels
+    if is_mixed or not all(value and value > 0 for side in sides for value in side):
+        return None
+    (asked, came), (asked_after, came_after) = ((SECTOR_BYTES * (one or 0.0), other or 0.0) for one, other in sides)
+    reuse, change = (asked / came, asked_after / came_after), abs(log(came_after / came))
+    is_it = max(reuse) >= ASKED_AGAIN and change > log(1 + MARGIN) and abs(log(asked_after / asked)) < change / 2
+    return reuse if is_it else None
 
 
 def _strays(baseline: Combined, candidate: Combined, noise: NoiseModel) -> float:

@@ -36,6 +36,7 @@ def why_json(why: Why | None) -> dict[str, Any] | None:
         "bound_changed": why.bound_changed,
         "bound_by": {"baseline": _limit(why.baseline), "candidate": _limit(why.candidate)},
         "products": [_factors(one) for one in why.factors],
+        "l2_reuse": {"baseline": why.l2_reuse[0], "candidate": why.l2_reuse[1]} if why.l2_reuse else None,
     }
 
 

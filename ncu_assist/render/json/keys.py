@@ -352,6 +352,8 @@ MEANINGS = {
     "FactorKeys.candidate": "Value of the candidate [`unit`]",
     "PercentOfSidesKeys.baseline": "The baseline's; null where it was not counted [%]",
     "PercentOfSidesKeys.candidate": "The candidate's; null where it was not counted [%]",
+    "RatioOfSidesKeys.baseline": "The baseline's [ratio]",
+    "RatioOfSidesKeys.candidate": "The candidate's [ratio]",
     "ncu_duration_ns": "Time under ncu over all launches",
     "DiffSideKeys.launches": "Launches of the run",
     "compared_launches": "Launches of it that the changes are of",
@@ -402,6 +404,8 @@ MEANINGS = {
     "group": "Group of the metric or resource",
     "percent": "How near the resource is to its peak",
     "products": "The time as a product, on the resource of each side",
+    "l2_reuse": "How often SMs read from L2, on average, what DRAM brought there; null where that is not why DRAM "
+    "brought more or less [ratio]",
     "resource": "The resource",
     "busy_percent": "How busy the resource was; null where that was not counted",
     "factors": "The factors; their gains multiply to `time_ratio`",

@@ -562,6 +562,13 @@ class PercentOfSidesKeys(TypedDict):
     candidate: float | None
 
 
+class RatioOfSidesKeys(TypedDict):
+    """A ratio on both sides."""
+
+    baseline: float
+    candidate: float
+
+
 class CountOfSidesKeys(TypedDict):
     """A count on both sides."""
 
@@ -607,6 +614,7 @@ class WhyKeys(TypedDict):
     bound_changed: bool
     bound_by: BoundsOfSidesKeys
     products: list[ProductKeys]
+    l2_reuse: RatioOfSidesKeys | None
 
 
 class LineChangeKeys(TypedDict):

@@ -181,7 +181,7 @@ def why_lines(why: Why | None, lines: LineChanges | None, names: tuple[str, str]
 
 def resource_lines(why: Why, names: tuple[str, str], width: int = WIDTH) -> list[str]:
     """Return what binds the sides, the product on that, and what became of what bound before."""
-    return [*_bound(why, names, width), *_product(why, width), *_third_line(why, width)]
+    return [*_bound(why, names, width), *_product(why, width), *_third_line(why, width), *_reuse(why)]
 
 
 def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
@@ -302,6 +302,15 @@ def _third_line(why: Why, width: int) -> list[str]:
     ends = [f"{amounts}, {_busy(made)}" if _busy(made) else amounts, amounts]
     drafts = [f"{made.resource}: {_term(work, words)}{end}" for end in ends for words in (2, 1)]
     return [next((draft for draft in drafts if len(draft) <= width), drafts[-1])]
+
+
+def _reuse(why: Why) -> list[str]:
+    """Return how often L2 hands out what DRAM brings, where that is why DRAM brings more or less."""
+    if why.l2_reuse is None:
+        return []
+    before, after = why.l2_reuse
+    run = "closer" if after > before else "apart"
+    return [f"L2: hands out what DRAM brings {before:.1f} → {after:.1f} times: blocks that share run {run}"]
 
 
 def _busy(made: Factors) -> str:

@@ -10,9 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from ladder import counters
 from made_counters import MADE, every, side
+from recorded_family import ROOT
 
+from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.analysis.diff.why import USED, Why, factors, why
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.pipeline.reading import compare
+from ncu_assist.project import Project
+from ncu_assist.render.words.why import resource_lines
 from ncu_assist.rules.model.resources import RESOURCES, SHARED, Bottleneck, bottleneck, bottleneck_of_launch
 
 LONG = STALL.format("long_scoreboard")
@@ -216,3 +222,41 @@ def test_latency_says_what_warps_wait_for() -> None:
     (made,) = found.factors
     assert [part.kind for part in made.parts] == ["work", "warps", "latency", "clock"]
     assert made.busy == (None, None)
+
+
+def from_l2(asked: float, came: float) -> dict[str, float]:
+    """A launch bound by DRAM whose SMs read ``asked`` bytes from L2, of which DRAM brought ``came``."""
+    moved = {"dram_bytes_read": came, "l2_sectors_read": asked / SECTOR_BYTES, "dram_throughput": 80.0}
+    return {**moved, "memory_throughput": 80.0, "sm_throughput": 10.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reuse"),
+    [
+        ((8e9, 4e9), (8e9, 1e9), (2.0, 8.0)),
+        ((8e9, 1e9), (8e9, 4e9), (8.0, 2.0)),
+        ((8e9, 4e9), (2e9, 1e9), None),  # larger tiles: SMs ask for less
+        ((4e9, 4e9), (4e9, 3e9), None),  # each byte is asked for once or so: no blocks share it
+        ((8e9, 1e9), (8e9, 1.04e9), None),  # a trifle
+        ((8e9, 4e9), (8e9, 0.0), None),
+    ],
+)
+def test_reuse_in_l2_is_told_where_that_is_why_dram_brings_more_or_less(
+    before: tuple[float, float], after: tuple[float, float], reuse: tuple[float, float] | None
+) -> None:
+    found = why(side(from_l2(*before)), side(from_l2(*after)))
+    assert found is not None
+    assert found.l2_reuse == (None if reuse is None else pytest.approx(reuse))
+
+
+def test_heads_that_go_together_are_found_in_l2() -> None:
+    """v19 of flash attention changes the order of its blocks alone."""
+    diff = compare(Project(ROOT), ("flash_attention/v18", "flash_attention/v19"), None, DiffOptions("d128_causal"))
+    assert diff.why is not None
+    assert diff.why.l2_reuse == pytest.approx((2.24, 8.65), abs=0.01)
+    assert "L2: hands out what DRAM brings 2.2 → 8.6 times: blocks that share run closer" in resource_lines(
+        diff.why, ("v18", "v19")
+    )
+    even = compare(Project(ROOT), ("flash_attention/v18", "flash_attention/v19"), None, DiffOptions("d128"))
+    assert even.why is not None
+    assert even.why.l2_reuse is None
