@@ -38,22 +38,18 @@ TO_SET = "where none is set it is v0; to set one: ncu-assist baseline set KERNEL
 
 def baseline_text(shown: BaselineInForce, style: Style | None = None) -> str:
     """Return which run ``@baseline`` names, since when, and what is known of it."""
-    from rich.text import Text
-
     if shown.run is None:
-        return to_text([Text(line) for line in _no_baseline(shown)], style)
-    lines = [Text(one_line(shown.run.reference), style="bold"), Text(_since_when(shown))]
-    lines += [Text(_origin_and_time(shown.run), style="dim")]
-    lines += [Text(f"note: {one_line(text)}", style="red") for text in _failed_checks(shown.run)]
+        return to_text([styled(line) for line in _no_baseline(shown)], style)
+    lines = [styled(one_line(shown.run.reference), "bold"), styled(_since_when(shown))]
+    lines += [styled(_origin_and_time(shown.run), "dim")]
+    lines += [styled(f"note: {one_line(text)}", "red") for text in _failed_checks(shown.run)]
     return to_text(lines, style)
 
 
 def baselines_text(every: Sequence[BaselineInForce], style: Style | None = None) -> str:
     """Return the baseline of each kernel, a line each, and below them what keeps a kernel from having one."""
-    from rich.text import Text
-
     if not every:
-        return to_text([Text("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
+        return to_text([styled("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
     made = table(("kernel", "left"), ("baseline", "left"), ("set", "left"), ("time", "left"))
     for one in every:
         version = one.run.run.version if one.run else "-"
@@ -65,8 +61,8 @@ def baselines_text(every: Sequence[BaselineInForce], style: Style | None = None)
             lines = [f"{one_line(one.kernel)}: {one_line(one.missing)}", f"try: {one_line(one.to_set)}"]
         else:
             lines = [] if one.run else _no_baseline(one)
-        parts += [Text(line, style="red" if one.exit_code else "") for line in lines]
-    return to_text([*parts, Text(TO_SET, style="dim")], style)
+        parts += [styled(line, "red" if one.exit_code else "") for line in lines]
+    return to_text([*parts, styled(TO_SET, "dim")], style)
 
 
 def _no_baseline(shown: BaselineInForce) -> list[str]:
@@ -104,42 +100,36 @@ def query_csv(found: QueryResult) -> str:
 
 def packed_text(done: Packed, style: Style | None = None) -> str:
     """Return what went into packs, and what stayed as it was."""
-    from rich.text import Text
-
     said = "nothing to pack"
     if done.packs:
         sizes = f"{mebibytes(done.bytes_before)} in {mebibytes(done.bytes_after)}"
         said = f"{number_of(done.runs, 'run')} of {number_of(done.files, 'file')} in {number_of(done.packs, 'pack')}"
         said += f", {sizes}" + (f"; {number_of(done.merged, 'smaller pack')} went into them" if done.merged else "")
-    return to_text([Text(said), *(_left_line("stays as it is", one) for one in done.left)], style)
+    return to_text([styled(said), *(_left_line("stays as it is", one) for one in done.left)], style)
 
 
 def pruned_text(found: tuple[PrunePlan, bool], style: Style | None = None) -> str:
     """Return the runs that nothing needs, or that were removed, and for what reasons how many others are kept."""
-    from rich.text import Text
-
     plan, removed = found
     made = table(("run", "left"), ("created", "left"), ("size", "right"))
     for one, own in plan.going:
         made.add_row(one_line(one.reference), one_line(one.created[:10]), mebibytes(own))
     count, size = number_of(len(plan.going), "run"), mebibytes(sum(own for _, own in plan.going))
     kept = Counter(plan.kept.values())
-    lines = [Text(f"kept: {number_of(many, 'run')}: {one_line(why)}", style="dim") for why, many in kept.most_common()]
+    lines = [styled(f"kept: {number_of(many, 'run')}: {one_line(why)}", "dim") for why, many in kept.most_common()]
     if removed:
         last = f"removed: {count}, {size}"
     else:
         last = f"{count}, {size}, would go; to remove them: --yes" if plan.going else "every run is needed"
-    return to_text([*([made] if plan.going else []), *lines, Text(last)], style)
+    return to_text([*([made] if plan.going else []), *lines, styled(last)], style)
 
 
 def merged_text(done: Merged, style: Style | None = None) -> str:
     """Return what was taken of another archive, and what was not."""
-    from rich.text import Text
-
     taken = [number_of(done.runs, "run"), *([number_of(done.drafts, "draft")] if done.drafts else [])]
     taken += [number_of(done.baselines, "baseline")] if done.baselines else []
-    lines = [Text(f"taken: {', '.join(taken)}; {number_of(done.same, 'run')} in both")]
-    lines += [Text(f"conflict: {one_line(said, 500)}", style="yellow") for said in done.conflicts]
+    lines = [styled(f"taken: {', '.join(taken)}; {number_of(done.same, 'run')} in both")]
+    lines += [styled(f"conflict: {one_line(said, 500)}", "yellow") for said in done.conflicts]
     return to_text([*lines, *(_left_line("left out", one) for one in done.damaged)], style)
 
 
@@ -149,9 +139,7 @@ def mebibytes(count: int) -> str:
 
 
 def _left_line(what: str, damage: Damage) -> Text:
-    from rich.text import Text
-
-    return Text(f"{what}: {one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", style="yellow")
+    return styled(f"{what}: {one_line(damage.path, 500)}: {one_line(damage.problem, 500)}", "yellow")
 
 
 def _since_when(shown: BaselineInForce) -> str:
@@ -190,19 +178,19 @@ LONGEST_LINE = 1000  # characters of a line of a summary, or of what is wrong wi
 
 def list_text(kernels: Sequence[KernelListing], style: Style | None = None) -> str:
     """Return kernels, their versions and the run that shows each as text."""
-    from rich.text import Text
-
     parts: list[RenderableType] = []
     for kernel in kernels:
-        parts += [Text(one_line(kernel.kernel), style="bold")]
-        parts += [Text(f"  {one_line(line, LONGEST_LINE)}") for line in kernel.summary.splitlines()]  # a line a mistake
-        parts += [Text(f"  workloads: {_workloads(kernel)}", style="dim")] if kernel.workloads else []
+        parts += [styled(one_line(kernel.kernel), "bold")]
+        parts += [
+            styled(f"  {one_line(line, LONGEST_LINE)}") for line in kernel.summary.splitlines()
+        ]  # a line a mistake
+        parts += [styled(f"  workloads: {_workloads(kernel)}", "dim")] if kernel.workloads else []
         peers = [one_line(version.version) for version in kernel.versions if version.is_peer]
-        parts += [Text(f"  libraries to beat: {', '.join(peers)}", style="dim")] if peers else []
+        parts += [styled(f"  libraries to beat: {', '.join(peers)}", "dim")] if peers else []
         parts += _versions(kernel, (style or detected()).width)
-        parts += [Text(f"  {line}", style="dim") for line in [library_sentence(kernel.against_library)] if line]
-        parts += [Text("")]
-    return to_text(parts or [Text("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
+        parts += [styled(f"  {line}", "dim") for line in [library_sentence(kernel.against_library)] if line]
+        parts += [styled("")]
+    return to_text(parts or [styled("there are no kernels: no kernels/*/kernel.toml and no run in reports/")], style)
 
 
 def _workloads(kernel: KernelListing) -> str:
@@ -251,13 +239,11 @@ def _run_words(version: VersionOutcome) -> str:
 
 def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: Style | None = None) -> str:
     """Return what cannot be read as text; ``runs`` and ``drafts`` are how many others can be."""
-    from rich.text import Text
-
     if not damages:
         read = number_of(runs, "run") + (f" and {number_of(drafts, 'draft')}" if drafts else "")
-        return to_text([Text(f"✓ {read}, nothing damaged", style="green")], style)
+        return to_text([styled(f"✓ {read}, nothing damaged", "green")], style)
     lines = [
-        Text(
+        styled(
             f"{'?' if damage.is_newer else '✗'} {one_line(damage.place, 500)}: {one_line(damage.problem, 500)}",
             style="yellow" if damage.is_newer else "red",
         )
@@ -266,7 +252,7 @@ def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: St
     newer = sum(damage.is_newer for damage in damages)
     parts = [f"{len(damages) - newer} damaged" if newer < len(damages) else ""]
     parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{number_of(runs, 'other run')} can be read"]
-    return to_text([*lines, Text("; ".join(part for part in parts if part))], style)
+    return to_text([*lines, styled("; ".join(part for part in parts if part))], style)
 
 
 FEW_PAGES = 6  # pages, of which each is named

@@ -11,7 +11,7 @@ from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import percent, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import NARROWEST
+from ncu_assist.render.terminal.style import NARROWEST, styled
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
 from ncu_assist.render.words.why import stall_words
@@ -164,14 +164,12 @@ def hot_lines_text(spots: HotSpots, width: int, launch: int | None = None) -> li
 
     ``launch`` is the one that they are of, None for the longest.
     """
-    from rich.text import Text
-
     if not spots.lines:
-        return [Text(""), Text(f"note: {spots.note}")] if spots.note else []
-    parts: list[RenderableType] = [Text(""), Text(_lines_title(spots, launch), style="bold")]
+        return [styled(""), styled(f"note: {spots.note}")] if spots.note else []
+    parts: list[RenderableType] = [styled(""), styled(_lines_title(spots, launch), "bold")]
     for line in spots.lines:
-        parts += [Text(_hot_line(line))]
-        parts += [Text(INDENT + one_line(line.source, width - len(INDENT)), style="dim")] if line.source else []
+        parts += [styled(_hot_line(line))]
+        parts += [styled(INDENT + one_line(line.source, width - len(INDENT)), "dim")] if line.source else []
     return parts
 
 
@@ -207,20 +205,18 @@ NVIDIA_LETTERS = 600  # letters
 
 def nvidia_text(findings: Sequence[NvidiaFinding], launches: int, width: int) -> list[RenderableType]:
     """Return each rule with its estimate and message, those worth next to nothing left out; a line if none is left."""
-    from rich.text import Text
-
-    parts: list[RenderableType] = [Text(""), Text(NVIDIA_TITLE, style="bold")]
+    parts: list[RenderableType] = [styled(""), styled(NVIDIA_TITLE, "bold")]
     worth = [one for one in findings if one.speedup_pct is None or one.speedup_pct >= LEAST_PCT]
     for finding in worth:
-        parts.append(Text(_nvidia_heading(finding, launches)))
+        parts.append(styled(_nvidia_heading(finding, launches)))
         results = one_line(finding.message, NVIDIA_LETTERS)
         parts += [
-            Text(line, style="dim")
+            styled(line, "dim")
             for line in textwrap.wrap(
                 results, width - len(NVIDIA_INDENT), initial_indent=NVIDIA_INDENT, subsequent_indent=NVIDIA_INDENT
             )
         ]
-    return parts if worth else [*parts, Text("none has any advice")]
+    return parts if worth else [*parts, styled("none has any advice")]
 
 
 def _nvidia_heading(finding: NvidiaFinding, launches: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import Style, detected, printed, table, to_text
+from ncu_assist.render.terminal.style import Style, detected, printed, styled, table, to_text
 from ncu_assist.render.words.changes import (
     PAIRED_BY,
     PART,
@@ -77,8 +77,6 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     Of runs that cannot be compared there are none, but what each launched where that is what forbids it.
     Pairs of the same kernels in the same shapes stand in one row. Cells are cut to ``width``, never wrapped.
     """
-    from rich.text import Text
-
     alone = len(diff.launches) == 1 and diff.launches[0].pair.confidence == "nvtx"
     rest = _unpaired(diff)
     if not rest and (alone or not diff.launches):
@@ -89,7 +87,7 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     rows = rows_of(diff.launches) if comparable else []
     longest = width if len(rows) > MOST_PAIRS else ALONE_LINES * width
     more = [more_of(rows[MOST_PAIRS:])] if rows[MOST_PAIRS:] else []
-    parts: list[RenderableType] = [Text("")]
+    parts: list[RenderableType] = [styled("")]
     if rows:
         before, after = sides(diff)
         times: list[tuple[str, Align]] = [(before, "right"), (after, "right"), ("change", "right")]
@@ -97,7 +95,7 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
         for row in rows[:MOST_PAIRS]:
             made.add_row(*_launch_cells(row, width - LABEL_LESS))
         parts.append(made)
-    return [*parts, *(Text(one_line(line, longest)) for line in (*more, *rest))]
+    return [*parts, *(styled(one_line(line, longest)) for line in (*more, *rest))]
 
 
 def sides(diff: Diff) -> tuple[str, str]:
@@ -107,18 +105,16 @@ def sides(diff: Diff) -> tuple[str, str]:
 
 
 def _launch_cells(row: PairRow, width: int) -> list[RenderableType]:
-    from rich.text import Text
-
     before, after = times_of(row)
     word = word_of(row)
     color = LAUNCH_COLORS.get(word, "")
-    times = [Text("-" if ns is None else quantity(ns, "ns")) for ns in (before, after)]
+    times = [styled("-" if ns is None else quantity(ns, "ns")) for ns in (before, after)]
     return [
-        Text(label_of(row, width)),
+        styled(label_of(row, width)),
         *times,
-        Text(change_of(before, after), color),
-        Text((word or "") if row[0].pair.repeats else "", color),
-        Text(PAIRED_BY[row[0].pair.confidence]),
+        styled(change_of(before, after), color),
+        styled((word or "") if row[0].pair.repeats else "", color),
+        styled(PAIRED_BY[row[0].pair.confidence]),
     ]
 
 
@@ -138,23 +134,23 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, wit
 
     The reason stands there if in doubt, or if asked to ``explain`` it; ``with_lines`` adds the lines that were kept.
     """
-    from rich.text import Text
-
     width = (style or detected()).width
     parts: list[RenderableType] = [
-        Text(verdict_line(diff), style=COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
-        Text(kernels_and_origins(diff), style="dim"),
+        styled(verdict_line(diff), COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
+        styled(kernels_and_origins(diff), "dim"),
     ]
-    parts += [Text(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
-    parts += [Text(line) for line in (counter_note(diff),) if line]
+    parts += [styled(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
+    parts += [styled(line) for line in (counter_note(diff),) if line]
     parts += paired_launches(diff, width)
     if diff.changes:
-        parts += [Text(""), _changes(diff)]
+        parts += [styled(""), _changes(diff)]
         lacking = _lacking(diff)
-        parts += [Text(f"in neither report: {'; '.join(lacking)}", style="dim")] if lacking else []
-    parts += [Text(line) for line in (*_strays(diff), *_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))]
+        parts += [styled(f"in neither report: {'; '.join(lacking)}", "dim")] if lacking else []
+    parts += [
+        styled(line) for line in (*_strays(diff), *_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))
+    ]
     if with_lines and diff.lines and diff.lines.changes:
-        parts += [Text(""), *map(Text, every_line(diff.lines, sides(diff), width)), Text(LINE_TIMES, style="dim")]
+        parts += [styled(""), *map(styled, every_line(diff.lines, sides(diff), width)), styled(LINE_TIMES, "dim")]
     return to_text(parts, style) + _other_metrics(diff)
 
 
@@ -287,24 +283,22 @@ def _differences(diff: Diff) -> list[str]:
 
 def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
     """Return a gate as text; the reasons stand below the table, what failed last, then the overall word."""
-    from rich.text import Text
-
     if isinstance(gate, NotMeasured):
         return _not_measured(gate, style)
     parts: list[RenderableType] = [
-        Text(one_line(gate_heading(gate), GATE_LETTERS), style="bold"),
-        Text(one_line(gate_provenance(gate), GATE_LETTERS), style="dim"),
-        Text(one_line(f"limits: {_limits(gate)}", GATE_LETTERS)),
-        Text(""),
+        styled(one_line(gate_heading(gate), GATE_LETTERS), "bold"),
+        styled(one_line(gate_provenance(gate), GATE_LETTERS), "dim"),
+        styled(one_line(f"limits: {_limits(gate)}", GATE_LETTERS)),
+        styled(""),
         _checks(gate, (style or detected()).width),
-        Text(""),
+        styled(""),
     ]
-    parts += [Text(one_line(line, GATE_LETTERS)) for line in caveats(gate)]
+    parts += [styled(one_line(line, GATE_LETTERS)) for line in caveats(gate)]
     for outcome, said, command in complaints(gate):
         message = f"{SHORT[outcome]} {gate_title(gate)}: {said}"
-        parts += [Text(one_line(message, GATE_LETTERS), style=OUTCOME_COLORS[outcome])]
-        parts += [Text(one_line(f"try: {command}", GATE_LETTERS))] if command else []
-    return to_text([*parts, Text(summary(gate), style=OUTCOME_COLORS[gate.outcome])], style)
+        parts += [styled(one_line(message, GATE_LETTERS), OUTCOME_COLORS[outcome])]
+        parts += [styled(one_line(f"try: {command}", GATE_LETTERS))] if command else []
+    return to_text([*parts, styled(summary(gate), OUTCOME_COLORS[gate.outcome])], style)
 
 
 def gates_text(some: GateSet, style: Style | None = None) -> str:
@@ -315,15 +309,13 @@ def gates_text(some: GateSet, style: Style | None = None) -> str:
 
 
 def _not_measured(gate: NotMeasured, style: Style | None) -> str:
-    from rich.text import Text
-
     color = OUTCOME_COLORS["unclear"]
-    parts = [Text(one_line(gate_title(gate), GATE_LETTERS), style="bold"), Text("")]
-    parts += [Text(one_line(f"note: {note}", GATE_LETTERS)) for note in gate.notes]
+    parts = [styled(one_line(gate_title(gate), GATE_LETTERS), "bold"), styled("")]
+    parts += [styled(one_line(f"note: {note}", GATE_LETTERS)) for note in gate.notes]
     for side in gate.missing:
         message = f"{UNMEASURED} {side.kernel}/{short_name(side.version)}: {why_unmeasured(side)}"
-        parts.append(Text(one_line(message, GATE_LETTERS), style=color))
-    parts += [Text(one_line(f"try: {gate.next}", GATE_LETTERS)), Text(not_measured_summary(gate), style=color)]
+        parts.append(styled(one_line(message, GATE_LETTERS), color))
+    parts += [styled(one_line(f"try: {gate.next}", GATE_LETTERS)), styled(not_measured_summary(gate), color)]
     return to_text(parts, style)
 
 
@@ -337,8 +329,6 @@ def _limits(gate: Gate) -> str:
 
 def _checks(gate: Gate, width: int) -> Table:
     """Return a row a workload: its worst outcome, and how the metric of each limit moved."""
-    from rich.text import Text
-
     room = width - max(len(workload) for workload in by_workload(gate)) - max(map(len, SHORT.values())) - MARGINS
     change = "change (99 %)" if any(check.low is not None for check in gate.checks) else "change"
     made = table(("workload", "left"), ("", "left"), (change, "left"))
@@ -347,8 +337,8 @@ def _checks(gate: Gate, width: int) -> Table:
     for workload, checks in by_workload(gate).items():
         word = worst_of(checks)
         made.add_row(
-            Text(one_line(workload)),
-            Text(SHORT[word], OUTCOME_COLORS[word]),
+            styled(one_line(workload)),
+            styled(SHORT[word], OUTCOME_COLORS[word]),
             _wrapped(list(map(_check_cell, checks)), room),
         )
     return made
@@ -356,18 +346,14 @@ def _checks(gate: Gate, width: int) -> Table:
 
 def _wrapped(parts: list[Text], room: int) -> Text:
     """Return a list that breaks between its parts only."""
-    from rich.text import Text
-
     lines = [parts[0]]
     for part in parts[1:]:
-        joined = Text(", ").join([lines[-1], part])
-        lines[-1:] = [joined] if len(joined) <= room - 1 else [lines[-1] + Text(","), part]
-    return Text("\n").join(lines)
+        joined = styled(", ").join([lines[-1], part])
+        lines[-1:] = [joined] if len(joined) <= room - 1 else [lines[-1] + styled(","), part]
+    return styled("\n").join(lines)
 
 
 def _check_cell(check: GateCheck) -> Text:
     """Return a metric and how it moved, marked where its limit was not kept."""
-    from rich.text import Text
-
     text = f"{MARKS[check.outcome]}{one_line(check.limit.metric.key)} {within(check)}"
-    return Text(text, "" if check.outcome == "pass" else OUTCOME_COLORS[check.outcome])
+    return styled(text, "" if check.outcome == "pass" else OUTCOME_COLORS[check.outcome])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import Style, printed, to_text
+from ncu_assist.render.terminal.style import Style, printed, styled, to_text
 from ncu_assist.render.words.floors import OWN_TERM, library_table
 from ncu_assist.render.words.history import (
     FAULTS_GONE,
@@ -52,41 +52,39 @@ if TYPE_CHECKING:
 
 def history_text(history: History, style: Style | None = None) -> str:
     """Return a history as text. Raises DamagedData for findings that were changed."""
-    from rich.text import Text
-
     versions = versions_table(history, names_parents=False)
     times = versions.without(*OVER_ALL[1:], "diff")
-    parts: list[RenderableType] = [Text(one_line(history_title(history)), style="bold")]
-    parts += [Text(history_provenance(history), style="dim")] if history.newest else []
-    parts += [Text(""), printed(times.without_empty())]
+    parts: list[RenderableType] = [styled(one_line(history_title(history)), "bold")]
+    parts += [styled(history_provenance(history), "dim")] if history.newest else []
+    parts += [styled(""), printed(times.without_empty())]
     if len(history.places) > 1:
         heading = f"all {len(history.places)} workloads, each version against its parent"
         own = (shown for shown, row in zip(versions.rows, history.rows, strict=True) if row.parents or not row.is_peer)
         steps = replace(versions, rows=tuple(own)).only(*OVER_ALL)
-        parts += [Text(""), Text(heading, style="bold"), printed(steps)]
+        parts += [styled(""), styled(heading, "bold"), printed(steps)]
     if history.against_library:
         heading = "the fastest own version against the fastest library"
         parts += [
-            Text(""),
-            Text(heading, style="bold"),
+            styled(""),
+            styled(heading, "bold"),
             printed(library_table(history.against_library, history.library_verdicts, intervals=False)),
         ]
-        parts += [Text(f"{OWN_TERM.label}: {OWN_TERM.meaning}", style="dim")]
+        parts += [styled(f"{OWN_TERM.label}: {OWN_TERM.meaning}", "dim")]
     if history.others:
         there = other_gpus_table(history)
-        parts += [Text(""), Text(_heading(there), style="bold"), printed(there.without_empty())]
-        parts += [Text(one_line(line, MOST_SAID), style="dim") for line in others_legend(history)]
+        parts += [styled(""), styled(_heading(there), "bold"), printed(there.without_empty())]
+        parts += [styled(one_line(line, MOST_SAID), "dim") for line in others_legend(history)]
     for made in other_libraries(history, intervals=False):
-        parts += [Text(""), Text(_heading(made), style="bold"), printed(made)]
+        parts += [styled(""), styled(_heading(made), "bold"), printed(made)]
     for sweep in history.sweeps:
-        parts += [Text(""), Text(one_line(sweep_title(sweep)), style="bold"), printed(sweep_table(sweep))]
-    parts += [Text(one_line(line, MOST_SAID), style="dim") for line in ("", *legend(history))]
+        parts += [styled(""), styled(one_line(sweep_title(sweep)), "bold"), printed(sweep_table(sweep))]
+    parts += [styled(one_line(line, MOST_SAID), "dim") for line in ("", *legend(history))]
     gone = with_faults_gone(faults_gone(history).values())
     if gone:
-        parts += [Text(""), Text(FAULTS_GONE, style="bold"), printed(faults_gone_table(gone)), Text("")]
-        parts += [Text(one_line(line, MOST_SAID), style="dim") for line in prediction_legend(gone)]
+        parts += [styled(""), styled(FAULTS_GONE, "bold"), printed(faults_gone_table(gone)), styled("")]
+        parts += [styled(one_line(line, MOST_SAID), "dim") for line in prediction_legend(gone)]
     for lines in (list(history_notes(history)), to_settle(history).splitlines()):
-        parts += [Text(one_line(line, MOST_SAID)) for line in ("", *lines)] if lines else []
+        parts += [styled(one_line(line, MOST_SAID)) for line in ("", *lines)] if lines else []
     return to_text(parts, style)
 
 
@@ -96,37 +94,33 @@ def _heading(made: Table) -> str:
 
 def trend_text(trend: Trend, style: Style | None = None) -> str:
     """Return a trend as text, the newest change first."""
-    from rich.text import Text
-
     parts: list[RenderableType] = [
-        Text(one_line(trend_title(trend)), style="bold"),
-        Text(one_line(trend_provenance(trend)), style="dim"),
-        Text(""),
+        styled(one_line(trend_title(trend)), "bold"),
+        styled(one_line(trend_provenance(trend)), "dim"),
+        styled(""),
         printed(series_table(trend)),
     ]
     if trend.metrics:
-        parts += [Text(""), printed(counters_table(trend))]
+        parts += [styled(""), printed(counters_table(trend))]
     for change, said, details in changes(trend):
         sign, color = ("▼", "red") if change.is_slower else ("▲", "green")
-        parts += [Text(""), Text(f"{sign} {one_line(said, MOST_SAID)}", style=color)]
-        parts += [Text(one_line(line, MOST_SAID)) for line in details]
+        parts += [styled(""), styled(f"{sign} {one_line(said, MOST_SAID)}", color)]
+        parts += [styled(one_line(line, MOST_SAID)) for line in details]
     told = list(trend_notes(trend))
-    parts += [Text("")] if told else []
-    parts += [Text(one_line(line, MOST_SAID), style="dim") for line in told]
+    parts += [styled("")] if told else []
+    parts += [styled(one_line(line, MOST_SAID), "dim") for line in told]
     return to_text(parts, style)
 
 
 def bisection_text(found: Bisection, style: Style | None = None) -> str:
     """Return a bisection as text."""
-    from rich.text import Text
-
-    said = [Text(one_line(line, MOST_SAID)) for line in conclusion(found)]
+    said = [styled(one_line(line, MOST_SAID)) for line in conclusion(found)]
     return to_text(
         [
-            Text(one_line(bisection_title(found)), style="bold"),
-            Text(""),
+            styled(one_line(bisection_title(found)), "bold"),
+            styled(""),
             printed(commits_table(found)),
-            Text(""),
+            styled(""),
             *said,
         ],
         style,

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import GAP, Style, broken_lines, fitting_widths, printed, to_text
+from ncu_assist.render.terminal.style import GAP, Style, broken_lines, fitting_widths, printed, styled, to_text
 from ncu_assist.render.words.launches import (
     OF_WORKLOAD,
     TO_FLOOR,
@@ -54,28 +54,24 @@ BESIDE = ("kernel", "one launch", "diagnosis", "could be", "of all")  # the run 
 
 def launches_text(shown: RunView, width: int, brief: bool = False) -> list[RenderableType]:
     """Return the launches with what each is bound by, what would pay, and what was left out; nothing without any."""
-    from rich.text import Text
-
     most = BRIEF_ROWS if brief else MOST_ROWS
     if not shown.groups:
         return []
     titles, lines = _lines(launch_table(shown, most), width)
-    parts: list[RenderableType] = [Text(""), *(Text(line, style="bold") for line in titles), *map(Text, lines)]
-    parts += [Text(line, style="dim") for line in _below(shown, most)]
-    parts += [Text(line) for line in spread_sentences(shown)]
+    parts: list[RenderableType] = [styled(""), *(styled(line, "bold") for line in titles), *map(styled, lines)]
+    parts += [styled(line, "dim") for line in _below(shown, most)]
+    parts += [styled(line) for line in spread_sentences(shown)]
     return [*parts, *_payoffs(shown, width, brief)]
 
 
 def _payoffs(shown: RunView, width: int, brief: bool) -> list[RenderableType]:
-    from rich.text import Text
-
     sentences = payoff_sentences(shown, BRIEF_SENTENCES if brief else MOST_SENTENCES, figures=not brief)
     if not sentences or sum(len(group.rows) for group in shown.groups) < 2:
         return []
     whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
-    return [Text(""), Text("What would pay", style="bold"), *map(Text, lines)]
+    return [styled(""), styled("What would pay", "bold"), *map(styled, lines)]
 
 
 def _below(shown: RunView, most: int) -> list[str]:
@@ -135,25 +131,23 @@ def _first(numbers: str) -> str:
 
 def triage_text(found: Triage, style: Style | None = None) -> str:
     """Return a triage as text; a page or JSON has every kernel."""
-    from rich.text import Text
-
     kernels = groups_table(found, MOST_KERNELS, KERNEL_LETTERS)
     parts: list[RenderableType] = [
-        Text(triage_title(found), style="bold"),
-        Text(one_line(triage_provenance(found)), style="dim"),
-        Text(""),
+        styled(triage_title(found), "bold"),
+        styled(one_line(triage_provenance(found)), "dim"),
+        styled(""),
         printed(kernels),
     ]
-    parts += [Text(kernels.note, style="dim")] if kernels.note else []
-    parts += [Text(""), *map(Text, time_lines(found))]
+    parts += [styled(kernels.note, "dim")] if kernels.note else []
+    parts += [styled(""), *map(styled, time_lines(found))]
     copies = copies_table(found)
     if copies is not None:
-        parts += [Text(""), printed(copies), *map(Text, copy_lines(found))]
+        parts += [styled(""), printed(copies), *map(styled, copy_lines(found))]
     profiled = profiled_table(found, PROFILED_LETTERS)
     if profiled is not None:
-        parts += [Text(""), printed(profiled.only(*BESIDE)), Text(profiled.note, style="dim")]
+        parts += [styled(""), printed(profiled.only(*BESIDE)), styled(profiled.note, "dim")]
     said = list(profiled_lines(found))
-    parts += [Text(""), *map(Text, said)] if said else []
-    parts += [Text(f"note: {one_line(note)}", style="dim") for note in found.notes]
-    parts += [Text("")]
+    parts += [styled(""), *map(styled, said)] if said else []
+    parts += [styled(f"note: {one_line(note)}", "dim") for note in found.notes]
+    parts += [styled("")]
     return to_text(parts, style) + "".join(f"next: {one}\n" for one in next_commands(found))

@@ -10,7 +10,7 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ceilings.records import SECTORS, Curve, dram_curves
 from ncu_assist.quantity import digits, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import Style, table, to_text
+from ncu_assist.render.terminal.style import Style, styled, table, to_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -19,10 +19,6 @@ if TYPE_CHECKING:
     from ncu_assist.ceilings import Ceilings, Point, Rate
     from ncu_assist.ceilings.records import KnownGpu, KnownRate, Under
     from ncu_assist.environment import Condition, Examination
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 DETAIL_LIMIT = 200  # characters; compilers and drivers can be wordy
 VERDICTS = {
@@ -33,24 +29,20 @@ VERDICTS = {
 
 def doctor_text(examination: Examination, style: Style | None = None) -> str:
     """Return the conditions as text, each lack with its fix, and the verdict last."""
-    from rich.text import Text
-
     made = table(("", "left"), ("", "left"))
     made.show_header = False
     for column in made.columns:
         column.no_wrap = False
     for condition in examination.conditions:
         made.add_row(_state_mark(condition), _condition_words(condition))
-    verdict = Text(VERDICTS[examination.can_measure], style="green" if examination.can_measure else "red")
+    verdict = styled(VERDICTS[examination.can_measure], "green" if examination.can_measure else "red")
     return to_text([made, verdict], style)
 
 
 def _state_mark(condition: Condition) -> RenderableType:
-    from rich.text import Text
-
     if condition.state == "ok":
-        return Text(f"✓ {condition.name}", style="green")
-    return Text(f"{'✗' if condition.needed else '-'} {condition.name}", style="red" if condition.needed else "yellow")
+        return styled(f"✓ {condition.name}", "green")
+    return styled(f"{'✗' if condition.needed else '-'} {condition.name}", "red" if condition.needed else "yellow")
 
 
 def _condition_words(condition: Condition) -> str:
@@ -67,18 +59,16 @@ NOTE_LIMIT = 300  # characters
 
 def ceilings_text(found: Sequence[tuple[Ceilings, Path | None]], style: Style | None = None) -> str:
     """Return one block a GPU: where and when, DRAM by mix and size, caches and links, pipes."""
-    from rich.text import Text
-
     parts: list[RenderableType] = []
     for ceilings, path in found:
-        parts += [Text("")] if parts else []
-        parts += [Text(line, style="bold" if index == 0 else "") for index, line in enumerate(_head(ceilings, path))]
+        parts += [styled("")] if parts else []
+        parts += [styled(line, "bold" if index == 0 else "") for index, line in enumerate(_head(ceilings, path))]
         for under in MEASURED:
             parts += _dram(ceilings, under)
         parts += _caches_and_links(ceilings)
         parts += _rates(ceilings)
-        parts += [Text(one_line(f"! {words}", NOTE_LIMIT), style="yellow") for words in _complaints(ceilings)]
-    return to_text(parts or [Text(NONE_STORED)], style)
+        parts += [styled(one_line(f"! {words}", NOTE_LIMIT), "yellow") for words in _complaints(ceilings)]
+    return to_text(parts or [styled(NONE_STORED)], style)
 
 
 def imported_text(ceilings: Ceilings, path: Path, was_there: bool) -> str:
@@ -122,12 +112,10 @@ def _head(ceilings: Ceilings, path: Path | None) -> list[str]:
 
 
 def _dram(ceilings: Ceilings, under: Under) -> list[RenderableType]:
-    from rich.text import Text
-
     curves = dram_curves(ceilings, under)
     if not curves:
         return []
-    return [Text(""), Text(f"DRAM in GB/s, reads : writes, {MEASURED[under]}"), _curves(curves)]
+    return [styled(""), styled(f"DRAM in GB/s, reads : writes, {MEASURED[under]}"), _curves(curves)]
 
 
 def _curves(curves: Sequence[Curve]) -> Table:
@@ -166,8 +154,6 @@ def _rate_at(curve: Curve, size: int) -> str:
 
 
 def _caches_and_links(ceilings: Ceilings) -> list[RenderableType]:
-    from rich.text import Text
-
     if not ceilings.l2 and not ceilings.link:
         return []
     made = table(("", "left"), ("GB/s", "right"), ("", "left"))
@@ -178,7 +164,7 @@ def _caches_and_links(ceilings: Ceilings) -> list[RenderableType]:
         made.add_row(
             one_line(point.name.replace("_", " ")), f"{point.bytes_per_second / 1e9:.1f}", _measured_under(point)
         )
-    return [Text(""), made]
+    return [styled(""), made]
 
 
 def _measured_under(point: Point) -> str:
@@ -190,8 +176,6 @@ def _measured_under(point: Point) -> str:
 
 def _rates(ceilings: Ceilings) -> list[RenderableType]:
     """Return a row a pipe: what events timed, what ncu counted."""
-    from rich.text import Text
-
     if not ceilings.rates:
         return []
     made = table(
@@ -200,7 +184,7 @@ def _rates(ceilings: Ceilings) -> list[RenderableType]:
     for kind, name in dict.fromkeys((rate.kind, rate.name) for rate in ceilings.rates):
         counted, timed = ceilings.rate(kind, name, "ncu"), ceilings.rate(kind, name, "events")
         made.add_row(_pipe_name(kind, name), _cycle(counted), _peak(counted), _cycle(timed), _second(timed or counted))
-    return [Text(""), made]
+    return [styled(""), made]
 
 
 def _pipe_name(kind: str, name: str) -> str:
@@ -231,18 +215,16 @@ MEASURE = "nothing was measured on such a GPU: `ncu-assist ceilings` does, and -
 
 def known_text(found: KnownGpu, style: Style | None = None) -> str:
     """Return which GPU it is, whose ceilings answer for it, and every number with its source below it."""
-    from rich.text import Text
-
     device, ceilings = found.device, found.ceilings
     size = [f"compute capability {device.compute_capability}" if device.compute_capability else ""]
     size += [f"{device.sm_count} multiprocessors" if device.sm_count else ""]
     answering = f"ceilings measured on {ceilings.where}, {ceilings.created[:10]}" if ceilings else MEASURE
-    parts: list[RenderableType] = [Text(one_line(device.name), style="bold"), Text(", ".join(filter(None, size)))]
-    parts += [Text(answering), Text("")]
+    parts: list[RenderableType] = [styled(one_line(device.name), "bold"), styled(", ".join(filter(None, size)))]
+    parts += [styled(answering), styled("")]
     width = max(len(rate.what) for rate in found.rates)
     for rate in found.rates:
-        parts.append(Text(f"{rate.what:<{width}}  {_value(rate)}{', assumed' if rate.assumed else ''}"))
-        parts.append(Text(f"  {one_line(rate.source)}", style="dim"))
+        parts.append(styled(f"{rate.what:<{width}}  {_value(rate)}{', assumed' if rate.assumed else ''}"))
+        parts.append(styled(f"  {one_line(rate.source)}", "dim"))
     return to_text(parts, style)
 
 

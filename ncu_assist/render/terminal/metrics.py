@@ -15,7 +15,7 @@ from ncu_assist.ncu.catalogue.metric_doctor import is_on
 from ncu_assist.ncu.catalogue.rows import Derived
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, USUAL, join, read_name, rollup_words
 from ncu_assist.ncu.catalogue.stalls import ISSUED, STALL_PREFIX, StallReason
-from ncu_assist.render.terminal.style import NARROWEST, Style, to_text
+from ncu_assist.render.terminal.style import NARROWEST, Style, styled, to_text
 from ncu_assist.render.words.terms import (
     better_words,
     chip_words,
@@ -69,30 +69,30 @@ MOST_NAMES = 40  # of ncu's names outside the catalogue; JSON has all
 
 def metrics_text(found: Found, style: Style | None = None) -> str:
     """Return what a search found: rows of the catalogue by group, then ncu's other names."""
-    lines = [*_wrapped(spelled_on(found.chip, found.instead_of), ""), _text("")] if found.chip else []
+    lines = [*_wrapped(spelled_on(found.chip, found.instead_of), ""), styled("")] if found.chip else []
     lines += [line for group, rows in found.groups.items() for line in _group(group, rows, found)]
     if found.lacking:
-        lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), _text("")]
+        lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), styled("")]
     if found.names:
         lines += _names(found.names)
     return to_text(lines, style)
 
 
 def _group(group: str, rows: Sequence[Row], found: Found) -> list[Text]:
-    lines = [_text(f"{group:<{KEY_WIDTH}}{'unit':<{UNIT_WIDTH}}better", "bold")]
+    lines = [styled(f"{group:<{KEY_WIDTH}}{'unit':<{UNIT_WIDTH}}better", "bold")]
     for row in rows:
-        lines.append(_text(f"{row.key:<{KEY_WIDTH}}{row.unit or '-':<{UNIT_WIDTH}}{row.better or '-'}"))
-        lines += [_text(f"    {text}", "dim") for text in _spellings(row, found.chip)]
+        lines.append(styled(f"{row.key:<{KEY_WIDTH}}{row.unit or '-':<{UNIT_WIDTH}}{row.better or '-'}"))
+        lines += [styled(f"    {text}", "dim") for text in _spellings(row, found.chip)]
         lines += [line for way in row.ways if found.in_full and is_on(way, found.chip) for line in _way(way)]
         lines += _wrapped(row.meaning)
-    return [*lines, _text("")]
+    return [*lines, styled("")]
 
 
 def _way(way: Way) -> list[Text]:
     """Return one more way to know a metric: its formula, and where it comes from."""
     formula = textwrap.wrap(f"else {way_words(way)}", NARROWEST - 4, subsequent_indent="    ", break_long_words=False)
     source = textwrap.wrap(f"({way.source})", NARROWEST - 8)
-    return [_text(f"{' ' * 4}{text}", "dim") for text in (*formula, *(f"    {text}" for text in source))]
+    return [styled(f"{' ' * 4}{text}", "dim") for text in (*formula, *(f"    {text}" for text in source))]
 
 
 def _spellings(row: Row, chip: str | None) -> Sequence[str]:
@@ -104,22 +104,22 @@ def _spellings(row: Row, chip: str | None) -> Sequence[str]:
 
 
 def _names(names: Sequence[RecordedName]) -> list[Text]:
-    lines = [_text("ncu's names outside the catalogue, to be followed by a rollup", "bold")]
+    lines = [styled("ncu's names outside the catalogue, to be followed by a rollup", "bold")]
     for one in names[:MOST_NAMES]:
         usual = USUAL.get(one.kind, "")
         where = "" if one.collection == "report" or len(one.chips) == len(CHIPS) else ", ".join(sorted(one.chips))
-        lines += [_text(join(one.name, usual))]
-        lines += [_text(f"    {'; '.join(text for text in (one.unit, where) if text)}", "dim")] if one.unit else []
+        lines += [styled(join(one.name, usual))]
+        lines += [styled(f"    {'; '.join(text for text in (one.unit, where) if text)}", "dim")] if one.unit else []
     rest = len(names) - MOST_NAMES
-    return [*lines, *([_text(f"and {rest} more; --json has all")] if rest > 0 else [])]
+    return [*lines, *([styled(f"and {rest} more; --json has all")] if rest > 0 else [])]
 
 
 def explain_text(subjects: Sequence[Subject | Rule | WarningEntry | GlossaryEntry], style: Style | None = None) -> str:
     """Return what each subject is, one below the other."""
     lines: list[Text] = []
     for subject in subjects:
-        told = _explained(subject) if isinstance(subject, Subject) else [_text(rule_text(subject))]
-        lines += [*([_text("")] if lines else []), *told]
+        told = _explained(subject) if isinstance(subject, Subject) else [styled(rule_text(subject))]
+        lines += [*([styled("")] if lines else []), *told]
     return to_text(lines, style)
 
 
@@ -130,7 +130,7 @@ def _explained(subject: Subject) -> list[Text]:
         return _nvidia_rule(subject)
     if isinstance(subject, NamedRollup):
         return _rollup(subject)
-    title = [_text(f"{subject.key}: {subject.label}", "bold"), *_wrapped(_sentence(subject.meaning), "")]
+    title = [styled(f"{subject.key}: {subject.label}", "bold"), *_wrapped(_sentence(subject.meaning), "")]
     return [*title, *_facts(_metric_facts(subject) if isinstance(subject, Metric) else _derived_facts(subject))]
 
 
@@ -162,7 +162,7 @@ def _common(row: Row) -> list[tuple[str, str]]:
 
 
 def _stall(reason: StallReason) -> list[Text]:
-    lines = [_text(f"{reason.name}: warp stall reason", "bold")]
+    lines = [styled(f"{reason.name}: warp stall reason", "bold")]
     lines += _wrapped(f"A warp in this state waits for {reason.waits_for}.", "")
     lines += _wrapped(reason.try_this, "")
     name, sampled = reason.name, reason.sampled_as or reason.name
@@ -181,13 +181,13 @@ def _stall(reason: StallReason) -> list[Text]:
 
 
 def _nvidia_rule(rule: NvidiaRule) -> list[Text]:
-    lines = [_text(f"{rule.name}: rule of ncu", "bold"), *_wrapped(rule.finds, "")]
+    lines = [styled(f"{rule.name}: rule of ncu", "bold"), *_wrapped(rule.finds, "")]
     return [*lines, *_facts([("section", rule.section), ("look at", ", ".join(rule.look_at))])]
 
 
 def _rollup(subject: NamedRollup) -> list[Text]:
     recorded = subject.recorded
-    lines = [_text(join(recorded.name, subject.rollup), "bold")]
+    lines = [styled(join(recorded.name, subject.rollup), "bold")]
     lines += _wrapped("Not in the catalogue; this is read from its name and from what ncu lists.", "")
     rollups = ROLLUPS[recorded.kind]
     facts = [
@@ -211,19 +211,13 @@ def _fact(name: str, text: str, width: int) -> list[Text]:
     longest = max(map(len, text.split()), default=0)
     if width + 2 + longest > NARROWEST:  # a long name begins a line of its own, as far to the right as it fits
         indent = " " * max(2, min(4, NARROWEST - longest))
-        return [_text(f"  {name}"), *_wrapped(text, indent)]
+        return [styled(f"  {name}"), *_wrapped(text, indent)]
     rows = textwrap.wrap(text, NARROWEST - width - 2, break_long_words=False, break_on_hyphens=False) or [""]
-    return [_text(f"  {name if i == 0 else '':<{width}}{row}") for i, row in enumerate(rows)]
+    return [styled(f"  {name if i == 0 else '':<{width}}{row}") for i, row in enumerate(rows)]
 
 
 def _wrapped(text: str, indent: str = "    ") -> list[Text]:
-    return [_text(f"{indent}{row}") for row in textwrap.wrap(text, NARROWEST - len(indent), break_long_words=False)]
-
-
-def _text(text: str, style: str = "") -> Text:
-    from rich.text import Text
-
-    return Text(text, style=style)
+    return [styled(f"{indent}{row}") for row in textwrap.wrap(text, NARROWEST - len(indent), break_long_words=False)]
 
 
 def _sentence(text: str) -> str:

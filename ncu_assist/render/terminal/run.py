@@ -14,7 +14,7 @@ from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_lines, hot_lines_text, nvidia_text
 from ncu_assist.render.terminal.launches import BRIEF_ROWS, launches_text
-from ncu_assist.render.terminal.style import Style, detected, table, to_text
+from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import LIMIT_WORDS, focus_words, room_words
 from ncu_assist.render.words.terms import stall_name
@@ -45,8 +45,6 @@ def speed_of_light(shown: RunView, alone: str = "") -> list[RenderableType]:
 
     ``alone`` names the launch that is shown of several kernels, empty where it is of all launches.
     """
-    from rich.text import Text
-
     values = shown.combined.values
     known = throughputs(shown.combined)
     if not known:
@@ -56,22 +54,25 @@ def speed_of_light(shown: RunView, alone: str = "") -> list[RenderableType]:
         rate = values["dram_bandwidth"] if key == "dram_throughput" else None
         made.add_row(ROWS[key].label, f"{value:.1f} %", _bar(value), quantity(rate, "byte/s") if rate else "")
     return [
-        Text(""),
-        Text(f"Speed of light{_counted_of(shown, alone)}", style="bold"),
+        styled(""),
+        styled(f"Speed of light{_counted_of(shown, alone)}", "bold"),
         made,
-        *(Text(line) for line in impossible_lines(shown.combined, BARS)),
-        *(Text(one) for one in _binding_sentence(shown)),
+        *(styled(line) for line in impossible_lines(shown.combined, BARS)),
+        *(styled(one) for one in _binding_sentence(shown)),
     ]
 
 
 def warp_states(shown: RunView, alone: str = "") -> list[RenderableType]:
     """Return where warps spent their time and how many there were; nothing where that was not sampled."""
-    from rich.text import Text
-
-    occupancy = [Text(line) for line in _occupancy(shown)]
+    occupancy = [styled(line) for line in _occupancy(shown)]
     if not shown.combined.stalls:
-        return [Text(""), *occupancy] if occupancy else []
-    return [Text(""), Text(f"Warp states{f' of {alone}' if alone else ''}", style="bold"), _stalls(shown), *occupancy]
+        return [styled(""), *occupancy] if occupancy else []
+    return [
+        styled(""),
+        styled(f"Warp states{f' of {alone}' if alone else ''}", "bold"),
+        _stalls(shown),
+        *occupancy,
+    ]
 
 
 def of_what(shown: RunView) -> str:
@@ -154,28 +155,26 @@ BRIEF_LETTERS = 240  # of what a finding says: three lines
 
 def brief_text(shown: RunView, style: Style | None = None) -> str:
     """Return a run on one screen: verdict, times, launches, what binds it, what to change, and what more there is."""
-    from rich.text import Text
-
     style = style or detected()
-    parts: list[RenderableType] = [Text(one_line(shown.reference), style="bold"), Text(_origin(shown), style="dim")]
+    parts: list[RenderableType] = [styled(one_line(shown.reference), "bold"), styled(_origin(shown), "dim")]
     parts += _verdict(shown)
     if shown.rows:
         rest = len(shown.rows) - BRIEF_ROWS
-        parts += [Text(""), _times(shown.rows[:BRIEF_ROWS])]
-        parts += [Text(f"and {number_of(rest, 'workload')} more", style="dim")] if rest > 0 else []
-        parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
+        parts += [styled(""), _times(shown.rows[:BRIEF_ROWS])]
+        parts += [styled(f"and {number_of(rest, 'workload')} more", "dim")] if rest > 0 else []
+        parts += [styled(line, "red") for line in failed_checks(shown.rows)]
     parts += launches_text(shown, style.width, brief=True)
     told = shown.detail
     if told.combined.launches:
-        parts += [Text(""), *(Text(one) for one in _binding_sentence(told.counted))]
-        parts += [Text(line) for line in _waits(told.counted)]
+        parts += [styled(""), *(styled(one) for one in _binding_sentence(told.counted))]
+        parts += [styled(line) for line in _waits(told.counted)]
         first = brief_diagnosis(told.results, BRIEF_LETTERS) if told.results else []
-        parts += [Text(line, "" if place else "bold") for place, line in enumerate(first)]
+        parts += [styled(line, "" if place else "bold") for place, line in enumerate(first)]
     notes = f", {number_of(len(shown.run.notes), 'note')}" if shown.run.notes else ""
     held = ", --lines, --ncu-rules" if shown.keeps_report else ""
     more = f"more: --full (units, warp states, counters{notes}){held}"
     page = f"page: ncu-assist report {shlex.quote(one_line(shown.reference).partition('@')[0])}"
-    return to_text([*parts, Text(""), Text(more, style="dim"), Text(page, style="dim")], style)
+    return to_text([*parts, styled(""), styled(more, "dim"), styled(page, "dim")], style)
 
 
 def _waits(shown: RunView) -> list[str]:
@@ -189,20 +188,18 @@ def _waits(shown: RunView) -> list[str]:
 
 def show_text(shown: RunView, style: Style | None = None) -> str:
     """Return a run as text. One line at the end says how to get what only its report holds."""
-    from rich.text import Text
-
     style = style or detected()
-    parts: list[RenderableType] = [Text(one_line(shown.reference), style="bold"), Text(_origin(shown), style="dim")]
-    parts += [Text(f"note: {one_line(note)}") for note in shown.run.notes]
+    parts: list[RenderableType] = [styled(one_line(shown.reference), "bold"), styled(_origin(shown), "dim")]
+    parts += [styled(f"note: {one_line(note)}") for note in shown.run.notes]
     parts += _verdict(shown)
     if shown.rows:
-        parts += [Text(""), _times(shown.rows)]
-        parts += [Text(line, style="dim") for line in no_rates(shown.rows)]
-        parts += [Text(line, style="red") for line in failed_checks(shown.rows)]
+        parts += [styled(""), _times(shown.rows)]
+        parts += [styled(line, "dim") for line in no_rates(shown.rows)]
+        parts += [styled(line, "red") for line in failed_checks(shown.rows)]
     parts += launches_text(shown, style.width)
     told = shown.detail
     if told is not shown:
-        parts += [Text(""), Text(focus_words(shown), style="bold")]
+        parts += [styled(""), styled(focus_words(shown), "bold")]
     if told.combined.launches:
         parts += speed_of_light(told.counted, of_longest(told))
         parts += _diagnosis(told, style.width)
@@ -212,7 +209,7 @@ def show_text(shown: RunView, style: Style | None = None) -> str:
     if shown.close.nvidia is not None:
         parts += nvidia_text(shown.close.nvidia, len(shown.launches_shown), style.width)
     if told.combined.launches:
-        parts += [Text(""), Text(f"Counters{of_what(told)}", style="bold"), *_metrics(told)]
+        parts += [styled(""), styled(f"Counters{of_what(told)}", "bold"), *_metrics(told)]
     return to_text([*parts, *_more_to_see(shown, style.width)], style)
 
 
@@ -223,45 +220,41 @@ def _alone(shown: RunView) -> int | None:
 
 def _verdict(shown: RunView) -> list[RenderableType]:
     """Return the verdict against the version before, floor and operations, and the clock where it was lowered."""
-    from rich.text import Text
-
     lines: list[RenderableType] = []
     if shown.before is not None:
         name, verdict = shown.before.version, shown.before.verdict
         said = verdict_sentence(shown.run.version, name, shown.combined.workload, verdict)
-        lines.append(Text(said, style="bold"))
+        lines.append(styled(said, "bold"))
     floor = floor_words(shown.row)
     if floor:
-        lines.append(Text(f"floor: {floor}"))
+        lines.append(styled(f"floor: {floor}"))
     operations = operations_words(shown)
     if operations:
-        lines.append(Text(f"operations: {operations}"))
+        lines.append(styled(f"operations: {operations}"))
     lowered = lowered_words(shown.run.bench, shown.row.timing if shown.row else None)
     if lowered:
-        lines.append(Text(f"clock: {lowered}"))
-    return [Text(""), *lines] if lines else []
+        lines.append(styled(f"clock: {lowered}"))
+    return [styled(""), *lines] if lines else []
 
 
 def _diagnosis(shown: RunView, width: int) -> list[RenderableType]:
-    from rich.text import Text
-
     results = diagnosis_lines(shown.results, width) if shown.results else []
-    return [Text(""), *(Text(line, "" if place else "bold") for place, line in enumerate(results))] if results else []
+    return (
+        [styled(""), *(styled(line, "" if place else "bold") for place, line in enumerate(results))] if results else []
+    )
 
 
 def _more_to_see(shown: RunView, width: int) -> list[RenderableType]:
     """Return what the report would add and how to see it, or why it adds nothing."""
-    from rich.text import Text
-
     close = shown.close
     if close.note:
-        return [Text(""), Text(f"note: {close.note}")]
+        return [styled(""), styled(f"note: {close.note}")]
     options = ["--lines"] * (close.spots is None) + ["--ncu-rules"] * (close.nvidia is None)
     if not options or not shown.keeps_report:
         return []
     whole = f"more: ncu-assist show {' '.join(options)} {shlex.quote(one_line(shown.reference))}"
     short = f"more: the same command with {' and '.join(options)}"
-    return [Text(""), Text(whole if len(whole) <= width else short, style="dim")]
+    return [styled(""), styled(whole if len(whole) <= width else short, "dim")]
 
 
 def _origin(shown: RunView) -> str:
@@ -323,8 +316,6 @@ def check_word(row: WorkloadRow | None) -> str:
 
 def _metrics(shown: RunView) -> list[RenderableType]:
     """Return the key metrics that a report has, and in one line those that it lacks and that can be collected."""
-    from rich.text import Text
-
     made = table(("metric (under ncu)", "left"), ("value", "right"), ("", "left"))
     lacking = []
     for key in KEY_METRICS:
@@ -339,5 +330,5 @@ def _metrics(shown: RunView) -> list[RenderableType]:
         text = combined.not_applicable[key] if value is None else quantity(value, metric.unit)
         of = of_launches(combined.coverage(key)) if is_of_all else f"launch {combined.launches[0].index}"
         made.add_row(metric.label, text, of)
-    rest = [Text(f"not in the report: {'; '.join(lacking)}", style="dim")] if lacking else []
+    rest = [styled(f"not in the report: {'; '.join(lacking)}", "dim")] if lacking else []
     return [*([made] if made.row_count else []), *rest]

@@ -23,7 +23,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, percent
 from ncu_assist.render.terminal.run import check_word
-from ncu_assist.render.terminal.style import Style, printed, table, to_text
+from ncu_assist.render.terminal.style import Style, printed, styled, table, to_text
 from ncu_assist.render.words.floors import l2_words, library_sentence
 from ncu_assist.render.words.values import shown_path
 from ncu_assist.render.words.verdicts import factor, origin, verdict_line, verdict_sentence
@@ -52,18 +52,16 @@ LONGEST_FAILURE = 400  # letters of a failure
 
 def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
     """Return the versions of a kernel as text, workload by workload; columns that nobody filled are left out."""
-    from rich.text import Text
-
     cells = {version.version: outcome.cells(version) for version in outcome.versions}
-    parts: list[RenderableType] = [Text(one_line(outcome.kernel), style="bold")]
+    parts: list[RenderableType] = [styled(one_line(outcome.kernel), "bold")]
     if outcome.newest is not None:
-        parts.append(Text(origin(outcome.source, outcome.newest), style="dim"))
-    parts += [Text(verdict_line(diff), style="bold") for diff in outcome.diffs]
+        parts.append(styled(origin(outcome.source, outcome.newest), "dim"))
+    parts += [styled(verdict_line(diff), "bold") for diff in outcome.diffs]
     for place, workload in enumerate(outcome.workloads):
         served = [version for version in outcome.versions if version.serves(workload)]
         own = [cells[version.version][place] for version in served if cells[version.version]]
         table = _table(outcome, served, [cells[version.version][place : place + 1] for version in served])
-        parts += [Text(""), Text(one_line(workload), style="bold"), printed(table)]
+        parts += [styled(""), styled(one_line(workload), "bold"), printed(table)]
         against = library_sentence(outcome.against_library(workload))
         remarks = (
             against,
@@ -71,7 +69,7 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
             *_not_served(outcome.versions, len(served), workload),
             _no_rate(own),
         )
-        parts += [Text(line, style="dim") for line in remarks if line]
+        parts += [styled(line, "dim") for line in remarks if line]
     troubles = [line for version in outcome.versions for line in _troubles(version, cells[version.version])]
     skipped = [
         f"{one_line(version.version)}: {one_line(f'{SKIPPED}: {version.skipped}')}"
@@ -79,12 +77,12 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
         if version.skipped and not version.run
     ]
     for color, lines in (("red", troubles), ("dim", skipped)):
-        parts += [Text(line, style=color) for line in ("", *lines)] if lines else []
+        parts += [styled(line, color) for line in ("", *lines)] if lines else []
     fastest = _by_time(outcome.versions, [own[0] for own in cells.values() if own]) if outcome.workloads else []
     if fastest and not troubles:
         best = f"{outcome.kernel}/{fastest[0][0].partition('_')[0]}"
         told = f"next: ncu-assist show {best} (what binds it, what to do), ncu-assist history {outcome.kernel}"
-        parts += [Text(""), Text(one_line(told), style="dim")]
+        parts += [styled(""), styled(one_line(told), "dim")]
     return to_text(parts, style)
 
 
@@ -103,14 +101,12 @@ def _as_fast(fastest: Sequence[tuple[str, Timing]]) -> str:
 
 def outcomes_text(outcomes: Sequence[KernelOutcome], style: Style | None = None) -> str:
     """Return several kernels as text; of one that several models of GPUs measured, these side by side at the end."""
-    from rich.text import Text
-
     texts = [outcome_text(one, style) for one in outcomes]
     for kernel in dict.fromkeys(one.kernel for one in outcomes):
         chips = [one for one in outcomes if one.kernel == kernel and one.newest is not None]
-        parts: list[RenderableType] = [Text(one_line(f"{kernel} on {len(chips)} models of GPUs"), style="bold")]
+        parts: list[RenderableType] = [styled(one_line(f"{kernel} on {len(chips)} models of GPUs"), "bold")]
         for place, workload in enumerate(chips[0].workloads if len(chips) > 1 else ()):
-            parts += [Text(""), Text(one_line(workload), style="bold"), printed(_chips_table(chips, place))]
+            parts += [styled(""), styled(one_line(workload), "bold"), printed(_chips_table(chips, place))]
         texts += [to_text(parts, style)] if len(chips) > 1 else []
     return "\n".join(texts)
 
@@ -186,13 +182,11 @@ def _troubles(version: VersionOutcome, cells: Sequence[LadderCell]) -> list[str]
 
 def spread_text(spread: GpuSpread, style: Style | None = None) -> str:
     """Return the spread as text, workload by workload."""
-    from rich.text import Text
-
-    parts: list[RenderableType] = [Text(one_line(f"{spread.kernel} on {len(spread.gpus)} GPUs"), style="bold")]
+    parts: list[RenderableType] = [styled(one_line(f"{spread.kernel} on {len(spread.gpus)} GPUs"), "bold")]
     for workload in dict.fromkeys(row.workload for row in spread.rows):
         rows = [row for row in spread.rows if row.workload == workload]
-        parts += [Text(""), Text(one_line(workload), style="bold"), printed(_spread_table(spread, rows))]
-    parts += [Text(one_line(failure), style="red") for failure in spread.failures]
+        parts += [styled(""), styled(one_line(workload), "bold"), printed(_spread_table(spread, rows))]
+    parts += [styled(one_line(failure), "red") for failure in spread.failures]
     return to_text(parts, style)
 
 
@@ -228,8 +222,6 @@ def _percent(value: float | None) -> str:
 
 def tune_text(outcome: TuneOutcome, style: Style | None = None) -> str:
     """Return the verdict of the fastest combination against the file's values, and a table of all."""
-    from rich.text import Text
-
     name = one_line(f"{outcome.kernel}/{short_name(outcome.version)} on {outcome.workload}")
     made = table(("values", "left"), ("median", "right"), ("of the file's", "right"), ("rounds", "right"), ("", "left"))
     own = outcome.timing(outcome.rows[0][1])
@@ -240,19 +232,19 @@ def tune_text(outcome: TuneOutcome, style: Style | None = None) -> str:
         what = FILE_S if row is outcome.rows[0][1] else "dropped out" if outcome.is_dropped(row) else ""
         made.add_row(values_words(values), duration(timing.median_ns), share, str(timing.samples), what)
     parts: list[RenderableType] = [
-        Text(name, style="bold"),
-        *(Text(line, style="bold") for line in _tune_verdict(outcome)),
+        styled(name, "bold"),
+        *(styled(line, "bold") for line in _tune_verdict(outcome)),
     ]
-    parts += [Text(""), made]
+    parts += [styled(""), made]
     more = len(outcome.ranked) - SHOWN_COMBINATIONS
     if more > 0:
-        parts.append(Text(f"… and {more} slower ones: --json has all", style="dim"))
+        parts.append(styled(f"… and {more} slower ones: --json has all", "dim"))
     failed = [(values, row) for values, row in outcome.rows if outcome.timing(row) is None]
     lines = [
         one_line(f"{values_words(values)}: {row.failure or 'no time'}", LONGEST_TUNE_FAILURE) for values, row in failed
     ]
-    parts += [Text(line, style="red") for line in ("", *lines)] if lines else []
-    parts += [Text(""), Text(_tune_next(outcome), style="dim")]
+    parts += [styled(line, "red") for line in ("", *lines)] if lines else []
+    parts += [styled(""), styled(_tune_next(outcome), "dim")]
     return to_text(parts, style)
 
 
@@ -292,18 +284,20 @@ def watch_view(kernel: str, attempts: Sequence[Attempt], status: str, keys: str)
     """Return the last edits as a table, a line on what happens now, and the keys."""
     from rich.console import Group
     from rich.table import Table
-    from rich.text import Text
 
     table = Table("#", "version", "median", "verdict", "s", box=None, pad_edge=False, expand=False)
     for one in attempts[-SHOWN_ATTEMPTS:]:
-        words = [Text(verdict_line(diff), style=VERDICT_COLORS.get(diff.verdict.verdict, "")) for diff in one.diffs]
-        said: RenderableType = Group(*words) if words else Text(one.state)
+        words = [styled(verdict_line(diff), VERDICT_COLORS.get(diff.verdict.verdict, "")) for diff in one.diffs]
+        said: RenderableType = Group(*words) if words else styled(one.state)
         if one.failure:
-            said = Text(f"failed: {one_line(one.failure, LONGEST_FAILURE)}", style="red")
+            said = styled(f"failed: {one_line(one.failure, LONGEST_FAILURE)}", "red")
         took = f"{one.seconds:.1f}" if one.seconds is not None else ""
         table.add_row(str(one.number), short_name(one.version), _median(one).removeprefix(", "), said, took)
     return Group(
-        Text(f"watching {one_line(kernel)}", style="bold"), table, Text(one_line(status), "dim"), Text(keys, "dim")
+        styled(f"watching {one_line(kernel)}", "bold"),
+        table,
+        styled(one_line(status), "dim"),
+        styled(keys, "dim"),
     )
 
 
