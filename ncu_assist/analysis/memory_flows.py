@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ncu_assist.analysis.records import Combined
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
-from ncu_assist.ncu.catalogue.memory_tables import MEMORY_TABLES, TOTAL, MemoryColumn, Names, OperationTable
+from ncu_assist.ncu.catalogue.memory_tables import MEMORY_TABLES, TOTAL, Names, OperationTable
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
@@ -175,24 +175,17 @@ OPTIONAL = ("async", "tma", "cluster")  # spaces that are drawn only where they 
 Counted = tuple[float | None, ...]
 
 
-@dataclass(frozen=True)
-class MemoryTable:
-    """A table by operation: of each row its name and a value for each column, None where it was not counted.
+CountedTable = tuple[OperationTable, tuple[tuple[str, Counted], ...], tuple[str, ...]]
 
-    ``quiet`` names the operations that were counted and moved nothing: they have no row.
+
+def memory_tables(combined: Combined) -> tuple[CountedTable, ...]:
+    """Return the tables of which the report holds any value, each with its rows and what is quiet.
+
+    A row is an operation with a value for each column, None where it was not counted. Quiet are the operations that
+    were counted and moved nothing; a table without traffic has no rows.
     """
-
-    id: str
-    title: str
-    columns: tuple[MemoryColumn, ...]
-    rows: tuple[tuple[str, Counted], ...]
-    quiet: tuple[str, ...]
-
-
-def memory_tables(combined: Combined) -> tuple[MemoryTable, ...]:
-    """Return the tables of which the report holds any value; one without traffic has no rows."""
     made = (_made(one, combined) for one in MEMORY_TABLES)
-    return tuple(one for one in made if one.rows or one.quiet)
+    return tuple(one for one in made if any(one[1:]))
 
 
 _HIT, _MISS = (f"lts__t_sectors_srcunit_tex_op_read_lookup_{found}.sum" for found in ("hit", "miss"))
@@ -204,7 +197,7 @@ def found_for_l1(combined: Combined) -> float | None:
     return _found(combined.named(_HIT), combined.named(_MISS))
 
 
-def _made(one: OperationTable, combined: Combined) -> MemoryTable:
+def _made(one: OperationTable, combined: Combined) -> CountedTable:
     rows, quiet = list[tuple[str, Counted]](), list[str]()
     for name, columns in one.operations:
         counted = tuple(_value(combined, names) for names in columns)
@@ -214,7 +207,7 @@ def _made(one: OperationTable, combined: Combined) -> MemoryTable:
             quiet.append(name)
     if len(rows) == 2 and rows[-1][0].startswith(TOTAL) and rows[0][1] == rows[-1][1]:
         rows.pop()  # it only repeats the one operation
-    return MemoryTable(one.id, one.title, one.columns, tuple(rows), tuple(quiet))
+    return one, tuple(rows), tuple(quiet)
 
 
 def _shown(table: str, combined: Combined, counted: Counted) -> Counted:

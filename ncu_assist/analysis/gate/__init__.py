@@ -30,13 +30,7 @@ TOO_FEW_RUNS, BASELINE_ITSELF = "too-few-runs", "baseline-itself"
 GATE_REASONS = (ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE, NOT_COUNTED, CHECK_FAILED, TOO_FEW_RUNS, BASELINE_ITSELF)
 
 
-@dataclass(frozen=True)
-class Lacking:
-    """A side without a metric: its version and the section set it was profiled with, None where it was not."""
-
-    version: str
-    is_profiled: bool
-    section_set: str
+SideWithout = tuple[str, str | None]  # a version without a metric, and its section set: None where it has no profile
 
 
 @dataclass(frozen=True)
@@ -49,7 +43,7 @@ class GateDetail:
     text: str = ""
     version: str = ""
     likely: Likely | None = None
-    lacking: tuple[Lacking, ...] = ()
+    lacking: tuple[SideWithout, ...] = ()
     nearest: str = ""
 
 

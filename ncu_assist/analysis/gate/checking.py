@@ -26,7 +26,7 @@ from ncu_assist.analysis.gate import (
     GateCheck,
     GateDetail,
     GateWord,
-    Lacking,
+    SideWithout,
 )
 from ncu_assist.analysis.gate.limits import GatedMetric, Limit, nearest
 from ncu_assist.analysis.trend import TrendPoint, TrendSeries
@@ -164,18 +164,18 @@ def _slowdown(speedup: float | None) -> float | None:
 
 def _to_count(row: ComparedMetric, place: GatedRuns) -> str:
     """Return the command that would count a metric; empty where a full profile did not."""
-    full = all(side.is_profiled and side.section_set == FULL for side in _lacking(row, place))
+    full = all(section_set == FULL for _, section_set in _lacking(row, place))
     return "" if row.note or full else place.command(PROFILE)
 
 
-def _lacking(row: ComparedMetric, place: GatedRuns) -> tuple[Lacking, ...]:
+def _lacking(row: ComparedMetric, place: GatedRuns) -> tuple[SideWithout, ...]:
     sides = zip((row.baseline, row.candidate), place.names, (place.baseline, place.candidate), strict=True)
     return tuple(_lacks(name, run, place.workload) for value, name, run in sides if value is None)
 
 
-def _lacks(name: str, run: Run, workload: str | None) -> Lacking:
+def _lacks(name: str, run: Run, workload: str | None) -> SideWithout:
     counted = run.launched_nothing or any(workload in (None, launch.workload) for launch in run.launches)
-    return Lacking(name, counted, run.profile.section_set if counted and run.profile else "")
+    return name, (run.profile.section_set if run.profile else "") if counted else None
 
 
 IN_WINDOW = "interval-beyond", "interval-inside", "interval-across"

@@ -65,7 +65,6 @@ class ChartLine:
     text_x: float
     text_y: float
     anchor: str
-    kind: str
     look: str
     href: str = ""
 
@@ -235,7 +234,7 @@ def _chart_lines(lines: Iterable[Line], axis: Axis, end: float) -> Iterator[Char
         look = LOOKS.get(kind, PEER_LOOKS[min(peers, len(PEER_LOOKS) - 1)])
         peers += kind == "peer"
         text_x = round(max(min(at + BESIDE, end - wide), 2.0) if fits else at - BESIDE, 2)
-        yield ChartLine(at, text, text_x, 14.0 + LINE * place, "start" if fits else "end", kind, look, href)
+        yield ChartLine(at, text, text_x, 14.0 + LINE * place, "start" if fits else "end", look, href)
 
 
 def _chart_row(

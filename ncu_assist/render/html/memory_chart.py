@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.analysis.memory_flows import (
@@ -10,16 +10,16 @@ from ncu_assist.analysis.memory_flows import (
     FLOWS,
     FOUND_FOR_L1,
     OPTIONAL,
+    Counted,
     Figure,
     Flow,
-    MemoryTable,
     found_for_l1,
     memory_tables,
     port_share,
 )
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
-from ncu_assist.ncu.catalogue.memory_tables import MemoryColumn
+from ncu_assist.ncu.catalogue.memory_tables import MemoryColumn, OperationTable
 from ncu_assist.ncu.catalogue.rows import ROWS, most
 from ncu_assist.quantity import quantity
 from ncu_assist.render.html.charts import Box, Chart, ChartSection, ChartText, Shape, line
@@ -65,7 +65,6 @@ class MemoryLayout:
     boxes: Mapping[str, Box]
     lanes: Mapping[str, tuple[float, float, float]]  # from x, to x, y
     quiet: tuple[str, ...]  # spaces without traffic
-    lane: float
     height: float
 
 
@@ -93,7 +92,7 @@ def layout(shown: RunView, baseline: RunView | None = None) -> MemoryLayout:
         for flow in FLOWS
         if flow.source in boxes and flow.target in boxes and not {flow.source, flow.target} & set(quiet)
     }
-    return MemoryLayout(boxes, lanes, quiet, lane, end + BELOW)
+    return MemoryLayout(boxes, lanes, quiet, end + BELOW)
 
 
 def _across(column: str, top: float, bottom: float) -> tuple[float, float, float, float]:
@@ -312,7 +311,7 @@ def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = 
     return ChartSection(
         (says,),
         chart,
-        by_operation=tuple(_by_operation(one) for one in memory_tables(shown.combined)) if baseline is None else (),
+        by_operation=tuple(_by_operation(*one) for one in memory_tables(shown.combined)) if baseline is None else (),
         folded=(FIGURES, _figures(shown, baseline, before)),
     )
 
@@ -390,14 +389,14 @@ def _ends(flow: Flow) -> str:
     return f"{TITLES[flow.source]} to {TITLES[flow.target]}"
 
 
-def _by_operation(one: MemoryTable) -> Table:
+def _by_operation(one: OperationTable, counted: Sequence[tuple[str, Counted]], quiet: Sequence[str]) -> Table:
     """Return a memory table as it is shown: the columns that hold anything, and what moved nothing in its note."""
-    kept = [i for i, own in enumerate(one.columns) if not own.rare or any(values[i] for _, values in one.rows)]
+    kept = [i for i, own in enumerate(one.columns) if not own.rare or any(values[i] for _, values in counted)]
     columns = (Column("operation", order=""), *(_counted_column(one.columns[i]) for i in kept))
-    rows = tuple((Cell(name), *(_counted_cell(values[i], one.columns[i]) for i in kept)) for name, values in one.rows)
-    names = [name.partition(" (")[0] for name in one.quiet]
-    quiet = ", ".join(name if name[:2].isupper() else name[:1].lower() + name[1:] for name in names)
-    return Table(one.id, one.title, columns, rows, note=f"No {quiet}." if quiet else "").without_empty()
+    rows = tuple((Cell(name), *(_counted_cell(values[i], one.columns[i]) for i in kept)) for name, values in counted)
+    names = [name.partition(" (")[0] for name in quiet]
+    told = ", ".join(name if name[:2].isupper() else name[:1].lower() + name[1:] for name in names)
+    return Table(one.id, one.title, columns, rows, note=f"No {told}." if told else "").without_empty()
 
 
 def _counted_column(one: MemoryColumn) -> Column:

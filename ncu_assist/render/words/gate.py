@@ -19,7 +19,6 @@ from ncu_assist.analysis.gate import (
     GateCheck,
     GateSet,
     GateWord,
-    Lacking,
     NotMeasured,
     Unmeasured,
     worst,
@@ -59,16 +58,16 @@ def reason_words(check: GateCheck) -> str:
 def _not_counted(check: GateCheck) -> str:
     """Return which side lacks a metric, why, and what it has that is spelled like it."""
     if check.detail.text:  # it was counted, and says nothing: of different kernels, of no traffic
-        return f"no value in {' or '.join(one.version for one in check.detail.lacking)}: {check.detail.text}"
-    sides = " or ".join(f"{one.version}{_profiled(one)}" for one in check.detail.lacking)
+        return f"no value in {' or '.join(version for version, _ in check.detail.lacking)}: {check.detail.text}"
+    sides = " or ".join(f"{version}{_profiled(section_set)}" for version, section_set in check.detail.lacking)
     near = f"; did you mean '{check.detail.nearest}'?" if check.detail.nearest else ""
     return f"not counted in {sides}{near}"
 
 
-def _profiled(side: Lacking) -> str:
-    if not side.is_profiled:
+def _profiled(section_set: str | None) -> str:
+    if section_set is None:
         return " (it was not profiled there)"
-    return f" (section set {side.section_set})" if side.section_set else ""
+    return f" (section set {section_set})" if section_set else ""
 
 
 GATE_LETTERS = 1000  # letters of one line

@@ -139,7 +139,7 @@ def test_it_says_what_history_says(recorded: Project) -> None:
         "DRAM 81 %",
         "dram",
     )
-    assert {mark.kind for mark in made.times.chart.marks} == {"floor", "beside", "peer"}
+    assert {mark.look for mark in made.times.chart.marks} == {"ceiling", "curve-ghost", "peer"}
     assert [mark.text for mark in made.times.chart.marks][:2] == [
         "floor, assumed 72.3 µs",
         "device copy of the same bytes 75.4 µs",
