@@ -7,6 +7,7 @@ once: what is only needed afterwards is imported while they work, and so not at 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
@@ -84,6 +85,15 @@ class BareReport(StoredRun):
 
     def report_file(self, folder: Path) -> Path | None:
         return self.report.path
+
+
+def named_by_content(stored: StoredRun) -> StoredRun:
+    """Return a run with a digest to name it by: that of a report that is in no archive is the hash of its file."""
+    if not isinstance(stored, BareReport):
+        return stored
+    with stored.report.path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    return replace(stored, run=replace(stored.run, digest=digest))
 
 
 def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:

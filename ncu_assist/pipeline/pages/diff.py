@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
@@ -20,7 +19,7 @@ from ncu_assist.analysis.run_view import CloseLook, RunView, workload_row
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
-from ncu_assist.pipeline.opened_reports import BareReport, Stopped, together, with_report
+from ncu_assist.pipeline.opened_reports import BareReport, Stopped, named_by_content, together, with_report
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.reading import MOST_IN_REPORT, read_on_both, with_lines
 from ncu_assist.pipeline.showing import look_closer, with_places
@@ -74,7 +73,7 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, redact: bool = Tr
         baseline=baseline,
         candidate=candidate,
         samples=_samples(options.timed or runs, diff),
-        made_of=tuple(map(_hashed, made_of.values())),
+        made_of=tuple(map(named_by_content, made_of.values())),
         workloads=tuple(_on_workloads(options.timed or runs, diff)) if diff.verdict.verdict != "not-comparable" else (),
     )
 
@@ -177,15 +176,6 @@ def _renamed(stored: StoredRun, base: str) -> StoredRun:
         return stored
     path = stored.report.path.resolve()
     return replace(stored, title=path.relative_to(base).as_posix() if base else path.name)
-
-
-def _hashed(stored: StoredRun) -> StoredRun:
-    """Return a run with a digest to name it by: that of a report that is in no archive is the hash of its file."""
-    if not isinstance(stored, BareReport):
-        return stored
-    with stored.report.path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return replace(stored, run=replace(stored.run, digest=digest))
 
 
 def _shown(store: Store, stored: StoredRun, side: DiffSide, totals: Combined, looked: OpenedSide) -> RunView:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +14,7 @@ from ncu_assist.analysis.diff.timing import SampleReader, is_timed, timed_sample
 from ncu_assist.analysis.run_view import CloseLook, RunView, shown_workload
 from ncu_assist.frame import Combined, combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.pipeline.opened_reports import BareReport
+from ncu_assist.pipeline.opened_reports import BareReport, named_by_content
 from ncu_assist.pipeline.pages.readable import identities_of, redacted_run
 from ncu_assist.pipeline.showing import gather, look_closer, with_places
 from ncu_assist.render.html.run import run_html
@@ -137,7 +136,9 @@ def run_record(
         workload = shown_workload(stored.run, asked, stored.whole)
         looking = beside.submit(look_closer, stored, workload, timeline=_may_stand_alone(stored.run, workload))
         clean = stored if identity is None else redacted_run(stored, identity)
-        named = _named_by_content(clean)
+        named = named_by_content(clean)
+        if isinstance(named, BareReport):
+            named = replace(named, title=PurePath(named.title).name)
         shown = gather(clean, asked, store)
         verdicts = _verdicts(shown)
         metrics = stored.metrics()
@@ -204,15 +205,6 @@ def _verdicts(shown: RunView) -> tuple[tuple[str, Verdict], ...]:
     samples, names = SampleReader(), [row.workload.name for row in shown.rows]
     both = [name for name in names if is_timed(before.run, name) and is_timed(own.run, name)]
     return tuple((name, verdict_by_time(before, own, name, samples)) for name in both)
-
-
-def _named_by_content(stored: StoredRun) -> StoredRun:
-    """Return a run; a bare report gets the hash of its file for a digest, and its bare name for a title."""
-    if not isinstance(stored, BareReport):
-        return stored
-    with stored.report.path.open("rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-    return replace(stored, run=replace(stored.run, digest=digest), title=PurePath(stored.title).name)
 
 
 def opcodes_of(shown: RunView) -> tuple[tuple[tuple[str, float], ...], int]:
