@@ -77,7 +77,14 @@ def main() -> int:
     said = (out / "examples.md").open("w", encoding="utf-8")
 
     def tell(title: str, call: str, found: ncu_assist.MeasuredKernel, seconds: float) -> None:
-        found.timings.to_csv(out / f"{title}.csv", index=False)
+        times = found.timings.assign(
+            tflops=lambda t: t["flops"] / t["median_ns"] / 1e3,
+            intensity=lambda t: t["flops"] / t["algorithmic_bytes"],
+        )
+        times.to_csv(out / f"{title}.csv", index=False)
+        if times["flops"].notna().all():
+            for rate in ("tflops", "intensity"):
+                times.plot.line("workload", rate).figure.savefig(out / f"{title}_{rate}.png", dpi=80)
         picture = found.plot()
         picture.figure.savefig(out / f"{title}.png", dpi=80)
         text = "\n\n".join([repr(found), found.to_text(), *(f"{one!r}\n{one.diagnosis}" for one in found)])

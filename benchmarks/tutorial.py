@@ -16,7 +16,9 @@ NOTEBOOK = ROOT / "docs" / "tutorial.ipynb"
 def main() -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
     notebook = nbformat.read(NOTEBOOK, as_version=4)
-    NotebookClient(notebook, kernel_name="python3", record_timing=False).execute(cwd=str(ROOT))
+    NotebookClient(notebook, kernel_name="python3", record_timing=False).execute(
+        cwd=str(ROOT / "docs")
+    )  # where Jupyter starts a notebook
     for cell in notebook.cells:
         cell.metadata.clear()
     notebook.metadata = {"kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"}}

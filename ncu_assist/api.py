@@ -513,7 +513,8 @@ class MeasuredKernel:
     def __repr__(self) -> str:
         failed = [one.version for one in self.outcome.versions if one.failure]
         troubles = f"; failed: {', '.join(failed)}" if failed else ""
-        return f"<{self.outcome.kernel}: {', '.join(self.versions) or 'no version'}{troubles}>"
+        recorded = "; recorded, nothing was measured here" if self.outcome.source == "recorded" else ""
+        return f"<{self.outcome.kernel}: {', '.join(self.versions) or 'no version'}{troubles}{recorded}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.run_verdict import outcome_box
@@ -1012,6 +1013,8 @@ class _Silent:
 
 
 def _project(place: Place) -> Project:
+    if place is not None and not Path(place).is_dir():
+        raise UsageProblem(f"there is no folder {place}", "project=, a folder of a project")
     return find_project(Path.cwd() if place is None else Path(place))
 
 

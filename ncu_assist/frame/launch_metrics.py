@@ -14,6 +14,9 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 NEAR = 0.8
 LAUNCH = "launch"  # what the index is called
 UNITS = "units"
+OF_LAUNCHES = {"launch", "stream", "context", "process", "device", "workload"} | {
+    f"{of}_{axis}" for of in ("grid", "block") for axis in "xyz"
+}
 
 
 class NoSuchMetric(UsageProblem, KeyError):
@@ -21,6 +24,16 @@ class NoSuchMetric(UsageProblem, KeyError):
 
     def __str__(self) -> str:
         return self.message  # KeyError would quote it
+
+
+class _Located(type(pd.DataFrame().loc)):  # type: ignore[misc]
+    """``loc`` of a frame that finds names beside its columns."""
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, tuple) and len(key) > 1 and (beside := self.obj._beside(key[1])):
+            names = [key[1]] if isinstance(key[1], str) else key[1]
+            return pd.DataFrame(self.obj[names]).loc[key[0], beside[0] if isinstance(key[1], str) else names]
+        return super().__getitem__(key)
 
 
 class LaunchMetrics(pd.DataFrame):
@@ -62,6 +75,16 @@ class LaunchMetrics(pd.DataFrame):
             )
         made = super().__getitem__(key)
         return _with_unit(made) if isinstance(key, str) and isinstance(made, pd.Series) else made
+
+    @property
+    def loc(self) -> Any:
+        """Rows and names as pandas has them, and a name of ncu's behind the rows."""
+        return _Located("loc", self)
+
+    @property
+    def at(self) -> Any:
+        """One value, by the number of a launch and a name, as ``loc`` takes it."""
+        return self.loc
 
     def sort_values(self, by: Any, **options: Any) -> Any:
         """Return the rows in the order of columns or of ncu's names; the columns stay as they are."""
@@ -115,6 +138,9 @@ class LaunchMetrics(pd.DataFrame):
                 near = difflib.get_close_matches(name, self.columns, n=1, cutoff=NEAR)
                 if near and name not in self.columns and "__" not in name:  # which ncu's names have
                     raise NoSuchMetric(f"no metric is called '{name}'; did you mean '{near[0]}'?") from error
+            if OF_LAUNCHES & {*asked}:
+                said = f"{' and '.join(sorted(OF_LAUNCHES & {*asked}))}: of a launch, and no metric"
+                raise NoSuchMetric(said, 'table("launches"), whose column launch is the index here') from error
             raise NoSuchMetric(error.message, error.hint) from error
         more = [name for name in found if name not in self._whole.columns]
         whole = self._whole.join(found[more])

@@ -239,6 +239,20 @@ def test_names_of_ncu_stay_with_a_selection(tmp_path: Path) -> None:
         assert some[name].equals(column.loc[some.index])
 
 
+def test_one_value_by_a_name_of_ncu() -> None:
+    """``loc`` and ``at``, with a number of a launch; what is no metric says where it is."""
+    cycles = "sm__cycles_elapsed.avg"
+    found = ncu_assist.show(SMALL_REPORT).metrics
+    value = found[cycles].iloc[1]
+    assert found.loc[1, cycles] == found.at[1, cycles] == found.loc[1, [cycles, "duration"]][cycles] == value
+    assert found.loc[[0, 1], cycles].tolist() == found[cycles].tolist()[:2]
+    assert found.at[1, "duration"] == found["duration"].iloc[1]
+    with pytest.raises(KeyError, match="grid_x: of a launch, and no metric"):
+        found["grid_x"]
+    with pytest.raises(UsageProblem, match="there is no folder nowhere"):
+        ncu_assist.archive(project="nowhere")
+
+
 def test_pandas_asks_metrics_for_names(tmp_path: Path) -> None:
     metrics = ncu_assist.show(MANY_LAUNCHES, project=tmp_path).metrics
     length = (metrics["duration"] > 1e4).rename("length")
@@ -473,6 +487,8 @@ def test_profile(run: Run, recorded: Path) -> None:
     found = ncu_assist.profile("lightning_decode", ["v3", "v7"])
     assert found.to_dict() == run("profile", "lightning_decode", "v3", "v7", "--json").json
     assert [one.version for one in found.outcome.versions] == ["v3_global_memory", "v7_registers_128bit"]
+    assert "recorded, nothing was measured here" in repr(found)
+    assert "recorded: nothing was measured here" in found._repr_html_()
 
 
 def test_the_archive_in_pandas() -> None:

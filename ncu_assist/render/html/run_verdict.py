@@ -397,7 +397,8 @@ def outcome_box(outcome: KernelOutcome) -> str:
             rows.append(AnswerRow("" if cells else one_line(version.version), one_line(why, REASON)))
     said = "; ".join(verdict_line(diff, WIDTH) for diff in outcome.diffs[:FLAGS])
     newest = f" on {one_line(outcome.newest.gpu or '')}" if outcome.newest and outcome.newest.gpu else ""
-    return _box(f"{one_line(outcome.kernel)}{newest}", said, tuple(rows))
+    recorded = ", recorded: nothing was measured here" if outcome.source == "recorded" else ""
+    return _box(f"{one_line(outcome.kernel)}{newest}{recorded}", said, tuple(rows))
 
 
 def history_box(history: History) -> str:
