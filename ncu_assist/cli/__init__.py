@@ -347,14 +347,14 @@ def _takes(context: click.Context) -> str:
 
 
 def _with(typed: Sequence[str], wrong: str, right: str) -> str:
-    """Return the line with ``right`` for the last ``wrong``: a whole word, else a part of one; empty without any."""
+    """Return the line with ``right`` for the last ``wrong``, else for it as a part of words; empty without any."""
     part = re.compile(rf"(?<![\w.-]){re.escape(wrong)}(?![\w.-])")
     whole = [place for place, word in enumerate(typed) if word == wrong]
     places = whole or [place for place, word in enumerate(typed) if part.search(word)]
+    if places and not whole:  # the kernel of both sides of a diff
+        return _line([part.sub(lambda _: right, word, count=1) for word in typed])
     if places:
-        at = places[-1]
-        new = right if whole else part.sub(lambda _: right, typed[at], count=1)
-        return _line([*typed[:at], new, *typed[at + 1 :]])
+        return _line([*typed[: places[-1]], right, *typed[places[-1] + 1 :]])
     if len(words := wrong.split()) > 1 and list(typed[-len(words) :]) == words:  # as `explain` joins them
         return _line([*typed[: -len(words)], right])
     return ""

@@ -148,6 +148,8 @@ def _function(module: str, names: str, arguments: Sequence[str]) -> ProgramCall:
 def _no_program(project: Project, word: str) -> UsageProblem:
     if _exists(word) or os.sep in word or Path(word).suffix:
         return no_kernel(project, word, Path.cwd())
+    if word in kernel_names(project):
+        return UsageProblem(f"'{word}' is a kernel of this project, and no program", f"ncu-assist profile {word}")
     return UsageProblem(f"there is no program '{word}' on PATH, and no file called so", f"ls {shlex.quote(word)}*")
 
 

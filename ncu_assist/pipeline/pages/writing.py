@@ -197,7 +197,7 @@ class Pages:
 
         def add(path: Path, made: Callable[[], str]) -> None:
             name = path.relative_to(self.project.reports / ladder.history.kernel)
-            self.reporter.status(str(name))
+            self.reporter.status(f"writing {name}")
             pages[href_to(name)] = made()
 
         for stored in steps("pages of runs", list(_shown_runs(ladder))):
