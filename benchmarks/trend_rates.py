@@ -1,6 +1,6 @@
 """Hold the change points of `trend` against histories of recorded noise, and against the best that any test can do.
 
-python benchmarks/trend_rates.py [--histories 400] [--seed 1] [--alarms | --normal]
+python benchmarks/trend_rates.py [--histories 400] [--seed 1] [--alarms | --normal | --gate]
 
 The noise is that of real benches of one code on one H200: six kernels, and what runs beside a short one; 20 or 25
 benches each of 100 rounds (tests/data), over four processes. A run of a history is one of these benches, its median and
@@ -12,23 +12,39 @@ Prints the noise, what could cancel it, and the first guess fitted to it; what t
 and noise: Moustakides 1986) finds at one false alarm in 1,000 runs; for `trend` false alarms by kernel, with a 95 %
 interval over histories; how often a step of 1 % and a creep of 0.3 % a run are found, by the number of runs since, and
 how often the step that `trend` says it finds nine times in ten.
+
+--gate: what `gate --unclear pass` says under its limit of 2 % of a run whose time is as before, and of slower ones,
+against one run and against windows of 3 and 10; and of steps of 1.5 %, each merged, the first that is red.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import log, sqrt
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
 
-from ncu_assist.verdict.levels import RUN_TO_RUN, RUN_TO_RUN_NS, WITHIN, Levels, error_of, levels_of
+from ncu_assist.analysis.gate.checking import GatedRuns, judge_time, of_levels
+from ncu_assist.analysis.gate.limits import parse_limit
+from ncu_assist.record import Run
+from ncu_assist.verdict import MARGIN, Verdict, Word
+from ncu_assist.verdict.levels import (
+    FEWEST,
+    RUN_TO_RUN,
+    RUN_TO_RUN_NS,
+    WITHIN,
+    Levels,
+    between_two,
+    error_of,
+    levels_of,
+)
 
 ROOT = Path(__file__).resolve().parents[1]
 DATA = ROOT / "tests" / "data"
@@ -44,6 +60,10 @@ TIMES_THE_GUESS = (0.5, 1, 2, 4, 8, 16)  # of the deviation of normal noise
 FAR = 0.05  # of the runs of noise with a long tail
 NORMAL_NS, NORMAL_ERROR = 100e3, 0.0015  # a run of it
 COPIES = 0.0034, 8  # the copy's deviation over days, processes and GPUs: 8 sizes of two benches in the recorded archive
+LIMIT = parse_limit("time:2%", lambda: ())
+SLOWER = (0.0, 0.015, 0.025, 0.03, 0.04, 0.1, 0.3)
+WINDOWS = (1, 3, 10)
+SMALL_STEP, SMALL_STEPS = 1.015, 10
 Array = np.ndarray[Any, Any]
 
 
@@ -217,6 +237,54 @@ def said_found(every: Sequence[Benches], before: int, histories: int, rng: np.ra
     return float(np.median(said)), found / histories
 
 
+def gated(times: Sequence[float], errors: Sequence[float]) -> str:
+    """Return what `gate` says of the last run of a history: pass, noise for what is let pass, unclear or regression.
+
+    One run before it is held against as two benches are, more as a window. Samples that are not paired are called
+    slower from 0.5 % on, as they mostly are.
+    """
+    place, medians = GatedRuns(*2 * (cast("Run", None),), None), (times[-2], times[-1])  # no workload, so no advice
+    if len(times) > FEWEST:
+        before, together = levels_of(times[:-1], errors[:-1]), levels_of(times, errors)
+        check = judge_time(LIMIT, of_levels(before, together, times[-1:], errors[-1:]), medians, place)
+    else:
+        word: Word = "slower" if times[-1] > (1 + MARGIN) * times[-2] else "unclear"
+        verdict = Verdict(word, None, "robust-between", times[-2] / times[-1], None, None, 0)
+        check = judge_time(LIMIT, verdict, medians, place, between_two(times[-2:], errors[-2:]))
+    return "noise" if check.is_inside else check.outcome
+
+
+def say_gate(kernels: Mapping[str, Sequence[Benches]], histories: int, rng: np.random.Generator) -> None:
+    for kernel, some in kernels.items():
+        for before in WINDOWS:
+            for slower in SLOWER:
+                counts = dict.fromkeys(("pass", "noise", "unclear", "regression"), 0)
+                for number in range(histories):
+                    runs = [some[number % len(some)].run(rng) for _ in range(before + 1)]
+                    times, errors = ([run[place] for run in runs] for place in (0, 1))
+                    counts[gated([*times[:-1], times[-1] * (1 + slower)], errors)] += 1
+                told = ", ".join(f"{name} {100 * count / histories:.1f} %" for name, count in counts.items())
+                say(f"{kernel} against {before}: {100 * slower:g} % slower: {told}")
+        firsts = [first_red(some[number % len(some)], rng) for number in range(histories)]
+        told = ", ".join(f"{step}: {100 * firsts.count(step) / histories:.1f} %" for step in sorted(set(firsts)))
+        say(f"{kernel}: steps of {100 * SMALL_STEP - 100:.1f} %, each merged: the first red is {told}")
+
+
+def first_red(of: Benches, rng: np.random.Generator) -> int:
+    """Return at which of ten small steps a gate is first red, against the run before or a window; 11 for none."""
+    times, errors = [], []
+    for step in range(SMALL_STEPS + 1):
+        time, error = of.run(rng)
+        times.append(time * SMALL_STEP**step)
+        errors.append(error)
+        said = {gated(times[-2:], errors[-2:])} if step else set[str]()
+        if step >= FEWEST:
+            said.add(gated(times, errors))
+        if said & {"unclear", "regression"}:
+            return step
+    return SMALL_STEPS + 1
+
+
 def cusum_threshold(shift: float, rng: np.random.Generator, runs: int = 200_000) -> float:
     """Return the threshold of a two-sided CUSUM for a shift in sigmas at which PER_ALARM runs pass between alarms."""
     noise = rng.standard_normal(runs).tolist()
@@ -287,6 +355,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--alarms", action="store_true", help="only the false alarms")
     parser.add_argument("--normal", action="store_true", help="only the false alarms in made-up normal noise")
+    parser.add_argument("--gate", action="store_true", help="only what a gate says of runs of one code and slower ones")
     arguments = parser.parse_args()
     rng, every, histories = np.random.default_rng(arguments.seed), recorded(), arguments.histories
     if arguments.normal:
@@ -294,7 +363,7 @@ def main() -> int:
             noise = normal(times, rng, far=far)
             say_alarms(noise.name, [noise], histories, rng)
         return 0
-    if not arguments.alarms:
+    if not (arguments.alarms or arguments.gate):
         say_noise(every)
         deviation, freedom = guess(every)
         say(f"first guess fitted to these and to copies: {_percent(deviation)}, {freedom:.1f} degrees of freedom")
@@ -304,6 +373,10 @@ def main() -> int:
     kernels: dict[str, list[Benches]] = {}
     for one in every:
         kernels.setdefault(one.kernel, []).append(one)
+    if arguments.gate:
+        long = {name: some for name, some in kernels.items() if some[0].is_long}
+        say_gate({**long, "short": [one for one in every if not one.is_long]}, histories, rng)
+        return 0
     for kernel, some in kernels.items():
         say_alarms(kernel, some, histories, rng)
     if not arguments.alarms:

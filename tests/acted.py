@@ -45,10 +45,11 @@ def act(
     event: str = "pull_request",
     fork: bool = False,
     before: str = "",
+    ref: str = "main",
 ) -> Acted:
     """Run the action in a checkout.
 
-    ``fork``: the token that it has may write no comment. ``before`` is what a branch was before a push.
+    ``fork``: the token that it has may write no comment. ``before`` is what the branch ``ref`` was before a push.
     """
     scratch.mkdir(parents=True)
     made, done = action(), Acted()
@@ -56,11 +57,12 @@ def act(
     known = {f"inputs.{name}": value for name, value in given.items()} | {
         "github.event.number": "7",
         "github.event.before": before,
+        "github.event.repository.default_branch": "main",
     }
     files = {name: scratch / name for name in ("GITHUB_OUTPUT", "GITHUB_ENV", "GITHUB_STEP_SUMMARY")}
     for path in files.values():
         path.touch()
-    _programs(scratch / "bin", fork)
+    _programs(scratch / "bin", fork, folder.parent / "comments")
     env = {
         **{name: value for name, value in os.environ.items() if not name.startswith("GIT")},
         **{name: str(path) for name, path in files.items()},
@@ -68,6 +70,7 @@ def act(
         "PYTHONPATH": str(ROOT),
         "GITHUB_EVENT_NAME": event,
         "GITHUB_BASE_REF": "main" if event == "pull_request" else "",
+        "GITHUB_REF_NAME": ref if event == "push" else "7/merge",
         "GITHUB_ACTION_PATH": str(ROOT),
         "GITHUB_REPOSITORY": "OWNER/kernels",
         "CUDA_VISIBLE_DEVICES": "",
@@ -91,7 +94,7 @@ def act(
             outputs = _pairs(files["GITHUB_OUTPUT"])
             known |= {f"steps.{step['id']}.outputs.{name}": value for name, value in outputs.items()}
     done.summary = files["GITHUB_STEP_SUMMARY"].read_text()
-    comments = scratch / "comments"
+    comments = folder.parent / "comments"
     done.comments = comments.read_text() if comments.exists() else ""
     return done
 
@@ -112,11 +115,13 @@ def _pairs(path: Path) -> dict[str, str]:
     return dict(line.split("=", 1) for line in path.read_text().splitlines() if "=" in line)
 
 
-def _programs(folder: Path, fork: bool) -> None:
-    """Write ``ncu-assist`` as it is here, and a ``gh`` that notes what it would send, or refuses as for a fork."""
+def _programs(folder: Path, fork: bool, place: Path) -> None:
+    """Write ``ncu-assist`` as it is here, and a ``gh`` that notes what it would send, or refuses as for a fork.
+
+    There is one comment, at ``place``, which the next job finds. ``python3 -m pip`` only says what it would install.
+    """
     folder.mkdir()
     refusal = "echo 'GraphQL: Resource not accessible by integration' >&2; exit 1"
-    place = folder.parent / "comments"
     sends = f"""
 case "$*" in
 *--jq*) if [ -e {place} ]; then echo 42; fi ;;
@@ -124,7 +129,11 @@ case "$*" in
   last="${{*: -1:1}}"; cat "${{last#body=@}}" > {place} ;;
 *) exit 1 ;;
 esac"""
-    programs = {"ncu-assist": f'exec {sys.executable} -m ncu_assist "$@"', "gh": refusal if fork else sends}
+    programs = {
+        "ncu-assist": f'exec {sys.executable} -m ncu_assist "$@"',
+        "gh": refusal if fork else sends,
+        "python3": 'echo "python3 $*"',
+    }
     for name, script in programs.items():
         path = folder / name
         path.write_text(f"#!/bin/bash\n{script}\n")

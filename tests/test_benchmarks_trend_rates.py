@@ -101,3 +101,25 @@ def test_no_test_finds_more_than_the_best_one(rates: Any) -> None:
     quiet, loud = (rates.cusum_found(shift, rng) for shift in (4.0, 1.0))
     assert quiet[5] > 0.99
     assert loud[5] < 0.25
+
+
+@pytest.mark.parametrize("before", [1, 10])
+def test_a_gate_is_green_for_the_same_code_and_red_for_what_is_slower(rates: Any, long: Any, before: int) -> None:
+    rng = np.random.default_rng(7)
+
+    def said(of: Any, slower: float) -> str:
+        runs = [of.run(rng) for _ in range(before + 1)]
+        times, errors = ([run[place] for run in runs] for place in (0, 1))
+        return str(rates.gated([*times[:-1], times[-1] * (1 + slower)], errors))
+
+    assert {said(one, 0.0) for one in long * 5} <= {"pass", "noise"}
+    assert {said(one, 0.04) for one in long * 5} <= {"regression", "unclear"}
+    short = [one for one in rates.recorded() if not one.is_long]
+    assert sum(said(one, 0.0) in ("unclear", "regression") for one in short * 20) <= len(short)  # 1 in 20 at most
+    assert {said(one, 0.4) for one in short} == {"regression"}
+
+
+def test_steps_below_the_limit_are_red_by_the_third(rates: Any, long: Any) -> None:
+    rng = np.random.default_rng(7)
+    firsts = [rates.first_red(one, rng) for one in long * 5]
+    assert sum(first <= 3 for first in firsts) >= 0.97 * len(firsts)

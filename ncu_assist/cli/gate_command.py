@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import click
 
@@ -36,6 +37,13 @@ from ncu_assist.errors import UsageProblem
 )
 @options.kernel_name
 @click.option("--require-live", is_flag=True, help="Only runs measured on this machine count, none that is recorded.")
+@click.option(
+    "--unclear",
+    type=click.Choice(["fail", "pass"]),
+    default="fail",
+    show_default=True,
+    help="pass: a time that shows nothing beyond its limit keeps it, also where that is not settled.",
+)
 @click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")
 @click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit's XML there.")
 @options.text_format
@@ -49,6 +57,7 @@ def command(
     workload: str | None,
     kernel: str | None,
     require_live: bool,
+    unclear: Literal["fail", "pass"],
     force: bool,
     junit: Path | None,
     text_format: str,
@@ -91,7 +100,7 @@ def command(
     if junit is not None:
         check_output(junit, True, binary=False)
     project = options.current_project()
-    request = GateRequest(candidate or "", against, kernel, workload, fail_on, force, require_live)
+    request = GateRequest(candidate or "", against, kernel, workload, fail_on, force, require_live, unclear == "pass")
     result: Gate | GateSet | NotMeasured
     if since is None:
         result = gate(project, request)

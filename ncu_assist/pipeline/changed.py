@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from ncu_assist.analysis.gate import BASELINE_ITSELF, TOO_FEW_RUNS, Gate, GateSet, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate import BASELINE_ITSELF, TOO_FEW_RUNS, Gate, GateCheck, GateSet, NotMeasured, Unmeasured
 from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.analysis.trend import SHOWN_DIGITS
 from ncu_assist.commits import checked_out, files_at, files_changed, git, resolved, text_at
@@ -266,14 +266,20 @@ def _of_before(found: Gate, version: ChangedVersion) -> NotMeasured:
 
 
 def _as_measured_again(found: Gate | NotMeasured, name: str) -> Gate | NotMeasured:
-    """Return a gate of one version with the command that measures it and what it was, as no bench has both."""
+    """Return a gate of one version with the command that measures it and what it was, as no bench has both.
+
+    What shows nothing beyond the limit is settled no better by two more benches.
+    """
     if isinstance(found, NotMeasured) or found.baseline.run.version != found.candidate.run.version:
         return found
-    command = f"ncu-assist profile --since {shlex.quote(name)} --workload "
-    checks = [
-        replace(one, next=f"{command}{shlex.quote(one.workload or 'all')}" if MEASURES.match(one.next) else one.next)
-        for one in found.checks
-    ]
+
+    def command(check: GateCheck) -> str:
+        if not MEASURES.match(check.next):
+            return check.next
+        workload = shlex.quote(check.workload or "all")
+        return "" if check.is_inside else f"ncu-assist profile --since {shlex.quote(name)} --workload {workload}"
+
+    checks = [replace(one, next=command(one)) for one in found.checks]
     return replace(found, checks=tuple(checks))
 
 

@@ -132,7 +132,8 @@ class GateRequest:
     """What is asked of a gate: ``candidate`` is a kernel, whose newest version it then is, or a reference.
 
     ``workload`` None or ``all`` are all that both runs have. ``fail_on`` are limits as they were typed.
-    ``require_live``: only runs that were measured on this machine count.
+    ``require_live``: only runs that were measured on this machine count. ``unclear_passes``: what is unclear, and shows
+    no time beyond its limit, breaks nothing.
     """
 
     candidate: str
@@ -142,6 +143,7 @@ class GateRequest:
     fail_on: tuple[str, ...] = ()
     force: bool = False
     require_live: bool = False
+    unclear_passes: bool = False
 
 
 def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:

@@ -80,6 +80,7 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
         forced=tuple(dict.fromkeys(reason for one in parts for reason in one.forced)),
         notes=(*_notes(project, sides, request), *_other_runs(parts, named)),
         stands_in=_is_without_baseline(project, baseline.run.kernel, request),
+        unclear_passes=request.unclear_passes,
     )
     answers.save()
     return found
@@ -261,7 +262,15 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
     window = known[candidate.reference][1][:count]
     also = dict.fromkeys(stored.reference for _, stored in pairs if stored.reference != candidate.reference)
     told = [*_window_notes(window, count), *([f"{OTHER_RUNS}: {', '.join(also)}"] if also else [])]
-    return Gate(baseline, candidate, tuple(checks), notes=tuple(told), window=tuple(window), by_window=True)
+    return Gate(
+        baseline,
+        candidate,
+        tuple(checks),
+        notes=tuple(told),
+        window=tuple(window),
+        by_window=True,
+        unclear_passes=request.unclear_passes,
+    )
 
 
 def _newest_first(project: Project, request: GateRequest, named: StoredRun) -> list[StoredRun]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import exp, pi, sqrt
+from math import exp, log, pi, sqrt
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.verdict.deciding import correlation_length, student_quantile
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # The rest is the same time for all kernels, as it is a process's: where the events around a call come to lie. The
 # median of an empty kernel, 2.7 µs, has a standard deviation of 108 ns over eight processes on one GPU.
 RUN_TO_RUN, RUN_TO_RUN_FREEDOM, RUN_TO_RUN_NS = 0.0012, 3, 108.0
+RUN_TO_RUN_NS_FREEDOM = 7  # of eight processes
 # So many times the variance of the first guess, which is worth three runs, is what chance exceeds once in twenty times
 # (F of 5 to 20 and 3 degrees of freedom: 8.7 to 9.0). A guess that the history refutes counts for nothing.
 REFUTED = 9.0
@@ -47,6 +48,7 @@ DIFFERENCES_FREEDOM = 2 / 3  # what a difference of neighbours is worth, in degr
 GAUSS = 1.4826  # from the median of deviations to a standard deviation
 FOUND = 1.2816  # standard errors that a step must be beyond the limit for nine in ten to be found
 WITHIN = 5  # runs
+Interval = tuple[float, float, float]  # a change, and the ends of its 99 % interval
 MOST_RUNS = 400  # the newest that are looked at: the work grows with their square
 
 
@@ -73,6 +75,11 @@ class Level:
         return self.at(self.last)
 
     @property
+    def least(self) -> float:
+        """The lower of its ends."""
+        return min(self.start, self.end)
+
+    @property
     def end_error(self) -> float:
         """The standard error at either end."""
         return sqrt(self.error**2 + (self.slope_error * (self.last - self.first) / 2) ** 2)
@@ -92,6 +99,11 @@ class Levels:
     freedom: float
     sigmas: float
     wide: float
+
+    @property
+    def lowest(self) -> Level:
+        """The level, or the slope, that begins or ends lowest."""
+        return min(self.levels, key=lambda level: level.least)
 
     def step_between(self, before: Level, after: Level) -> tuple[float, float, float]:
         """Return the relative change from the end of one level to the start of the next, and its 99 % interval."""
@@ -136,6 +148,39 @@ def student(sigmas: float, freedom: float) -> float:
     """Return the quantile of Student's t that is as rare as so many standard deviations (Wallace 1959, inverted)."""
     scaled = sigmas * (8 * freedom + 3) / (8 * freedom + 1)
     return sqrt(freedom * (exp(scaled**2 / freedom) - 1))
+
+
+def between_two(times_ns: Sequence[float], errors: Sequence[float]) -> float:
+    """Return how far the 99 % interval of the logarithm of the ratio of two runs reaches, of benches of their own.
+
+    No history tells what runs of this kernel differ by, so it is the first guess, as unsure as each of its parts is
+    (Welch 1947, Satterthwaite 1946); what the samples add is known well.
+    """
+    relative, at_all = 2 * RUN_TO_RUN**2, sum((RUN_TO_RUN_NS / time) ** 2 for time in times_ns)
+    variance = relative + at_all + sum(error**2 for error in errors)
+    freedom = variance**2 / (relative**2 / RUN_TO_RUN_FREEDOM + at_all**2 / RUN_TO_RUN_NS_FREEDOM)
+    return student_quantile(freedom) * sqrt(variance)
+
+
+def above_lowest(before: Levels, together: Levels, times_ns: Sequence[float], errors: Sequence[float]) -> Interval:
+    """Return how far runs of one code are above the lowest level before them, and the 99 % interval: logarithms.
+
+    ``together`` are the levels with these runs, which are the last. A level that they are part of tells more than they
+    do alone: it counts where it is surer that they are above.
+    """
+    lowest = before.lowest
+    own = sqrt(sum(error**2 + before.run_to_run**2 for error in errors)) / len(errors)
+    alone = sum(log(time) for time in times_ns) / len(times_ns) - lowest.least
+    found = _with_ends(alone, before.wide * sqrt(own**2 + lowest.end_error**2))
+    last, lowest = together.levels[-1], together.lowest
+    if last == lowest:
+        return found
+    error = sqrt(last.end_error**2 + lowest.end_error**2)
+    return max(found, _with_ends(last.end - lowest.least, together.wide * error), key=lambda one: one[1])
+
+
+def _with_ends(change: float, reach: float) -> Interval:
+    return change, change - reach, change + reach
 
 
 def error_of(times_ns: np.ndarray[Any, Any]) -> float:

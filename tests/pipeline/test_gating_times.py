@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +15,7 @@ from gated import BOTH, LARGE, LATER, NO_CONFLICTS, SMALL, Archive, judged, outc
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.record import Bench
 from ncu_assist.render.json.diff import gate_json
+from ncu_assist.render.junit import junit
 from ncu_assist.render.markdown import gate_markdown
 from ncu_assist.render.terminal.diff import gate_text
 from ncu_assist.render.words.gate import reason_words
@@ -36,9 +38,42 @@ def test_benches_that_are_not_the_same_are_not_paired(archive: Archive) -> None:
     archive.save("v0_torch", {SMALL: 1e5})
     archive.save("v1_own", {SMALL: 1e5}, bench_id="bench-2")
     check = judged(archive).checks[0]
-    assert (check.low, check.high) == (None, None)
+    assert check.low is not None
+    assert check.high is not None
     archive.save("v0_torch", {SMALL: 1e5}, bench_id="bench-2", **LATER)
-    assert judged(archive, "add_one/v1").checks[0].low is not None
+    paired = judged(archive, "add_one/v1").checks[0]
+    assert paired.high is not None
+    assert paired.high < check.high
+
+
+@pytest.mark.parametrize(
+    ("baseline", "slower", "outcome", "is_inside"),
+    [
+        (1e5, 1.0, "pass", False),
+        (1e5, 1.015, "unclear", True),
+        (1e5, 1.025, "unclear", False),
+        (1e5, 1.05, "regression", False),
+        (4e3, 1.05, "unclear", True),  # a process's own 0.1 µs are 2.7 %
+        (4e3, 1.3, "regression", False),
+    ],
+)
+def test_two_benches_are_as_far_apart_as_those_of_one_code(
+    archive: Archive, baseline: float, slower: float, outcome: str, is_inside: bool
+) -> None:
+    archive.sm_clock_mhz = 1980.0
+    archive.save("v0_torch", {SMALL: baseline})
+    archive.save("v1_own", {SMALL: baseline * slower}, bench_id="bench-2")
+    result = judged(archive)
+    (check,) = result.checks
+    assert (check.outcome, check.is_inside) == (outcome, is_inside)
+    lenient = judged(archive, unclear_passes=True)
+    assert lenient.exit_code == (0 if is_inside else result.exit_code)
+    if is_inside:
+        said = " ".join(gate_text(lenient).split())
+        assert f"small settles at {ceil(1000 * check.high) / 10:g} %" in said  # type: ignore[operator]
+        assert "pass: 1 check on small, of which 1 shows nothing beyond the limit" in said
+        assert junit(lenient).count("<error") == 0
+        assert junit(result).count("<error") == 1
 
 
 def test_times_come_from_the_newest_bench_of_both_sources_on_each_workload(archive: Archive) -> None:

@@ -11,7 +11,7 @@ from ncu_assist.analysis.diff.comparing import FARTHEST_FIRST
 from ncu_assist.record import Source
 from ncu_assist.sources import Misnamed
 from ncu_assist.store import StoredRun, machine_hash, shown_source
-from ncu_assist.verdict import Likely
+from ncu_assist.verdict import MARGIN, Likely
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.gate.limits import Limit
@@ -27,6 +27,7 @@ NOT_MEASURED_CODE = 4
 ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE = "across-limit", "across-margin", "may-be-noise"
 NOT_COUNTED, CHECK_FAILED = "not-counted", "check-failed"
 TOO_FEW_RUNS, BASELINE_ITSELF = "too-few-runs", "baseline-itself"
+NOT_RESOLVED = "not-resolved"  # of the verdict: less than two ticks of the timer apart
 GATE_REASONS = (ACROSS_LIMIT, ACROSS_MARGIN, MAY_BE_NOISE, NOT_COUNTED, CHECK_FAILED, TOO_FEW_RUNS, BASELINE_ITSELF)
 
 
@@ -80,6 +81,21 @@ class GateCheck:
     by_clock: bool = False
 
     @property
+    def is_inside(self) -> bool:
+        """Whether an unclear time shows nothing beyond its limit: it is inside as measured, or may not have changed.
+
+        So is what the timer does not resolve. ``settles_at`` is the least limit that would be kept for sure.
+        """
+        if self.outcome != "unclear" or self.delta is None or self.low is None:
+            return False
+        return self.reason == NOT_RESOLVED or self.delta <= max(self.limit.amount, MARGIN) or self.low <= 0
+
+    @property
+    def settles_at(self) -> float | None:
+        """The least limit on time that the check would keep, as a part of the time; None where there is no interval."""
+        return None if self.high is None else max(self.high, MARGIN)
+
+    @property
     def excess(self) -> float | None:
         """By how much a counter is beyond its limit, in its unit; None for time and where a side lacks it."""
         if self.limit.is_on_time or self.baseline is None or self.candidate is None:
@@ -94,7 +110,8 @@ class Gate:
     ``differences`` are of what differs besides the version; ``forced`` are reason codes of what forbids a comparison
     that was made all the same; ``notes`` say what the checks do not. ``window`` are the runs that times were held
     against, the newest first, ``by_window`` that they are meant, also where there are none; ``baseline`` is then the
-    newest at their lowest level. ``stands_in``: no baseline is set, and v0 stands in for one.
+    newest at their lowest level. ``stands_in``: no baseline is set, and v0 stands in for one. ``unclear_passes``: a
+    time that is unclear and shows nothing beyond its limit breaks nothing.
     """
 
     baseline: StoredRun
@@ -106,6 +123,7 @@ class Gate:
     window: tuple[StoredRun, ...] = ()
     by_window: bool = False
     stands_in: bool = False
+    unclear_passes: bool = False
 
     @property
     def is_alone(self) -> bool:
@@ -115,7 +133,11 @@ class Gate:
     @property
     def outcome(self) -> GateWord:
         """A regression if there is any, else unclear if anything is."""
-        return worst(check.outcome for check in self.checks)
+        return worst("pass" if self.lets_pass(check) else check.outcome for check in self.checks)
+
+    def lets_pass(self, check: GateCheck) -> bool:
+        """Tell whether a check is unclear and breaks nothing all the same."""
+        return self.unclear_passes and check.is_inside
 
     @property
     def source(self) -> Source:

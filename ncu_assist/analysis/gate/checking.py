@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import exp, isfinite, log, sqrt
+from math import exp, isfinite, log
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, RunDifference, diff_runs
 from ncu_assist.analysis.diff.changes import ComparedMetric, Waits, catalogue_row, change, raw_row, stall_row
@@ -22,6 +22,7 @@ from ncu_assist.analysis.gate import (
     CHECK_FAILED,
     MAY_BE_NOISE,
     NOT_COUNTED,
+    NOT_RESOLVED,
     TOO_FEW_RUNS,
     GateCheck,
     GateDetail,
@@ -29,7 +30,7 @@ from ncu_assist.analysis.gate import (
     SideWithout,
 )
 from ncu_assist.analysis.gate.limits import GatedMetric, Limit, nearest
-from ncu_assist.analysis.trend import TrendPoint, TrendSeries
+from ncu_assist.analysis.trend import TrendPoint, TrendSeries, trend_point
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.frame.columns import Values, names_in
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, STALL_SHARES
@@ -37,7 +38,7 @@ from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import MARGIN, REASONS, Verdict, Word, not_comparable
-from ncu_assist.verdict.levels import FEWEST, Level
+from ncu_assist.verdict.levels import FEWEST, Levels, above_lowest, between_two
 from ncu_assist.verdict.records import BENCH, PROFILE
 from ncu_assist.versions import short_name
 
@@ -76,15 +77,20 @@ class GatedRuns:
         return filled if "--workload" in filled else f"{filled} --workload {shlex.quote(self.workload)}"
 
 
+# What says more than that an interval reaches across a limit: the timer, other clocks.
+AS_IT_IS = frozenset({NOT_RESOLVED, "clocks-disagree", "clocks-unknown"})
 MediansNs = tuple[float | None, float | None]  # of both sides, None where one was not benched
 
 
-def judge_time(limit: Limit, verdict: Verdict, medians_ns: MediansNs, place: GatedRuns) -> GateCheck:
+def judge_time(
+    limit: Limit, verdict: Verdict, medians_ns: MediansNs, place: GatedRuns, reach: float | None = None
+) -> GateCheck:
     """Return whether the candidate is slower by more than the limit, or than 0.5 %, below which nothing is told apart.
 
     It is where the whole 99 % interval is and the verdict is slower, it is not where the interval reaches nowhere
-    beyond, else it is unclear. So a limit of 0.5 % or less is broken exactly where the verdict is slower. Without an
-    interval the word of the verdict decides, and how much slower a slower one is.
+    beyond, else it is unclear. So a limit of 0.5 % or less is broken exactly where the verdict is slower. Of two
+    benches the interval reaches as far as those of one code are apart: ``reach``, of the logarithm. Without an interval
+    the word of the verdict decides, and how much slower a slower one is.
     """
     times = finite(medians_ns[0]), finite(medians_ns[1])
     check = GateCheck(place.workload, limit, "unclear", verdict.verdict, *times, clocks_mhz=verdict.clocks_mhz)
@@ -95,17 +101,22 @@ def judge_time(limit: Limit, verdict: Verdict, medians_ns: MediansNs, place: Gat
     check = replace(check, delta=_slowdown(verdict.speedup))
     if verdict.low is not None and verdict.high is not None:
         check = replace(check, low=1 / verdict.high - 1, high=1 / verdict.low - 1)
-    if verdict.verdict == "slower" and _is_beyond(check):
+    elif reach is not None and verdict.speedup:
+        check = replace(check, low=exp(-reach) / verdict.speedup - 1, high=exp(reach) / verdict.speedup - 1)
+    if verdict.verdict == "slower" and _is_beyond(check, MARGIN if reach is not None else 0.0):
         return replace(check, outcome="regression", reason="" if check.low is not None else verdict.reason)
     if _is_kept(check):
         return replace(check, outcome="pass")
     return _undecided(check, verdict, place)
 
 
-def _is_beyond(check: GateCheck) -> bool:
-    """Tell whether a slower candidate is slower by more than the limit allows."""
-    least = check.low if check.low is not None else check.delta
-    return check.limit.amount <= MARGIN or least is None or least > check.limit.amount
+def _is_beyond(check: GateCheck, least: float) -> bool:
+    """Tell whether a slower candidate is slower by more than the limit allows, and by more than ``least``.
+
+    A slower one of the same bench is so by 0.5 % already.
+    """
+    known = check.low if check.low is not None else check.delta
+    return known is None or (known > least and (check.limit.amount <= MARGIN or known > check.limit.amount))
 
 
 def _is_kept(check: GateCheck) -> bool:
@@ -119,12 +130,12 @@ def _is_kept(check: GateCheck) -> bool:
 
 def _undecided(check: GateCheck, verdict: Verdict, place: GatedRuns) -> GateCheck:
     """Return a check of times that could not be settled, with why and what would settle it."""
-    if check.low is None or verdict.reason == "not-resolved":
+    if check.low is None or verdict.reason in AS_IT_IS:
         command = place.command(REASONS[verdict.reason].command)
         return replace(check, reason=verdict.reason, detail=GateDetail(likely=verdict.likely), next=command)
     reason = ACROSS_LIMIT if check.limit.amount >= MARGIN else ACROSS_MARGIN
-    rounds = min(max(FEWEST_ROUNDS, MORE * verdict.pairs), MOST_ROUNDS)
-    return replace(check, reason=reason, next=place.command(f"{BENCH} --rounds {rounds}"))
+    rounds = f" --rounds {min(max(FEWEST_ROUNDS, MORE * verdict.pairs), MOST_ROUNDS)}" if verdict.pairs else ""
+    return replace(check, reason=reason, next=place.command(f"{BENCH}{rounds}"))
 
 
 def judge_metric(limit: Limit, row: ComparedMetric, noise: NoiseModel, place: GatedRuns) -> GateCheck:
@@ -178,6 +189,7 @@ def _lacks(name: str, run: Run, workload: str | None) -> SideWithout:
     return name, (run.profile.section_set if run.profile else "") if counted else None
 
 
+FEW = 4  # runs in place of each that there is
 IN_WINDOW = "interval-beyond", "interval-inside", "interval-across"
 
 
@@ -189,41 +201,41 @@ class Window:
     now: tuple[TrendPoint, ...]
 
     @property
-    def lowest(self) -> Level:
-        """The level, or the slope, that begins or ends lowest."""
-        return min(self.before.levels.levels, key=lambda level: min(level.start, level.end))
-
-    @property
     def baseline(self) -> TrendPoint:
         """The newest run at the lowest level; of a slope the one at its lower end."""
-        level = self.lowest
+        level = self.before.levels.lowest
         return self.before.points[level.last if level.end <= level.start else level.first]
 
     def judged(self, limit: Limit, place: GatedRuns) -> GateCheck:
         """Return whether the time is above the lowest level by more than the limit.
 
-        The interval is made of what runs of one code differ by, of the error of the level, and of the runs' own.
+        The interval is made of what runs of one code differ by, of the error of the level, and of the runs' own. A
+        further run is advised where a few would do.
         """
-        verdict = self._verdict()
-        level_ns = exp(min(self.lowest.start, self.lowest.end))
-        now_ns = exp(self._now)
-        check = judge_time(limit, verdict, (level_ns, now_ns), place)
+        levels, times, errors = self.before.levels, *self._measured
+        verdict = of_levels(levels, self._together, times, errors)
+        level_ns = exp(levels.lowest.least)
+        check = judge_time(limit, verdict, (level_ns, level_ns / (verdict.speedup or 1.0)), place)
         again = f"ncu-assist bench {place.candidate.kernel} {short_name(place.candidate.version)}"
         command = f"{again} --workload {shlex.quote(place.workload or '')} --again"
-        return check if check.outcome == "pass" else replace(check, next=command if check.next else "")
+        few = above_lowest(levels, self._together, times * FEW, errors * FEW)
+        is_help = not check.is_inside or few[2] <= log(1 + max(limit.amount, MARGIN))
+        return check if check.outcome == "pass" else replace(check, next=command if check.next and is_help else "")
 
     @property
-    def _now(self) -> float:
-        return sum(log(point.timing.median_ns) for point in self.now) / len(self.now)
+    def _measured(self) -> tuple[list[float], list[float]]:
+        return [point.timing.median_ns for point in self.now], [point.error for point in self.now]
 
-    def _verdict(self) -> Verdict:
-        levels, lowest = self.before.levels, self.lowest
-        own = sqrt(sum(point.error**2 + levels.run_to_run**2 for point in self.now)) / len(self.now)
-        change = self._now - min(lowest.start, lowest.end)
-        reach = levels.wide * sqrt(own**2 + lowest.end_error**2)
-        low, high = exp(change - reach) - 1, exp(change + reach) - 1
-        word, reason = _word(low, high)
-        return Verdict(word, None, reason, exp(-change), 1 / (1 + high), 1 / (1 + low), len(self.before.points))
+    @cached_property
+    def _together(self) -> Levels:
+        return replace(self.before, points=(*self.before.points, *self.now)).levels
+
+
+def of_levels(before: Levels, together: Levels, times_ns: Sequence[float], errors: Sequence[float]) -> Verdict:
+    """Return the verdict over runs of one code and the lowest level before them, as ``above_lowest`` takes them."""
+    change, low, high = above_lowest(before, together, times_ns, errors)
+    word, reason = _word(exp(low) - 1, exp(high) - 1)
+    return Verdict(word, None, reason, exp(-change), exp(-high), exp(-low), before.levels[-1].last + 1)
 
 
 def _word(low: float, high: float) -> tuple[Word, str]:
@@ -378,6 +390,9 @@ class GateCounters:
         return scope(baseline, candidate).totals if self.foreign else (baseline, candidate)
 
 
+NO_SAMPLES = frozenset({"no-samples", "only-late-samples", "bad-samples", "too-few-samples", "too-few-pairs"})
+
+
 class GateTimes:
     """The times of both sides: of a bench, else those under ncu, by the same rules as `diff` takes them."""
 
@@ -408,6 +423,15 @@ class GateTimes:
         if by_cycles is None or verdict.cycles is None or verdict.cycles.medians is None:
             return None
         return by_cycles, verdict.cycles.medians
+
+    @cached_property
+    def reach(self) -> float | None:
+        """How far the 99 % interval of two benches reaches, of the logarithm; None for one bench and without any."""
+        if self._verdict.low is not None or self._verdict.reason in NO_SAMPLES or not self._is_benched:
+            return None
+        both = zip(self.runs, self._workloads, strict=True)
+        points = [trend_point(stored, str(name), self._sides.samples) for stored, name in both]
+        return between_two([one.timing.median_ns for one in points], [one.error for one in points])
 
     @cached_property
     def forbidden(self) -> str:
@@ -496,7 +520,7 @@ class WorkloadGate:
     def _by_time(self, limit: Limit) -> GateCheck:
         timed = self._times.in_cycles if limit.is_on_cycles else self._times.timed
         assert timed is not None
-        return judge_time(limit, *timed, self._place)
+        return judge_time(limit, *timed, self._place, self._times.reach)
 
     def _is_timed(self, limit: Limit) -> bool:
         """Tell whether samples decide: of time always, of cycles where both sides have some with their clocks."""

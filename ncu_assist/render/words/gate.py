@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import ceil
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.gate import (
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from ncu_assist.record import Source
 
 SENTENCES = {
-    ACROSS_LIMIT: "the 99 % interval reaches across the limit",
+    ACROSS_LIMIT: "beyond the limit as measured, and the 99 % interval reaches back inside",
     ACROSS_MARGIN: f"the 99 % interval reaches across {100 * MARGIN:g} %, the least that is told apart",
     TOO_FEW_RUNS: f"{FEWEST} earlier runs that measured the same are the least that make a level",
     BASELINE_ITSELF: "the candidate is the baseline itself, so nothing can have got worse",
@@ -50,6 +51,8 @@ def reason_words(check: GateCheck) -> str:
         return f"the check of {check.detail.version} failed there: {check.detail.text}"
     if check.reason == NOT_COUNTED:
         return _not_counted(check)
+    if check.is_inside and check.reason == ACROSS_LIMIT:
+        return "nothing shows that it is beyond the limit, and the 99 % interval reaches across"
     likely = f"likely {check.detail.likely}, but " if check.detail.likely else ""
     meaning = SENTENCES.get(check.reason) or (REASONS[check.reason].meaning if check.reason else "")
     return likely + meaning
@@ -253,7 +256,8 @@ def summary(gate: Gate) -> str:
     total, unclear = len(gate.checks), count["unclear"]
     checks = f"{total} check{'s' if total > 1 else ''}"
     if gate.outcome == "pass":
-        return f"pass: {checks} on {_workloads(gate)}"
+        open_ = f", of which {unclear} {'show' if unclear > 1 else 'shows'} nothing beyond the limit" if unclear else ""
+        return f"pass: {checks} on {_workloads(gate)}{open_}"
     also = f", {unclear} {'are' if unclear > 1 else 'is'} unclear" if unclear else ""
     if gate.outcome == "regression":
         return f"regression: {count['regression']} of {checks} failed{also}"
@@ -378,6 +382,8 @@ def _workload_and_move(check: GateCheck, tell_noise: bool) -> str:
     """Return a workload and how its metric moved; of a time the ends of its interval."""
     if tell_noise:
         return f"{workload_words(check)} {moved(check)} ({noise_words(check)} noise)"
+    if check.is_inside and check.settles_at is not None:
+        return f"{workload_words(check)} settles at {ceil(1000 * check.settles_at) / 10:g} %"
     if check.low is not None and check.high is not None:
         return f"{workload_words(check)} {percent(check.low)} to {percent(check.high)}"
     return f"{workload_words(check)} {moved(check)}" if check.delta is not None else workload_words(check)

@@ -71,7 +71,7 @@ def test_the_whole_interval_has_to_be_on_one_side_of_the_limit(
 
 def test_what_is_unclear_says_how_to_settle_it() -> None:
     check = timed("time:2%", slower_by(0.015, 0.025))
-    assert reason_words(check) == "the 99 % interval reaches across the limit"
+    assert reason_words(check) == "beyond the limit as measured, and the 99 % interval reaches back inside"
     assert check.next == "ncu-assist bench add_one v6 v7 --rounds 400 --workload small"
     assert timed("time:2%", slower_by(0.015, 0.025, 400)).next.endswith("--rounds 1600 --workload small")
     assert "0.5 %, the least that is told apart" in reason_words(timed("time:0%", slower_by(0.004, 0.006)))
