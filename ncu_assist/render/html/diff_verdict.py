@@ -29,7 +29,7 @@ from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.changes import counter_note
 from ncu_assist.render.words.floors import copy_words, workload_words
-from ncu_assist.render.words.terms import against, term_of, verdict_badge, verdict_tone
+from ncu_assist.render.words.terms import against, term_of, verdict_cell, verdict_tone
 from ncu_assist.render.words.verdicts import (
     UNCUT,
     counted,
@@ -216,10 +216,9 @@ def _verdict_table(facts: DiffFacts) -> Table:
 
 
 def _verdict_row(workload: str, medians_ns: tuple[float, float], verdict: Verdict, is_shown: bool) -> tuple[Cell, ...]:
-    badge = verdict_badge(verdict)
     return (
         Cell(one_line(workload), note="this page" if is_shown else ""),
-        Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge) if badge else Cell(),
+        verdict_cell(verdict),
         *(number(duration(ns), ns) for ns in medians_ns),
         Cell(interval_words(verdict) or ABSENT),
     )

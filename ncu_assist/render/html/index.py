@@ -16,7 +16,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, scoped, table_section
 from ncu_assist.render.table import RUN_PAGE, Cell, Column, Link, RunLinks, Spark, Table, number
 from ncu_assist.render.words.floors import OWN_TERM, copy_words, ratio_cell
-from ncu_assist.render.words.terms import share_term, source_badge, verdict_badge
+from ncu_assist.render.words.terms import share_term, source_badge, verdict_cell
 from ncu_assist.render.words.triage import (
     copies_table,
     copy_lines,
@@ -145,13 +145,10 @@ def _time(one: KernelState) -> Cell:
 
 
 def _against(one: KernelState) -> Cell:
-    badge, baseline = verdict_badge(one.verdict), one.baseline
-    if badge is None or baseline is None or one.verdict is None:
-        return Cell(note="is the baseline" if one.best and baseline and not one.verdict else "")
-    speedup = one.verdict.speedup
-    return Cell(
-        badge.text, repr(speedup) if speedup else "", badge=badge, note=f"over {one_line(baseline.run.version)}"
-    )
+    baseline = one.baseline
+    if baseline is None or one.verdict is None:
+        return Cell(note="is the baseline" if one.best and baseline else "")
+    return verdict_cell(one.verdict, f"over {one_line(baseline.run.version)}")
 
 
 def _spark(one: KernelState) -> Cell:

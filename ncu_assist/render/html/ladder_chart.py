@@ -111,9 +111,6 @@ class LadderChart:
     marks: tuple[ChartLine, ...]
     rows: tuple[ChartRow, ...]
     path: str
-    has_times: bool
-    has_bands: bool
-    has_steps: bool
     bands: tuple[tuple[str, str], ...] = ()
     narrow: LadderChart | None = None
 
@@ -163,9 +160,6 @@ def _drawn(
         marks=tuple(_chart_lines(lines, axis, NARROW if is_narrow else STEPS)),
         rows=tuple(replace(one, name=_beside_step(one)) for one in rows) if is_narrow else rows,
         path=_steps_path(cells, rows),
-        has_times=bool(times),
-        has_bands=any(row.bound for row in rows),
-        has_steps=any(row.step for row in rows),
         bands=tuple(sorted({(row.band, KINDS[row.band]) for row in rows if row.band})),
     )
 

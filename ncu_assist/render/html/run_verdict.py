@@ -42,7 +42,7 @@ from ncu_assist.render.words.launches import (
     unjudged_words,
     worth_telling,
 )
-from ncu_assist.render.words.terms import against, share_term, term_of, verdict_badge
+from ncu_assist.render.words.terms import against, share_term, term_of, verdict_badge, verdict_cell
 from ncu_assist.render.words.trend import (
     DIGITS,
     TOO_SHORT,
@@ -164,7 +164,7 @@ def _workload_row(row: WorkloadRow, verdict: Verdict | None, several: bool, meas
         Cell(one_line(row.workload.name)),
         Cell(one_line(row.workload.dtype)) if several else Cell(),
         number(duration(timing.median_ns), timing.median_ns) if timing else Cell(),
-        _verdict_cell(verdict),
+        verdict_cell(verdict),
         Cell(f"{duration(timing.q1_ns)} to {duration(timing.q3_ns)}") if timing else Cell(),
         _rate_cell(row, measure),
         number(f"{100 * of_it:.0f} %", of_it) if of_it is not None else Cell(),
@@ -180,13 +180,6 @@ def _rate_cell(row: WorkloadRow, measure: Yardstick) -> Cell:
     if row.bytes_per_second is not None:
         return number(gigabytes_per_second(row), row.bytes_per_second)
     return Cell(IN_L2[row.in_l2], tone="dim") if row.in_l2 and row.timing else Cell()
-
-
-def _verdict_cell(verdict: Verdict | None) -> Cell:
-    badge = verdict_badge(verdict)
-    if badge is None or verdict is None:
-        return Cell()
-    return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge)
 
 
 def _workload_columns(shown: RunView, measure: Yardstick) -> tuple[Column, ...]:

@@ -11,7 +11,7 @@ from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS, noise_class, recording
 from ncu_assist.ncu.catalogue.rows import ALL_DERIVED, Derived
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, STALL_REASONS, TOLD_APART, in_ncu, spoken
-from ncu_assist.render.table import Badge, Term, Tone
+from ncu_assist.render.table import Badge, Cell, Term, Tone
 from ncu_assist.render.words.verdicts import cycle_words, factor, faster_or_slower
 
 if TYPE_CHECKING:
@@ -193,6 +193,14 @@ def against(verdict: Verdict | None) -> str:
 def verdict_badge(verdict: Verdict | None) -> Badge | None:
     """Return the badge of a verdict by time, e.g. ``▲ 1.78x faster``; None for no verdict."""
     return Badge(against(verdict), verdict_tone(verdict), cycle_words(verdict)) if verdict else None
+
+
+def verdict_cell(verdict: Verdict | None, note: str = "") -> Cell:
+    """Return the cell of a verdict by time, which sorts by the speed-up."""
+    badge = verdict_badge(verdict)
+    if badge is None or verdict is None:
+        return Cell()
+    return Cell(badge.text, repr(verdict.speedup) if verdict.speedup else "", badge=badge, note=note)
 
 
 def verdict_tone(verdict: Verdict) -> Tone:
