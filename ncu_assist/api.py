@@ -212,13 +212,14 @@ class RunSummary:
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
-        from ncu_assist.render.terminal import Style, show_text
+        from ncu_assist.render.terminal.run import show_text
+        from ncu_assist.render.terminal.style import Style
 
         return show_text(self.view, Style())
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        from ncu_assist.render.json import show_json
+        from ncu_assist.render.json.run import show_json
 
         return show_json(self.view)
 
@@ -355,7 +356,8 @@ class RunComparison:
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
-        from ncu_assist.render.terminal import Style, diff_text
+        from ncu_assist.render.terminal.diff import diff_text
+        from ncu_assist.render.terminal.style import Style
 
         return diff_text(self.diff, Style())
 
@@ -429,7 +431,7 @@ class RunComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        from ncu_assist.render.json import diff_json
+        from ncu_assist.render.json.diff import diff_json
 
         return diff_json(self.diff)
 
@@ -523,13 +525,14 @@ class MeasuredKernel:
 
     def to_text(self) -> str:
         """Return what the terminal shows."""
-        from ncu_assist.render.terminal import Style, outcome_text
+        from ncu_assist.render.terminal.style import Style
+        from ncu_assist.render.terminal.versions import outcome_text
 
         return outcome_text(self.outcome, Style())
 
     def to_dict(self) -> dict[str, Any]:
         """Return what ``--json`` prints."""
-        from ncu_assist.render.json import outcome_json
+        from ncu_assist.render.json.versions import outcome_json
 
         return outcome_json(self.outcome, self.command)
 
@@ -882,7 +885,7 @@ def metrics(*patterns: str, chip: str | None = None) -> pd.DataFrame:
     import pandas as pd
 
     from ncu_assist.ncu.catalogue.lookup import search
-    from ncu_assist.render.json import metrics_json
+    from ncu_assist.render.json.metrics import metrics_json
 
     found = metrics_json(search(patterns, chip))
     rows = [
@@ -907,7 +910,8 @@ def explain(name: str) -> Explanation:
     Raises UsageProblem, with the nearest name, where nothing is called so.
     """
     from ncu_assist.pipeline.explaining import explain_any
-    from ncu_assist.render.terminal import Style, explain_text
+    from ncu_assist.render.terminal.metrics import explain_text
+    from ncu_assist.render.terminal.style import Style
 
     return Explanation(explain_text(explain_any(name), Style()))
 

@@ -84,7 +84,7 @@ def _export(path: Path, gpu: str | None, force: bool) -> int:
 
 def _import(path: Path, force: bool, as_json: bool) -> int:
     from ncu_assist.pipeline.ceilings import take_in
-    from ncu_assist.render.json import ceilings_json
+    from ncu_assist.render.json.machine import ceilings_json
     from ncu_assist.render.terminal.machine import imported_text
 
     ceilings, stored_at, was_there = take_in(options.current_project(), path, force)
@@ -99,8 +99,8 @@ def _measure(show: bool, quick: bool, as_json: bool) -> int:
     """Measure, or show what is known: where that was asked for, and where there is no GPU."""
     from ncu_assist.executors import EXECUTORS
     from ncu_assist.pipeline.ceilings import known, measure_ceilings, why_no_gpu
-    from ncu_assist.render.json import ceilings_json
-    from ncu_assist.render.terminal import ceilings_text
+    from ncu_assist.render.json.machine import ceilings_json
+    from ncu_assist.render.terminal.machine import ceilings_text
 
     project = options.current_project()
     why = None if show else why_no_gpu()

@@ -122,8 +122,7 @@ def write_result(
 
 def write_outcomes(outcomes: Sequence[KernelOutcome], command: str, as_json: bool) -> int:
     """Write what came of a kernel, on each model of GPU that measured it, and return the exit code."""
-    from ncu_assist.render.json import outcome_json
-    from ncu_assist.render.json.versions import outcomes_json
+    from ncu_assist.render.json.versions import outcome_json, outcomes_json
     from ncu_assist.render.terminal.versions import outcomes_text
 
     if as_json:

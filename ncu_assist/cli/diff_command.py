@@ -108,7 +108,7 @@ def command(
     if baseline is not None and result.baseline.run_id:
         note_meant(project, kernel, {baseline: result.baseline.kernel})
     if as_json:
-        from ncu_assist.render.json import diff_json
+        from ncu_assist.render.json.diff import diff_json
 
         write_json(diff_json(result))
     elif form == "csv":
@@ -120,7 +120,7 @@ def command(
 
         write_markdown(diff_markdown(result), output)
     else:
-        from ncu_assist.render.terminal import diff_text
+        from ncu_assist.render.terminal.diff import diff_text
 
         write(diff_text(result, explain=explain, with_lines=lines), paged=True)
     return 0

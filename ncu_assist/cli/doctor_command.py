@@ -19,8 +19,8 @@ def command(strict: bool, as_json: bool) -> int:
     and imported runs can be read anywhere.
     """
     from ncu_assist.pipeline.doctor import examine
-    from ncu_assist.render.json import doctor_json
-    from ncu_assist.render.terminal import doctor_text
+    from ncu_assist.render.json.machine import doctor_json
+    from ncu_assist.render.terminal.machine import doctor_text
     from ncu_assist.suggest.model.endpoint import endpoint_condition
 
     with progress() as reporter:

@@ -29,11 +29,11 @@ def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:
         return 0
     subjects = explain_any(name)
     if as_json:
-        from ncu_assist.render.json import explain_json
+        from ncu_assist.render.json.metrics import explain_json
 
         write_json(explain_json(subjects))
     else:
-        from ncu_assist.render.terminal import explain_text
+        from ncu_assist.render.terminal.metrics import explain_text
 
         write(explain_text(subjects), paged=True)
     return 0

@@ -25,8 +25,8 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
     """
     from ncu_assist.pipeline.importing import default_names, import_report
     from ncu_assist.pipeline.showing import gather
-    from ncu_assist.render.json import show_json
-    from ncu_assist.render.terminal import show_text
+    from ncu_assist.render.json.run import show_json
+    from ncu_assist.render.terminal.run import show_text
     from ncu_assist.render.words.values import shown_path
     from ncu_assist.store import Store
 

@@ -38,11 +38,11 @@ def command(kernel: str | None, limit: int | None, page: int | None, as_json: bo
         say(f"note: {problem}")
     note_damages(damages)
     if as_json:
-        from ncu_assist.render.json import list_json
+        from ncu_assist.render.json.archive import list_json
 
         write_json(list_json(kernels, damages))
     else:
-        from ncu_assist.render.terminal import list_text
+        from ncu_assist.render.terminal.archive import list_text
 
         write(list_text(kernels), paged=True)
     if not kernels:

@@ -24,11 +24,11 @@ def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
 
     found = search(patterns, chip)
     if as_json:
-        from ncu_assist.render.json import metrics_json
+        from ncu_assist.render.json.metrics import metrics_json
 
         write_json(metrics_json(found))
     else:
-        from ncu_assist.render.terminal import metrics_text
+        from ncu_assist.render.terminal.metrics import metrics_text
 
         write(metrics_text(found), paged=True)
     return 0

@@ -307,8 +307,8 @@ def _program(
     from ncu_assist.pipeline.importing import dry_run, profile_program
     from ncu_assist.pipeline.programs import build, call_of, full_command, names_for
     from ncu_assist.pipeline.showing import gather
-    from ncu_assist.render.json import show_json
-    from ncu_assist.render.terminal import show_text
+    from ncu_assist.render.json.run import show_json
+    from ncu_assist.render.terminal.run import show_text
     from ncu_assist.store import Store
 
     project = options.current_project()

@@ -102,11 +102,11 @@ def command(
             say("note: no finding has a source line; is it built with -lineinfo?")
         return 0
     if as_json:
-        from ncu_assist.render.json import show_json
+        from ncu_assist.render.json.run import show_json
 
         write_json(show_json(shown))
     else:
-        from ncu_assist.render.terminal import brief_text, show_text
+        from ncu_assist.render.terminal.run import brief_text, show_text
 
         is_brief = brief if brief is not None else on_terminal() and not (lines or ncu_rules)
         write(brief_text(shown) if is_brief else show_text(shown), paged=True)

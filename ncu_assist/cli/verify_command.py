@@ -35,11 +35,11 @@ def command(as_json: bool) -> int:
             for every in (store.folders(), (one.folder for one in archive.drafts()))
         )
     if as_json:
-        from ncu_assist.render.json import verify_json
+        from ncu_assist.render.json.archive import verify_json
 
         write_json(verify_json(damages, runs, drafts))
     else:
-        from ncu_assist.render.terminal import verify_text
+        from ncu_assist.render.terminal.archive import verify_text
 
         write(verify_text(damages, runs, drafts))
     return max((damage.exit_code for damage in damages), default=0)

@@ -18,8 +18,8 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.pipeline.history import Floors, _judged
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
-from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
+from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words import history as words
 from ncu_assist.render.words.history_tables import faults_gone_table
 from ncu_assist.store import Store, StoredRun

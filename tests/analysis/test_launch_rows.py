@@ -17,8 +17,9 @@ from ncu_assist.pipeline import showing
 from ncu_assist.pipeline.opened_reports import bare_reports, named
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.project import Project
-from ncu_assist.render.json import show_json
-from ncu_assist.render.terminal import Style, show_text
+from ncu_assist.render.json.run import show_json
+from ncu_assist.render.terminal.run import show_text
+from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentence, payoff_sentences
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import Ranked

@@ -13,7 +13,7 @@ from ncu_assist.analysis.run_view import RunView
 from ncu_assist.frame import combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.terminal import show_text
+from ncu_assist.render.terminal.run import show_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words.floors import operations_words
 from ncu_assist.store import Store

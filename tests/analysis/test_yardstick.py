@@ -17,13 +17,14 @@ from ncu_assist.pipeline.showing import gather
 from ncu_assist.record import Bench, Timing, WorkloadFacts
 from ncu_assist.render.html.ladder import ladder_html, ladder_sections
 from ncu_assist.render.html.run_verdict import tiles, workloads_table
-from ncu_assist.render.json import outcome_json
 from ncu_assist.render.json.history import history_json
+from ncu_assist.render.json.versions import outcome_json
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.table import RunLinks
-from ncu_assist.render.terminal import outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
+from ncu_assist.render.terminal.run import show_text
 from ncu_assist.render.terminal.style import Style
+from ncu_assist.render.terminal.versions import outcome_text
 from ncu_assist.store import Store, StoredRun, samples_parquet
 
 H200 = replace(DEVICE, name="NVIDIA H200", sm_count=132)

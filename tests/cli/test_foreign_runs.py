@@ -15,7 +15,7 @@ from commandline import DATA, SMALL_REPORT, Run
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.project import Project
-from ncu_assist.render.terminal import list_text
+from ncu_assist.render.terminal.archive import list_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.store import Store
 

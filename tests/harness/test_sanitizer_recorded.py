@@ -8,7 +8,7 @@ import pytest
 
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.harness.sanitizer import Sanitized, read_findings, summed_up
-from ncu_assist.render.terminal import outcome_text
+from ncu_assist.render.terminal.versions import outcome_text
 from ncu_assist.render.words.sanitizer import finding_words, result_words
 from ncu_assist.spec_file import read_kernel
 

@@ -22,8 +22,9 @@ from ncu_assist.pipeline.opened_reports import BareReport, Stopped, bare_reports
 from ncu_assist.pipeline.reading import compare, read_line_changes, side_lines
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.project import Project
-from ncu_assist.render.json import diff_json
-from ncu_assist.render.terminal import Style, diff_text
+from ncu_assist.render.json.diff import diff_json
+from ncu_assist.render.terminal.diff import diff_text
+from ncu_assist.render.terminal.style import Style
 from ncu_assist.store import StoredRun
 
 pytestmark = pytest.mark.slow

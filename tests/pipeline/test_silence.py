@@ -20,8 +20,10 @@ from ncu_assist.pipeline.pages.writing import PageRequest, report
 from ncu_assist.pipeline.recording import record
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.pipeline.up_to_date import known_runs
-from ncu_assist.render.json import outcome_json, show_json
-from ncu_assist.render.terminal import outcome_text, show_text
+from ncu_assist.render.json.run import show_json
+from ncu_assist.render.json.versions import outcome_json
+from ncu_assist.render.terminal.run import show_text
+from ncu_assist.render.terminal.versions import outcome_text
 from ncu_assist.store import Store, StoredRun
 
 pytestmark = pytest.mark.slow

@@ -14,8 +14,11 @@ from schemas import held
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.json import diff_json, list_json, outcome_json, show_json, verify_json
+from ncu_assist.render.json.archive import list_json, verify_json
+from ncu_assist.render.json.diff import diff_json
+from ncu_assist.render.json.run import show_json
 from ncu_assist.render.json.values import clean
+from ncu_assist.render.json.versions import outcome_json
 from ncu_assist.store import Damage
 
 INSTRUCTIONS = "smsp__inst_executed.sum"

@@ -19,12 +19,15 @@ from ncu_assist.render.html.index import kernels_table
 from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.render.html.ladder_chart import bandwidth_bars
 from ncu_assist.render.html.run_verdict import tiles, workloads_table
-from ncu_assist.render.json import outcome_json, show_json
 from ncu_assist.render.json.history import history_json
+from ncu_assist.render.json.run import show_json
+from ncu_assist.render.json.versions import outcome_json
 from ncu_assist.render.markdown.history import history_markdown
 from ncu_assist.render.table import RunLinks
-from ncu_assist.render.terminal import Style, outcome_text, show_text
 from ncu_assist.render.terminal.history import history_text
+from ncu_assist.render.terminal.run import show_text
+from ncu_assist.render.terminal.style import Style
+from ncu_assist.render.terminal.versions import outcome_text
 from ncu_assist.render.words.floors import floor_words, no_rates
 from ncu_assist.store import Store, StoredRun
 

@@ -17,7 +17,7 @@ from trended import steps
 import ncu_assist
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.render import plots
-from ncu_assist.render.terminal import show_text
+from ncu_assist.render.terminal.run import show_text
 
 ROOT = Path(__file__).parents[2]
 REPORT = str(ROOT / "tests/data/repeats_full_h200_2025.3.1.ncu-rep.zst")

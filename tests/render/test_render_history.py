@@ -18,8 +18,8 @@ from ncu_assist.project import Project
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.render.json.history import history_json
 from ncu_assist.render.markdown.history import history_markdown
-from ncu_assist.render.terminal import Style
 from ncu_assist.render.terminal.history import history_text
+from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words.history import history_notes, others_legend, slower_on
 from ncu_assist.render.words.history_tables import other_gpus_table
 from ncu_assist.render.words.terms import against

@@ -12,7 +12,11 @@ from made import chain, outcome, saved, wrong
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.analysis.ladder import KernelListing, KernelOutcome, VersionOutcome
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.terminal import Style, diff_text, list_text, outcome_text, show_text, verify_text
+from ncu_assist.render.terminal.archive import list_text, verify_text
+from ncu_assist.render.terminal.diff import diff_text
+from ncu_assist.render.terminal.run import show_text
+from ncu_assist.render.terminal.style import Style
+from ncu_assist.render.terminal.versions import outcome_text
 from ncu_assist.store import Damage
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"

@@ -11,8 +11,9 @@ from made import EVIL
 
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.record import ROUNDED, Launch
-from ncu_assist.render.json import diff_json
-from ncu_assist.render.terminal import Style, diff_text
+from ncu_assist.render.json.diff import diff_json
+from ncu_assist.render.terminal.diff import diff_text
+from ncu_assist.render.terminal.style import Style
 from ncu_assist.store import Store, StoredRun
 
 LIBRARY = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3__5x_cudnn"

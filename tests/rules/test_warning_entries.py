@@ -9,8 +9,8 @@ import pytest
 
 import ncu_assist.rules.model.warnings as module
 from ncu_assist.pipeline.explaining import explain_any
-from ncu_assist.render.json import explain_json
-from ncu_assist.render.terminal import explain_text
+from ncu_assist.render.json.metrics import explain_json
+from ncu_assist.render.terminal.metrics import explain_text
 from ncu_assist.rules.model.warnings import WARNINGS
 
 

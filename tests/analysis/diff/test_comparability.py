@@ -13,9 +13,9 @@ from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import QUESTIONS, other_sizes
 from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.record import Toolchain
-from ncu_assist.render.json import diff_json
+from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.markdown import diff_markdown
-from ncu_assist.render.terminal import diff_text
+from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.store import Store, StoredRun
 
 

@@ -19,9 +19,10 @@ from ncu_assist.ncu.catalogue.rows import STALL_SHARES
 from ncu_assist.pipeline.gating import GateRequest, gate
 from ncu_assist.pipeline.reading import compare, two_named
 from ncu_assist.project import Project
-from ncu_assist.render.json import diff_json
+from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.markdown import diff_markdown
-from ncu_assist.render.terminal import Style, diff_text
+from ncu_assist.render.terminal.diff import diff_text
+from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words.changes import counter_note, counters_command
 from ncu_assist.rules.model.resources import Bottleneck
 from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable

@@ -13,8 +13,9 @@ from ncu_assist.analysis.diff.changes import catalogue_row
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine
 from ncu_assist.record import ROUNDED
-from ncu_assist.render.json import diff_json
-from ncu_assist.render.terminal import Style, diff_text
+from ncu_assist.render.json.diff import diff_json
+from ncu_assist.render.terminal.diff import diff_text
+from ncu_assist.render.terminal.style import Style
 from ncu_assist.store import Store, StoredRun
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
