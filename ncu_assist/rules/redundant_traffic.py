@@ -40,7 +40,7 @@ EVIDENCE = ("dram_bytes", "dram_bytes_read", "dram_bytes_write", "dram_throughpu
 MARGIN = 0.05  # of the bytes needed; what at-dram-roofline leaves to its ceiling as well
 ON_CHIP = "finish all work on a tile while it is on the chip"
 IN_ORDER = (
-    "let blocks that share data run together (tiles in groups, one head or batch after the other), or larger tiles"
+    "let blocks that share data run together (tiles in groups, one head or batch after another), or use larger tiles"
 )
 TIMES_L2 = 3.0  # below it what one launch leaves for the next may be in L2 still: as buffers are rotated for a cold L2
 
