@@ -22,6 +22,7 @@ By = Literal["version", "commit"]
 OF_COUNTERS = {"clock control", "cache control", "replay mode", "section set", "values", "ncu"}
 # What a checkout of older commits does not bring back.
 OF_THE_MACHINE = frozenset({"driver", "nvcc", "torch", "triton", "GPU"})
+BY_COMMIT = "best of each commit"  # what a series of commits is called
 SHOWN_DIGITS = 12  # of a hash
 
 
@@ -85,7 +86,7 @@ class TrendChange:
 class TrendSeries:
     """The runs of one version, or the best of each commit, on one model of GPU, the oldest first.
 
-    ``name`` is the version, empty for commits.
+    ``name`` is the version, empty for commits; in a trend on several workloads it names that, too.
     """
 
     name: str
@@ -139,7 +140,7 @@ class TrendSeries:
 
 @dataclass(frozen=True)
 class Trend:
-    """The series of a kernel on one workload; ``notes`` say which runs are no part of them, and why.
+    """The series of a kernel on one workload, or on ``all``; ``notes`` say which runs are no part of them, and why.
 
     ``nothing_between`` are pairs of commits at changes with none between them that could be measured.
     """

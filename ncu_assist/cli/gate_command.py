@@ -9,7 +9,7 @@ import click
 
 from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import check_output, write, write_bytes, write_json
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import NcuAssistError, UsageProblem
 
 
 @click.command("gate")
@@ -102,12 +102,19 @@ def command(
     project = options.current_project()
     request = GateRequest(candidate or "", against, kernel, workload, fail_on, force, require_live, unclear == "pass")
     result: Gate | GateSet | NotMeasured
-    if since is None:
-        result = gate(project, request)
-    else:
-        from ncu_assist.pipeline.changed import gate_since
+    try:
+        if since is None:
+            result = gate(project, request)
+        else:
+            from ncu_assist.pipeline.changed import gate_since
 
-        result = gate_since(project, request, since, window)
+            result = gate_since(project, request, since, window)
+    except NcuAssistError as error:
+        if junit is not None:
+            from ncu_assist.render.junit import junit_of_error
+
+            write_bytes([junit_of_error(error).encode()], junit)
+        raise
     if junit is not None:
         from ncu_assist.render.junit import junit as junit_xml
 

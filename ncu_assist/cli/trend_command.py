@@ -24,7 +24,12 @@ STDOUT = Path("-")
 
 @click.command("trend")
 @click.argument("named", metavar="[KERNEL[/VERSION]]", required=False, shell_complete=completing.references)
-@options.one_workload
+@click.option(
+    "--workload",
+    metavar="NAME|all",
+    shell_complete=completing.workloads,
+    help="Workload; the kernel's default one unless given.",
+)
 @options.gpu
 @click.option(
     "--by",

@@ -43,7 +43,6 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
     built or checked is skipped, as git does. Raises EnvironmentProblem without a GPU, UsageProblem for names that mean
     nothing, for ends with nothing between them to try and for those that do not differ, and as ``bench`` does.
     """
-    gpu_here()  # before anything is checked out or built
     kernel_name, _, typed = request.named.partition("/")
     kernel = load_kernel(project, kernel_name)
     version = kernel.select_versions((typed,) if typed else (short_name(kernel.versions[-1].name),))[0]
@@ -56,6 +55,7 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
     if not git(root, "rev-list", f"{good}..{bad}", "--", *touching):
         message = f"no commit between {request.good} and {request.bad} touches what {request.named} is made of"
         raise UsageProblem(message, f"ncu-assist trend {request.named}")
+    gpu_here()  # before anything is built, and after mistakes, which need none to be seen
     search = _Search(root, measure, version.name, workload, reporter, touching)
     ends = [search.measured(commit) for commit in (good, bad)]
     symptom = _symptom(request, *ends)

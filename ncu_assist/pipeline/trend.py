@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff.timing import SampleReader
-from ncu_assist.analysis.trend import By, Trend, by_commit, by_version, trend_point
+from ncu_assist.analysis.trend import BY_COMMIT, By, Trend, TrendSeries, by_commit, by_version, trend_point
 from ncu_assist.commits import has_between
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import combine_tables
@@ -20,13 +20,15 @@ from ncu_assist.store.choosing import Context, choose_kernel, gpu_model
 from ncu_assist.store.references import full_name
 from ncu_assist.verdict.levels import MOST_RUNS
 
+ALL = "all"
+
 
 @dataclass(frozen=True)
 class TrendRequest:
     """What is asked: ``named`` is a kernel, kernel/version, or None for the kernel that a bare reference would mean.
 
-    ``workload`` None is the default one; ``metrics`` are keys of the catalogue; ``gpu`` is a model, or a
-    part of its name, None for all.
+    ``workload`` None is the default one, ``all`` each that there is; ``metrics`` are keys of the catalogue; ``gpu`` is
+    a model, or a part of its name, None for all.
     """
 
     named: str | None
@@ -37,7 +39,7 @@ class TrendRequest:
 
 
 def trend(project: Project, request: TrendRequest) -> Trend:
-    """Return the trend of a kernel on one workload, over all its runs that can be read.
+    """Return the trend of a kernel on one workload or on all, over all its runs that can be read.
 
     Raises UsageProblem for a name that means nothing and where no run was timed on the workload, DamagedData for
     counters that were changed.
@@ -54,20 +56,30 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     if request.gpu is not None:
         model = gpu_model((one.run.gpu for one in every), request.gpu, kernel)
         every = [one for one in every if one.run.gpu == model]
-    workload = request.workload or _default(project, kernel, every)
-    timed = [(one, timing) for one in every if (timing := one.run.timing(workload))]
-    if not timed:
-        raise _nothing(kernel, workload, every)
-    kept = list(_kept(timed, workload))
+    default = _default(project, kernel, every)
+    named = request.workload or default
+    names = dict.fromkeys(timing.workload for one in every for timing in one.run.timings)
+    in_order = sorted(names, key=lambda name: name != default)
+    wanted = in_order if named == ALL and ALL not in names else [named]
+    series: list[TrendSeries] = []
+    notes: list[str] = []
     samples = SampleReader()
-    points = [
-        trend_point(one, workload, samples, _counters(one, workload, request.metrics)) for one, _ in kept[-MOST_RUNS:]
-    ]
-    if not points:
-        raise UsageProblem(f"every run of {kernel} was wrong on {workload}", f"ncu-assist check {kernel}")
-    made = by_commit(points) if request.by == "commit" else by_version(points)
-    notes = tuple(_notes(timed, workload, len(kept)))
-    found = Trend(kernel, workload, request.by, made, request.metrics, notes)
+    for workload in wanted:
+        timed = [(one, timing) for one in every if (timing := one.run.timing(workload))]
+        kept = [one for one, _ in _kept(timed, workload)] if timed else []
+        points = [
+            trend_point(one, workload, samples, _counters(one, workload, request.metrics)) for one in kept[-MOST_RUNS:]
+        ]
+        made = by_commit(points) if request.by == "commit" else by_version(points)
+        on = f" on {workload}" if len(wanted) > 1 else ""
+        series += [replace(one, name=f"{one.name or BY_COMMIT}{on}") if on else one for one in made]
+        notes += [f"{workload}: {note}" if on else note for note in _notes(timed, workload, len(kept))] if timed else []
+    if not series:
+        if not names or named not in (ALL, *names):
+            raise _nothing(kernel, named, every)
+        raise UsageProblem(f"every run of {kernel} was wrong on {named}", f"ncu-assist check {kernel}")
+    shown = wanted[0] if len(wanted) == 1 else ALL
+    found = Trend(kernel, shown, request.by, tuple(series), request.metrics, tuple(notes))
     sides = [(one.before.run.commit, one.after.run.commit) for _, one in found.changes if found.can_bisect(one)]
     pairs = {(before.id, after.id) for before, after in sides if before and after}
     return replace(found, nothing_between=frozenset(one for one in pairs if not has_between(project.root, *one)))

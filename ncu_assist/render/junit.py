@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from xml.etree import ElementTree as xml
 
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured
+from ncu_assist.errors import NcuAssistError
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.gate import (
     FIRST,
@@ -45,6 +46,19 @@ def junit(judged: Gate | NotMeasured | GateSet) -> str:
             _add(root, f"{kernel}/{version}", [_named(kernel, version, "measured and right")], FIRST)
         if not len(root):
             _add(root, f"since {judged.since}", [_named("kernels", "all", NOTHING_CHANGED)], NOTHING_CHANGED)
+    return _written(root)
+
+
+def junit_of_error(error: NcuAssistError) -> str:
+    """Return XML that says why nothing was judged, in place of what an earlier gate left."""
+    root = xml.Element("testsuites", name="ncu-assist gate")
+    case = _named("gate", "all", "judged")
+    xml.SubElement(case, "error", type=type(error).__name__, message=_text(error.message, GATE_LETTERS))
+    _add(root, "gate", [case], error.message)
+    return _written(root)
+
+
+def _written(root: xml.Element) -> str:
     xml.indent(root)
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + xml.tostring(root, encoding="unicode") + "\n"
 

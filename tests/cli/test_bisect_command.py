@@ -120,16 +120,49 @@ def test_ends_that_do_not_differ_are_refused(here: Path, run: Run, told: Told) -
     assert run("bisect", "add_one", "--good", "nowhere").code == 2
 
 
-def test_a_gpu_is_asked_for_before_anything(here: Path, run: Run, told: Told, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def no_driver(monkeypatch: pytest.MonkeyPatch, told: Told) -> Told:
     def none() -> None:
         raise EnvironmentProblem("no NVIDIA driver answers", "nvidia-smi")
 
     monkeypatch.setattr("ncu_assist.pipeline.bisecting.gpu_here", none)
-    monkeypatch.setattr("ncu_assist.pipeline.bisecting.checked_out", None)
+    return told
+
+
+def test_a_gpu_is_asked_for_before_anything_is_built(here: Path, run: Run, no_driver: Told) -> None:
     commits = committed(here, FAST, SLOW, SLOW)
     refused = run("bisect", "add_one", "--good", commits[0])
+    assert refused.code == 6
     assert "no NVIDIA driver answers" in refused.err
-    assert told.asked == 0
+    assert no_driver.asked == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("add_one", "--good", "xyz"), "'xyz' is no commit"),
+        (("add_one/v99", "--good", "HEAD~1"), "v99"),
+        (("add_one", "--good", "HEAD~1", "--workload", "nope"), "nope"),
+        (("add_one", "--good", "HEAD"), "are one commit"),
+        (("add_one", "--good", "HEAD", "--bad", "HEAD~1"), "--good is the earlier of the two"),
+        (("add_two", "--good", "HEAD~1"), "add_two"),
+    ],
+)
+def test_mistakes_are_told_without_a_gpu(
+    here: Path, run: Run, no_driver: Told, words: tuple[str, ...], said: str
+) -> None:
+    committed(here, FAST, SLOW, SLOW)
+    refused = run("bisect", *words)
+    assert refused.code == 2
+    assert said in " ".join(refused.err.split())
+
+
+def test_without_git_or_a_project_a_mistake_is_told(here: Path, run: Run, no_driver: Told) -> None:
+    assert run("bisect", "add_one", "--good", "HEAD~1").code == 2
+    write_kernel(here, {"v0_torch.py": "# takes 100\n"})
+    refused = run("bisect", "add_one", "--good", "HEAD~1")
+    assert refused.code == 2
+    assert "is no commit" in refused.err
 
 
 def test_ends_in_no_row_are_refused_before_building(here: Path, run: Run, told: Told) -> None:

@@ -171,6 +171,20 @@ def test_bare_reports_are_never_a_hard_verdict(run: Run) -> None:
     assert (counters.code, counters.json["checks"][0]["workload"], counters.json["source"]) == (0, None, "imported")
 
 
+def test_an_error_replaces_the_junit_of_an_earlier_gate(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = Archive(tmp_path)
+    monkeypatch.chdir(tmp_path)
+    for version in ("v0_torch", "v1_own"):
+        made.save(version, {SMALL: 1e5})
+    file = tmp_path / "gate.xml"
+    assert run("gate", "add_one/v1", "--against", "v0", "--junit", "gate.xml").code == 0
+    assert "<error" not in file.read_text()
+    assert run("gate", "add_one/v9", "--against", "v0", "--junit", "gate.xml").code == 2
+    assert '<error type="UsageProblem"' in file.read_text()
+
+
 def test_the_help_says_what_a_limit_is(run: Run) -> None:
     answer = run("gate", "--help")
     assert answer.code == 0

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Run
-from factories import DEVICE
+from factories import DEVICE, WORKLOAD
 from gitted import Repository
 from trended import creep, history, made_on, steps
 
@@ -118,6 +118,29 @@ def test_the_runs_of_one_gpu(here: Path, run: Run) -> None:
         refused = run("trend", "--gpu", words)
         assert (refused.code, refused.out) == (2, "")
         assert f"'{words}' fits {said} that add_one was measured on: NVIDIA H100, NVIDIA H200" in refused.err
+
+
+def test_all_workloads_are_series_of_their_own(here: Path, run: Run) -> None:
+    archive = history(here, {"v1_torch": [1.0] * 3})
+    archive.save("v1_torch", {"small": 1e5, "large": 1e6}, **{**made_on(5), "workloads": (
+        WORKLOAD, replace(WORKLOAD, name="large"))})  # fmt: skip
+    found = run("trend", "--workload", "all", "--json").json
+    assert found["workload"] == "all"
+    assert [(one["version"], len(one["runs"])) for one in found["series"]] == [
+        ("v1_torch on small", 4),
+        ("v1_torch on large", 1),
+    ]
+    assert "add_one on all workloads" in run("trend", "--workload", "all").out
+    archive = history(here / "steps", {"v1_torch": steps(16, 10, 0.03)})
+    for word in ("trend", "--workload", "all", "-o", "page.html"), ("trend", "--workload", "all", "--by", "commit"):
+        assert run(*word).code == 0
+
+
+def test_the_newest_runs_stand_first_on_the_page(here: Path, run: Run) -> None:
+    history(here, {"v1_torch": steps(16, 10, 0.03)})
+    run("trend", "-o", "page.html")
+    table = (here / "page.html").read_text().partition("Its runs")[2]
+    assert table.index("@20261016T") < table.index("@20261001T")
 
 
 def test_runs_that_measured_something_else_are_left_out_and_counted(here: Path, run: Run) -> None:

@@ -170,3 +170,11 @@ def test_json_has_numbers_and_null_for_what_is_absent(archive: Archive) -> None:
     assert (conflicts["outcome"], conflicts["verdict"], conflicts["delta_low"]) == ("unclear", "missing", None)
     assert conflicts["label"] == "Bank conflicts (wavefronts)"
     assert "not counted in v1" in conflicts["reason"]
+
+
+def test_markdown_does_not_repeat_values_where_no_change_is_known(archive: Archive) -> None:
+    other = replace(DEVICE, name="NVIDIA H100")
+    archive.save("v1_own", {SMALL: 1e5, "medium": 1e5, LARGE: 1e6}, device=other)
+    (row, *_) = [line for line in gate_markdown(judged(archive, "time:2%")).splitlines() if "| small" in line]
+    assert "100.0 µs to" not in row
+    assert row.count("| - |") == 1

@@ -140,8 +140,8 @@ def _mark(series: TrendSeries, change: TrendChange, x: Axis, y: Axis) -> ChartTe
 
 
 def runs_table(series: TrendSeries, id: str) -> Table:
-    """Return a row a run, the oldest first."""
-    rows = tuple(_row(point, level) for point, level in zip(series.points, series.levels_ns, strict=True))
+    """Return a row a run, the newest first: a long table shows its first rows."""
+    rows = tuple(_row(point, level) for point, level in zip(series.points, series.levels_ns, strict=True))[::-1]
     return Table(id, "Its runs", RUN_COLUMNS, rows, tall=len(rows) > MANY).without_empty()
 
 

@@ -28,6 +28,7 @@ from ncu_assist.render.words.gate import (
     sides,
     summary,
     unjudged,
+    values,
     why_unmeasured,
     within,
     workload_words,
@@ -244,7 +245,8 @@ def _check_row(check: GateCheck) -> Iterator[str]:
     yield check.limit.metric.key
     yield limit_words(check.limit)
     yield from ("-" if value is None else quantity(value, unit) for value in (check.baseline, check.candidate))
-    yield within(check)
+    told = within(check)
+    yield "-" if told == values(check) else told  # columns of their own have the values
     yield SHORT[check.outcome]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.trend import BY_COMMIT
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
@@ -32,7 +33,8 @@ SHORT_COMMIT = 12  # digits of a commit
 
 def trend_title(trend: Trend) -> str:
     """Return what a trend is of: ``softmax on c4k by commit``."""
-    return f"{trend.kernel} on {trend.workload}{' by commit' if trend.by == 'commit' else ''}"
+    on = "all workloads" if trend.workload == "all" else trend.workload
+    return f"{trend.kernel} on {on}{' by commit' if trend.by == 'commit' else ''}"
 
 
 def trend_provenance(trend: Trend) -> str:
@@ -42,7 +44,7 @@ def trend_provenance(trend: Trend) -> str:
 
 def name_of(series: TrendSeries) -> str:
     """Return what a series is called."""
-    return series.name or "best of each commit"
+    return series.name or BY_COMMIT
 
 
 def percent(part: float) -> str:
@@ -154,13 +156,13 @@ def _details(trend: Trend, change: TrendChange) -> Iterator[str]:
 def to_try(trend: Trend, change: TrendChange) -> str:
     """Return the command that looks closer: at the commits between, else at both runs."""
     before, after = (side.run.commit for side in (change.before, change.after))
-    run = change.after.run
+    run, workload = change.after.run, change.after.timing.workload
     if before and after and trend.can_bisect(change):
         name = f"{run.kernel}/{run.version}" if trend.by == "version" else run.kernel
         good, bad = before.id[:12], after.id[:12]
-        return f"ncu-assist bisect {name} --good {good} --bad {bad} --workload {trend.workload}"
+        return f"ncu-assist bisect {name} --good {good} --bad {bad} --workload {workload}"
     sides = [f"{one.kernel}/{short_name(one.version)}@{one.run_id}" for one in (change.before.run, run)]
-    return f"ncu-assist diff {' '.join(sides)} --workload {trend.workload}"
+    return f"ncu-assist diff {' '.join(sides)} --workload {workload}"
 
 
 def _range(parts: Sequence[float], digits: int) -> str:
