@@ -46,7 +46,7 @@ class ChangedVersion:
 
     ``runs`` are the ids of the runs that the commit holds of it. ``is_edited``: its source changed, or what every
     version is measured with, which ``shared`` names, and not only what was measured of it. ``rewritten`` are those of
-    the runs that say something else now.
+    the runs that say something else now, ``added`` those that git knows since.
     """
 
     kernel: str
@@ -56,6 +56,7 @@ class ChangedVersion:
     runs: tuple[str, ...]
     shared: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
 
     @property
     def reference(self) -> str:
@@ -94,9 +95,9 @@ class Since:
                 if is_edited or told:
                     held = sorted({name.split("/")[RUN_PART] for name in runs if name.startswith(place)})
                     there = {name.split("/")[RUN_PART] for name in told if (self.project.root / name).is_file()}
-                    other = tuple(one for one in held if one in there)
+                    other, added = (tuple(sorted(some)) for some in (there & set(held), there - set(held)))
                     is_new = own[0] not in sources
-                    yield ChangedVersion(kernel, version.name, is_new, is_edited, tuple(held), shared, other)
+                    yield ChangedVersion(kernel, version.name, is_new, is_edited, tuple(held), shared, other, added)
 
     def _says_else(self, name: str) -> bool:
         """Tell whether a file says something else than at the commit: comments and blanks say nothing."""
@@ -200,17 +201,20 @@ def gate_since(project: Project, request: GateRequest, name: str, window: int | 
 def _held(since: Since, version: ChangedVersion, own: GateRequest) -> Gate | NotMeasured | None:
     """Return what a version comes to against what was there before; None for one of which nothing new was measured."""
     project, before = since.project, _before(since, version, own)
+    if not version.is_edited:  # runs of one source, of which the one that was added is judged
+        every = Store(project.reports).runs(version.kernel, version.version)
+        added = next((one.reference for one in every if one.run.run_id in version.added), None)
+        if added is None or own.require_live:  # where all is measured here, committed runs of the same code say nothing
+            return None
+        own = replace(own, candidate=added)
     if own.require_live and before is None and not version.is_new:
         return _not_live(since, version, own)
     against = before.reference if before else _baseline(since, version, own)
-    found = gate(project, replace(own, against=against or version.reference))
+    found = gate(project, replace(own, against=against or own.candidate))
     if before is None and not own.require_live and _has_no_baseline(found):
-        against, found = None, gate(project, replace(own, against=version.reference))
-    if isinstance(found, Gate) and found.candidate.run.run_id in version.runs:
-        if version.shared:
-            return _of_before(found, version)
-        if not version.is_edited:
-            return None
+        against, found = None, gate(project, replace(own, against=own.candidate))
+    if isinstance(found, Gate) and version.shared and found.candidate.run.run_id in version.runs:
+        return _of_before(found, version)
     if against is not None:
         return _as_measured_again(found, since.name)
     if isinstance(found, NotMeasured):
@@ -310,7 +314,9 @@ def _baseline(since: Since, version: ChangedVersion, request: GateRequest) -> st
 def _before(since: Since, version: ChangedVersion, request: GateRequest) -> StoredRun | None:
     """Return the run that shows what a version was at the commit: of this machine if there is one, then the newest."""
     every = Store(since.project.reports).runs(version.kernel, version.version)
-    known = [one for one in every if one.run.run_id in version.runs or _is_at(one, since.commit)]
+    known = [
+        one for one in every if one.run.run_id in version.runs or (version.is_edited and _is_at(one, since.commit))
+    ]
     live = [one for one in known if shown_source(one.run, machine_hash()) == "live"]
     return next(iter(live or ([] if request.require_live else known)), None)
 

@@ -287,3 +287,16 @@ def test_a_command_for_one_version_keeps_its_options(developed: Developed) -> No
     alone = gate_of(developed.archive.project, GateRequest("add_one/v1", "v1", fail_on=("time:2%",)))
     assert isinstance(alone, Gate)
     assert alone.checks[0].next == "ncu-assist gate add_one/v1 --against @last:10 --workload small"
+
+
+@pytest.mark.parametrize(("time", "code"), [(9e4, 0), (9.5e4, 3)])
+def test_another_run_of_a_version_that_was_not_edited_is_judged(developed: Developed, time: float, code: int) -> None:
+    """Also where it was only timed, and the run of before was profiled."""
+    before = developed.archive.store.runs("add_one", "v1_own")[0]
+    (added,) = developed.measure({"v1_own": time})
+    developed.repository.commit()
+    found = judged(developed)
+    (gate,) = found.gates
+    assert isinstance(gate, Gate)
+    assert (gate.baseline.reference, gate.candidate.reference) == (before.reference, added.reference)
+    assert found.exit_code == code
