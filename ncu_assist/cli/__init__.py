@@ -14,7 +14,7 @@ from traceback import format_exception
 import click
 
 from ncu_assist.cli.console import QUIET, showing_steps, take_every_text
-from ncu_assist.errors import NcuAssistError, did_you_mean
+from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
 from ncu_assist.render.escape import plain
 
 GROUPS = {  # heading -> name -> what it does; the module <name>_command is imported when the command is run
@@ -89,7 +89,7 @@ EXAMPLES = {  # command, or none -> what one may type, and what for
         "ncu-assist profile vector_add.cu": "a program; edited, as v2",
         "ncu-assist profile --kernel vector_add faster.cu": "another file as v2",
         "ncu-assist profile --repeats 10 vector_add.cu": "a surer time for diff",
-        "ncu-assist profile -- python train.py --epochs 1": "any command",
+        "ncu-assist profile -- python train.py": "any command",
     },
     "show": {
         "ncu-assist show": "the last run",
@@ -150,6 +150,8 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            if args[0].endswith((".ncu-rep", ".ncu-rep.xz", ".ncu-rep.zst", ".ncu-rep.gz", ".ncu-repz")):
+                raise UsageProblem(f"{args[0]} is a report, and no command", _line(["show", *args]))
             meant = f"did you mean '{MEANT_BY[args[0]]}'?" if args[0] in MEANT_BY else did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command '{args[0]}'; {meant}", ctx)
         return super().resolve_command(ctx, args)

@@ -29,13 +29,21 @@ if TYPE_CHECKING:
 
 Format = Literal["text", "markdown", "html", "csv"]
 STDOUT = Path("-")
+LAST = "@last"
 
 
 @click.command("diff")
 @click.argument("baseline", required=False, shell_complete=completing.references)
-@click.argument("candidate", default="@last", shell_complete=completing.references)
+@click.argument("candidate", default=LAST, shell_complete=completing.references)
 @options.one_workload
-@options.launches
+@click.option(
+    "--launch",
+    "launch",
+    multiple=True,
+    metavar="N|A-B",
+    shell_complete=completing.launches,
+    help="Only these launches, by the numbers that `show` lists, from 0; given twice, of one side each.",
+)
 @options.launch_filters
 @options.kernel_name
 @click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
@@ -66,7 +74,7 @@ def command(
     baseline: str | None,
     candidate: str,
     workload: str | None,
-    launch: str | None,
+    launch: tuple[str, ...],
     filters: tuple[str, ...],
     kernel: str | None,
     every: bool,
@@ -83,13 +91,19 @@ def command(
 
     BASELINE and CANDIDATE are references as `show` takes them; without any, the last run against the baseline, or,
     where a kernel has neither a baseline nor a v0, its last two runs. The verdict comes from time alone: counters
-    explain it. With --launch or --filter it comes from what ncu timed, unless they choose all of a call.
+    explain it. With --launch or --filter it comes from what ncu timed, unless they choose all of a call. --launch twice
+    compares two launches: of BASELINE alone where no CANDIDATE is named.
     """
     from ncu_assist.analysis.diff import DiffOptions
     from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.reading import compare, two_named
 
-    selection = selection_of(launch, filters)
+    if len(launch) > 2:
+        raise UsageProblem("a diff has two sides, and --launch was given more often", "--launch A --launch B")
+    sides = [selection_of(one, filters) for one in (launch * 2)[:2] or (None, None)]
+    selection = sides[0], sides[1]
+    if len(launch) == 2 and baseline is not None and candidate == LAST:
+        candidate = baseline
     form = chosen_format or ("text" if as_json else form_of(output))
     options.check_format(as_json, form)
     if form == "csv" and (output is not None or not lines):

@@ -77,7 +77,7 @@ def command(
     project = options.current_project()
     format_of_it = f"ncu_assist.render.{'json' if as_json else 'terminal'}.run"
     meanwhile = (*(("pandas",) if lines else ()), *OF_SHOW, format_of_it)
-    (stored,) = named(project, (reference,), kernel, meanwhile, lines, selection)
+    (stored,) = named(project, (reference,), kernel, meanwhile, lines, [selection])
 
     from ncu_assist.pipeline.listing import beside
     from ncu_assist.pipeline.showing import files_of_kernel, gather

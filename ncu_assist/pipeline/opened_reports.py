@@ -118,19 +118,20 @@ def named(
     kernel: str | None,
     meanwhile: Sequence[str] = (),
     ahead: bool = False,
-    selection: LaunchSelection = EVERY_LAUNCH,
+    selections: Sequence[LaunchSelection] = (),
 ) -> list[StoredRun]:
     """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
 
     ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` reads their
-    code at the same time, for who asks for it afterwards. ``selection`` is of the launches of each.
+    code at the same time, for who asks for it afterwards. ``selections`` are of the launches of each, all unless given.
 
     Raises UsageProblem for a reference that names nothing, and for launches that are not there, DamagedData for what
     cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
     found = opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
-    return [_narrowed(text, one, selection, len(found) > 1) for text, one in zip(references, found, strict=True)]
+    each = zip(references, found, selections or [EVERY_LAUNCH] * len(found), strict=True)
+    return [_narrowed(text, one, some, len(found) > 1) for text, one, some in each]
 
 
 def _narrowed(reference: str, stored: StoredRun, selection: LaunchSelection, is_one_of_two: bool) -> StoredRun:

@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from ncu_assist.ncu.report import Report
     from ncu_assist.record import Run
 
+Selections = tuple[LaunchSelection, LaunchSelection]  # of the launches of both sides
+EVERY_LAUNCHES = EVERY_LAUNCH, EVERY_LAUNCH
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
 MOST_DIFFS = 40  # of a kernel that are kept, of some 30 kB each
 
@@ -56,14 +58,14 @@ def compare(
     references: tuple[str, str],
     kernel: str | None,
     options: DiffOptions,
-    selection: LaunchSelection = EVERY_LAUNCH,
+    selections: Selections = EVERY_LAUNCHES,
 ) -> Diff:
     """Return the comparison of two references, the first being the baseline.
 
     References that name no run take their times from the newest bench of both sources. What was worked out of runs of
     the archive is kept. Raises as ``named`` does.
     """
-    runs, free = _two(project, references, kernel, selection)
+    runs, free = _two(project, references, kernel, selections)
     store = Store(project.reports)
     timed = _timed_together(store, runs, options.workload) if free else None
     repeated = _repeated(store, runs[1].run.device)
@@ -95,20 +97,20 @@ def two_named(
     references: tuple[str, str],
     kernel: str | None,
     options: DiffOptions,
-    selection: LaunchSelection = EVERY_LAUNCH,
+    selections: Selections = EVERY_LAUNCHES,
 ) -> tuple[Pair, DiffOptions]:
     """Return the runs that two references name, and the options with what the archive knows of their times."""
-    runs, free = _two(project, references, kernel, selection)
+    runs, free = _two(project, references, kernel, selections)
     return runs, informed(Store(project.reports), runs, options, free)
 
 
 def _two(
-    project: Project, references: tuple[str, str], kernel: str | None, selection: LaunchSelection
+    project: Project, references: tuple[str, str], kernel: str | None, selections: Selections
 ) -> tuple[Pair, bool]:
     """Return the runs that two references name, and whether their times may be of other runs of the same sources."""
     _check_two(project, references, kernel)
-    baseline, candidate = named(project, references, kernel, ("pandas",), True, selection)
-    free = selection.is_of_all and not any("@" in text.lstrip("@") for text in references)
+    baseline, candidate = named(project, references, kernel, ("pandas",), True, selections)
+    free = all(one.is_of_all for one in selections) and not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), free
 
 

@@ -175,14 +175,14 @@ def test_libraries_are_lines_and_no_link_of_the_chain() -> None:
     peers = {row.version for row in told.rows if row.is_peer}
     assert len(peers) == 3
     assert not peers & {row.name for row in chart.rows}
-    lines = {mark.text.partition(" ")[0]: mark for mark in chart.marks if mark.kind == "peer"}
+    lines = {mark.text.partition(" ")[0]: mark for mark in chart.marks if mark.look.startswith("peer")}
     assert set(lines) == peers
     for row in told.rows:
         if row.is_peer:
             ns = told.cell(row).time_ns
             assert ns is not None
             assert lines[row.version].x == chart.axis.at(ns)
-    assert [mark.kind for mark in chart.marks] == ["floor", "peer", "peer", "peer"]
+    assert [mark.look for mark in chart.marks] == ["ceiling", "peer", "peer peer2", "peer peer3"]
     drawn = {row.version for row in told.rows} - peers
     steps = [row for row in told.rows if row.version in drawn and told.cell(row).before in drawn]
     assert chart.path.count("M") == len(steps)
@@ -198,7 +198,10 @@ def test_names_and_dots_lead_to_the_pages() -> None:
     stored = [told.cell(row).stored for row in told.rows]
     pages = frozenset(f"{one.run.version}/{one.run.run_id}/report.html" for one in stored if one)
     chart = ladder_chart(told, None, RunLinks(pages))
-    assert {*(row.href for row in chart.rows), *(mark.href for mark in chart.marks if mark.kind == "peer")} == pages
+    assert {
+        *(row.href for row in chart.rows),
+        *(mark.href for mark in chart.marks if mark.look.startswith("peer")),
+    } == pages
     assert all(row.href == "" for row in ladder_chart(told, None).rows)
     assert {band for band, _ in chart.bands} == {row.band for row in chart.rows}
 

@@ -60,6 +60,23 @@ def test_a_diff_is_of_the_launches_that_are_asked_for(run: Run, report: str) -> 
     assert kernels <= {"transpose_shared"}
 
 
+def test_two_launches_of_one_report_are_compared(run: Run, report: str) -> None:
+    """--launch twice is one side each; of a report that is named once both are of it."""
+    alone, named = (
+        run("diff", *names, "--launch", "0", "--launch", "2", "--json").json for names in ([report], [report] * 2)
+    )
+    assert alone == named
+    assert [launch["index"] for launch in alone["launches"][0].values() if isinstance(launch, dict)] or alone[
+        "launches"
+    ]
+    text = run("diff", report, "--launch", "0", "--launch", "2").out
+    assert text.startswith("launch 2 (")
+    assert "against launch 0 (" in text.partition("\n\n")[0].replace("\n", " ")
+    refused = run("diff", report, "--launch", "0", "--launch", "1", "--launch", "2")
+    assert refused.code == 2
+    assert "a diff has two sides" in refused.err
+
+
 def test_an_export_has_the_rows_of_the_launches_that_are_asked_for(run: Run, report: str) -> None:
     answer = run("export", report, "--launch", "1-2", "--metrics", "duration", "--json")
     assert [row["launch"] for row in json.loads(answer.out)["rows"]] == [1, 2]

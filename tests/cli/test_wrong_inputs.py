@@ -39,6 +39,8 @@ ROWS = [
     ("report", "diff their.ncu-rep words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
     ("report", "report their.ncu-rep --output nowhere/page.html", 2, "does not exist", "--output"),
     ("report", "report their.ncu-rep --output notes.txt", 2, "notes.txt exists already", "--force"),
+    ("report", "report their.ncu-rep --output page.pdf", 2, "page.pdf: a page is HTML", "--output page.html"),
+    ("report", "their.ncu-rep --lines", 2, "is a report, and no command", "ncu-assist show their.ncu-rep --lines"),
     ("report", "export their.ncu-rep --table lins", 2, "did you mean 'lines'?", "export their.ncu-rep --table lines"),
     ("report", "export their.ncu-rep --metrics nosuchmetric", 2, "nosuchmetric", "ncu-assist metrics"),
     ("report", "export their.ncu-rep --output notes.txt", 2, "what to write into a .txt", "--format csv"),

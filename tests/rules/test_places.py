@@ -44,6 +44,14 @@ def code(*rows: tuple[str, str | None, int | None, float], imported: bool = True
 WAITING = (("LDG.E R4, [R2.64]", "a.cu", 3, 10.0), ("FADD R5, R4, 1", "a.cu", 4, 90.0))
 
 
+def test_a_wait_that_no_sample_shows_has_no_line() -> None:
+    """A barrier that nobody was sampled at is not where most samples are."""
+    barrier = replace(FINDING, stalls=("barrier",))
+    assert places(barrier, code(*WAITING, stall_barrier=0.0)) == ()
+    assert [one.line for one in places(barrier, code(*WAITING, stall_barrier=[0.0, 1.0]))] != []
+    assert places(replace(FINDING, stalls=()), code(*WAITING))[0].line == 4
+
+
 def test_a_wait_is_shown_at_the_load() -> None:
     (first,) = places(FINDING, code(*WAITING))
     assert (first.file, first.line, first.text, first.share) == ("a.cu", 3, "line 3", 1.0)

@@ -68,6 +68,12 @@ _TEXTS = {
         "4 sectors"
     ),
     "coalesced": "neighbouring lanes use neighbouring addresses: a request touches as few sectors as its bytes need",
+    "unverified": (
+        "of a report: nothing here can tell that it is as ncu wrote it, as there is neither ncu's log nor the hash of "
+        "the capture; a changed digit would not be seen"
+    ),
+    "remark": "a finding whose fix could save less than 2 % of the time: `info` in JSON",
+    "clocks base": "ncu held the SM clock at its base (--clock-control base, its default); times are of that clock",
     "request": "one instruction of a warp that asks for memory",
     "wavefront": (
         "one pass of a request through the L1 or shared memory pipeline; 32 lanes that read 4 bytes side by side in "

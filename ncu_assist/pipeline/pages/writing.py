@@ -9,6 +9,7 @@ import contextlib
 import difflib
 import os
 import secrets
+import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 GENERATOR = b'<meta name="generator" content="ncu-assist '  # of page.html.j2
 HEAD = 4_000  # bytes in which it stands
 INDEX = "index.html"
+PAGE_SUFFIXES = ("", ".html", ".htm")  # a browser prints a page as PDF
 NEAR = 0.8  # how alike a word must be to a kernel's name to be that, misspelt
 OF_PAGES = (  # 0.8 s to import
     "pandas",
@@ -58,6 +60,8 @@ def check_place(path: Path, force: bool) -> None:
         raise UsageProblem(f"{path} {what}", "name another file with --output")
     if not force and (path.exists() or path.is_symlink()) and not is_our_page(path):
         raise UsageProblem(f"{path} exists already and is no page of ncu-assist", "--force to replace it, or --output")
+    if path.suffix.lower() not in PAGE_SUFFIXES:
+        raise UsageProblem(f"{path.name}: a page is HTML", f"--output {shlex.quote(str(path.with_suffix('.html')))}")
 
 
 def is_our_page(path: Path) -> bool:
@@ -413,7 +417,7 @@ def _named(pages: Pages, request: PageRequest) -> StoredRun:
     """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
     try:
         wanted = (request.wanted or "@last",)
-        (found,) = named(pages.project, wanted, request.kernel, OF_PAGES, True, request.selection)
+        (found,) = named(pages.project, wanted, request.kernel, OF_PAGES, True, [request.selection])
         return found
     except UsageProblem as error:
         word = request.wanted or ""

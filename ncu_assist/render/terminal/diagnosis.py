@@ -156,6 +156,7 @@ def _evidence(ranked: Ranked, results: RuleResults) -> list[str]:
 
 
 INDENT = "    "
+FEW_SAMPLES = 100  # of which a share of a half strays by 5 points
 HOT_PLACE_WIDTH = 30  # columns for file:line; of a longer name the end is shown
 
 
@@ -174,7 +175,9 @@ def hot_lines_text(spots: HotSpots, width: int, launch: int | None = None) -> li
 
 
 def _lines_title(spots: HotSpots, launch: int | None) -> str:
-    title = "Hottest source lines: share of warp samples, top stall"
+    counted = sum(line.samples for line in spots.lines) / max(sum(line.share for line in spots.lines), 1e-9)
+    few = f", of about {counted:.0f} only: rough" if counted < FEW_SAMPLES else ""
+    title = f"Hottest source lines: share of warp samples{few}, top stall"
     if launch is not None:
         return f"{title} (launch {launch})"
     return title + (f" ({spots.launches_read} longest launches)" if spots.launches_read < spots.launches else "")
@@ -200,6 +203,7 @@ def _file_and_line(line: HotLine) -> str:
 NVIDIA_TITLE = "NVIDIA's rules: global is time of the launch that a fix may save, local is of one unit alone"
 LEAST_PCT = 1.0  # an estimate below it is no advice
 NVIDIA_INDENT = "    "
+FEW_SAMPLES = 100  # of which a share of a half strays by 5 points
 NVIDIA_LETTERS = 600  # letters
 
 

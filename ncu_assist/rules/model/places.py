@@ -299,7 +299,7 @@ def _waits(finding: Finding, sass: pd.DataFrame) -> Floats:
     import numpy as np
 
     reasons = [reason for reason in finding.stalls if STALL_COLUMN + reason in sass]
-    if not any(np.nansum(sass[STALL_COLUMN + reason]) > 0 for reason in reasons):
+    if not reasons:
         samples: Floats = np.nan_to_num(sass[SAMPLES].to_numpy(float))
         return samples
     waits = np.zeros(len(sass))
