@@ -34,7 +34,7 @@ from ncu_assist.ncu.source.reading import (
     read_source,
     tables_of,
 )
-from ncu_assist.ncu.tables import SAMPLED, timeline_frame
+from ncu_assist.ncu.tables import DURATION, SAMPLED, timeline_frame
 from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ def _zip(path: Path) -> FileKind:
 NAMES_SHOWN = 3
 SIZES = tuple(f"{of}_{axis}" for of in ("grid", "block") for axis in "xyz")
 MOST_SHOWN = 48  # characters of a name in a notebook
-SHOWN_FIRST = ("launch", "kernel", *SIZES, "gpu__time_duration.sum")  # in a notebook
+SHOWN_FIRST = ("launch", "kernel", *SIZES, DURATION)  # in a notebook
 OPINION_BYTES = 200_000_000  # NVIDIA's reader takes about 5 s for 111 MB: nobody waits longer to be refused
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
 CSV_HEAD = 1 << 16  # bytes that tell a CSV export, and what else a file is
@@ -232,7 +232,8 @@ class Report:
         """Return the launches with what ncu says of each first, for a notebook."""
         first = self.launches[[name for name in SHOWN_FIRST if name in self.launches]]
         names = [name if len(name) <= MOST_SHOWN else f"{name[: MOST_SHOWN - 1]}…" for name in first["kernel"]]
-        shown = first.assign(kernel=names).to_html(max_rows=20, index=False, border=0, justify="left")
+        named = first.assign(kernel=names).rename(columns={DURATION: f"{DURATION}, ns"})
+        shown = named.to_html(max_rows=20, index=False, border=0, justify="left")
         return f'<p>{html.escape(repr(self))}</p><div style="overflow-x: auto">{shown}</div>'
 
     @property
