@@ -76,9 +76,11 @@ EXAMPLES = {  # command, or none -> what one may type, and what for
         "ncu-assist new vector_add --from vector_add.cu": "a kernel with versions",
     },
     "new": {
-        "ncu-assist new vector_add --from vector_add.cu": "then fill in reference.py",
-        "ncu-assist check vector_add": "is it right",
-        "ncu-assist bench vector_add": "once there is a v1_….cu",
+        "ncu-assist new add --from add.cu": "then fill in reference.py",
+        "ncu-assist new add --from faster.cu --next": "a second version",
+        "ncu-assist check add": "are both right",
+        "ncu-assist profile add": "time them and count",
+        "ncu-assist diff add/v0 v1": "which is faster, and why",
     },
     "bench": {
         "ncu-assist bench softmax": "all versions",
@@ -97,9 +99,10 @@ EXAMPLES = {  # command, or none -> what one may type, and what for
         "ncu-assist show softmax/v4": "the last run of a version",
     },
     "diff": {
-        "ncu-assist diff": "the last two runs",
+        "ncu-assist diff": "last run against baseline",
         "ncu-assist diff softmax/v3 v4": "two versions of a kernel",
-        "ncu-assist diff before.ncu-rep after.ncu-rep": "two reports",
+        "ncu-assist diff a.ncu-rep b.ncu-rep": "two reports",
+        "ncu-assist diff a.ncu-rep --launch 0 --launch 3": "two launches",
         "ncu-assist diff softmax/v3 v4 -o diff.html": "a page to send",
     },
     "report": {

@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import keyword
 import re
+import shlex
 import shutil
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from pathlib import Path
 
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.project import Project
-from ncu_assist.sources import discover_versions
+from ncu_assist.sources import discover_versions, versions_and_mistakes
 from ncu_assist.spec import DTYPE_BYTES
 from ncu_assist.spec_file import FILE, check_kernel_name, load_kernel
 
@@ -58,6 +59,7 @@ NESTED = r"(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*"  # an index, which may hold oth
 TOLERANCES = {"float64": "1e-12", "float32": "1e-5", "float16": "1e-2", "bfloat16": "2e-2"}
 SIZE, SIDE = 1 << 24, 4096  # of the workload that is written, 64 MB of float32, which no L2 holds; of several
 ODD_SIZE, ODD_SIDES = 1_000_003, (1021, 769)
+WARP, BLOCK = 32, 256  # threads
 LITTLE = 8  # of an integer that no thread index is held against: a radius, a depth, a number of steps
 
 
@@ -165,7 +167,7 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
 
     Raises UsageProblem for a name that cannot be or is taken, and for a file in which no kernel is found.
     """
-    folder = _free_folder(project, name)
+    folder = _free_folder(project, name, f"ncu-assist new {name} --from {shlex.quote(str(source))} --next")
     text = _text_of(source)
     parameters, launcher, left = _read(source, text, name)
     pointers = [one for one in parameters if one.is_pointer]
@@ -180,8 +182,7 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
     sides = _shape(_sides(parameters, text), pitches)
     order = [one.name for one in parameters if one.is_pointer or one.is_integer]
     order += [] if integers or not launcher else sizes
-    stem = re.sub(r"[^A-Za-z0-9_]+", "_", re.sub(r"^v\d+_", "", source.stem)).strip("_") or "first"
-    own = f"v{int(with_torch)}_{'naive' if stem == name else stem}.cu"
+    own = _file_name(int(with_torch), name, source)
     files = {
         FILE: _toml(name, inputs, outputs, _workloads(sizes, (*sides, *pitches)), sides, order),
         "reference.py": _reference(name, inputs, outputs, sides),
@@ -204,7 +205,7 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
     values = f"; {', '.join(guessed)} = {LITTLE}" if guessed else ""
     keys = "ncu-assist explain --schema kernel.toml"
     todo = [
-        f"{FILE}: shapes of outputs, bytes, flops and sizes are guesses{values}; its keys: {keys}",
+        f"{FILE}: shapes of outputs, bytes, flops, tolerance and sizes are guesses{values}; its keys: {keys}",
         *(f"{own}: {one}" for one in left),
     ]
     todo.append("reference.py: make_inputs makes random numbers of one size; reference is to be written")
@@ -216,13 +217,39 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
     return _write(project, folder, files), tuple(todo)
 
 
+def add_version(project: Project, name: str, source: Path) -> NewKernel:
+    """Write a .cu file into the folder of a kernel as its next version, with a launcher where it has none.
+
+    Raises UsageProblem where there is no such kernel, and for a file in which no kernel is found.
+    """
+    folder = project.kernels / name
+    if not (folder / FILE).is_file():
+        again = f"ncu-assist new {name} --from {shlex.quote(str(source))}"
+        raise UsageProblem(f"there is no kernel {name} that a version could be added to", again)
+    text = _text_of(source)
+    _, launcher, left = _read(source, text, name)
+    number = 1 + max((one.number for one in versions_and_mistakes(folder)[0]), default=-1)
+    path = folder / _file_name(number, name, source)
+    try:
+        path.write_text(text + launcher, encoding="utf-8")
+    except OSError as error:
+        raise EnvironmentProblem(f"cannot write {path}: {error.strerror}", f"make {folder} writable") from error
+    todo = [f"{path.name}: {one}" for one in left]
+    return (path.relative_to(project.root),), (*todo, f"then: ncu-assist check {name} v{number}")
+
+
+def _file_name(number: int, name: str, source: Path) -> str:
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", re.sub(r"^v\d+_", "", source.stem)).strip("_") or "first"
+    return f"v{number}_{'naive' if stem == name else stem}.cu"
+
+
 def new_like(project: Project, name: str, other: str) -> NewKernel:
     """Write a kernel folder in the form of another kernel: its kernel.toml, its reference and its first version.
 
     The other is of the project, else one that comes with the tool. Raises UsageProblem as ``new_from`` does, and where
     there is no such kernel.
     """
-    folder = _free_folder(project, name)
+    folder = _free_folder(project, name, "take another name")
     own = {path.parent.name for path in project.kernels.glob(f"*/{FILE}")}
     forms = {path.parent.name for path in shipped().kernels.glob(f"*/{FILE}")}
     if other not in own | forms:
@@ -241,11 +268,11 @@ def new_like(project: Project, name: str, other: str) -> NewKernel:
     return _write(project, folder, files), left
 
 
-def _free_folder(project: Project, name: str) -> Path:
+def _free_folder(project: Project, name: str, instead: str) -> Path:
     check_kernel_name(name)
     folder = project.kernels / name
     if folder.exists():
-        raise UsageProblem(f"there is a kernel {name} already: {folder.relative_to(project.root)}", "take another name")
+        raise UsageProblem(f"there is a kernel {name} already: {folder.relative_to(project.root)}", instead)
     return folder
 
 
@@ -292,12 +319,15 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
     parameters = _parameters(found[3])
     sides = _sides(parameters, bare[found.end() :])
     over = " x ".join(sides)
-    left = [f"the launcher at its end: blocks of {'32 x 8' if sides[1:] else 256} threads over {over} are a guess"]
+    each = _threads_each(bare[found.end() :])
+    shares = {1: f" over {over}", WARP: f", a warp for each of {over},", BLOCK: f", one for each of {over},"}
+    blocks = f"32 x 8 threads over {over}" if sides[1:] else f"{BLOCK} threads{shares[each]}"
+    left = [f"the launcher at its end: blocks of {blocks} are a guess"]
     numbers = [one.name for one in parameters if not (one.is_pointer or one.is_integer)]
     if numbers:
         names = ", ".join(numbers)
         left.append(f"the launcher takes pointers and integers only: {names} is 1 in it; put the value that you need")
-    return parameters, _launcher(name, found[2], parameters, sides), left
+    return parameters, _launcher(name, found[2], parameters, sides, each), left
 
 
 def _read_outputs(text: str, outputs: Sequence[str]) -> list[str]:
@@ -383,7 +413,17 @@ def _workloads(sizes: Sequence[str], lengths: Collection[str]) -> tuple[str, str
     return values[0], values[1]
 
 
-def _launcher(name: str, kernel: str, parameters: Sequence[Parameter], sides: Sequence[str]) -> str:
+def _threads_each(body: str) -> int:
+    """Return how many threads share an index that is made of ``blockIdx.x``: one, a warp, or a block."""
+    made = re.search(r"\w\s*=\s*([^=;,]*\bblockIdx\s*\.\s*x\b[^;,]*)", body)
+    if made is None:
+        return 1
+    if not re.search(r"\bthreadIdx\b", made[1]):
+        return BLOCK
+    return WARP if re.search(r"/\s*(?:32|warpSize)\b|>>\s*5\b", made[1]) else 1
+
+
+def _launcher(name: str, kernel: str, parameters: Sequence[Parameter], sides: Sequence[str], each: int) -> str:
     taken, passed = [], []
     for one in parameters:
         if one.is_pointer:
@@ -395,7 +435,8 @@ def _launcher(name: str, kernel: str, parameters: Sequence[Parameter], sides: Se
         else:  # a launcher takes pointers and integers: another number stands in the version
             passed.append(f"{one.type}(1) /* {one.name} */")
     taken += [] if any(one.is_integer for one in parameters) else ["long long n"]
-    grid, block = f"({sides[0]} + 255) / 256", "256"
+    threads = sides[0] if each == 1 else f"{sides[0]} * {each}"
+    grid, block = sides[0] if each == BLOCK else f"({threads} + 255) / 256", "256"
     if sides[1:]:
         grid, block = f"dim3(({sides[1]} + 31) / 32, ({sides[0]} + 7) / 8)", "dim3(32, 8)"
     return f"""

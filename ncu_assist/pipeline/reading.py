@@ -39,7 +39,7 @@ from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, choose_kernel, made_here_first, same_source, versions_of
-from ncu_assist.store.references import resolve
+from ncu_assist.store.references import VersionNotMeasured, resolve
 from ncu_assist.versions import is_called
 
 if TYPE_CHECKING:
@@ -109,7 +109,13 @@ def _two(
 ) -> tuple[Pair, bool]:
     """Return the runs that two references name, and whether their times may be of other runs of the same sources."""
     _check_two(project, references, kernel)
-    baseline, candidate = named(project, references, kernel, ("pandas",), True, selections)
+    try:
+        baseline, candidate = named(project, references, kernel, ("pandas",), True, selections)
+    except VersionNotMeasured as error:  # a verdict takes both, in one bench
+        both = [text.rpartition("/")[2] for text in references]
+        if any("@" in one for one in both):
+            raise
+        raise UsageProblem(error.message, f"ncu-assist profile {error.kernel} {' '.join(both)}") from error
     free = all(one.is_of_all for one in selections) and not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), free
 

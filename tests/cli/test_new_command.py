@@ -159,6 +159,36 @@ def test_shapes_and_sizes_are_guessed_by_how_indices_are_used(
     assert ("r = 8" in answer.err) == (", int r" in parameters and "rows" not in parameters)
 
 
+INDICES = [
+    (
+        "int row = (blockIdx.x * blockDim.x + threadIdx.x) / 32, lane = threadIdx.x % 32;",
+        "(n * 32 + 255) / 256",
+        "a warp",
+    ),
+    ("int row = (blockIdx.x * 8 + threadIdx.x) >> 5;", "(n * 32 + 255) / 256", "a warp for each of n"),
+    ("int row = blockIdx.x, t = threadIdx.x;", "n", "one for each of n"),
+    ("int i = threadIdx.x + blockIdx.x * blockDim.x;", "(n + 255) / 256", "256 threads over n"),
+]
+
+
+@pytest.mark.parametrize(("index", "grid", "said"), INDICES)
+def test_a_second_file_is_the_next_version(run: Run, folder: Path, index: str, grid: str, said: str) -> None:
+    """Its launcher is guessed by what an index is made of; without --next the kernel that is there stays as it is."""
+    (folder / "k.cu").write_text("__global__ void k(const float* x, float* y, int n) { y[blockIdx.x] = x[0]; }")
+    (folder / "v7_other.cu").write_text(
+        f"__global__ void k(const float* x, float* y, int n) {{ {index} y[0] = x[0]; }}"
+    )
+    assert "no kernel k that a version could be added to" in run("new", "k", "--from", "k.cu", "--next").err
+    assert run("new", "k", "--from", "k.cu").code == 0
+    refused = run("new", "k", "--from", "v7_other.cu")
+    assert (refused.code, "new k --from v7_other.cu --next" in refused.err) == (2, True)
+    answer = run("new", "k", "--from", "v7_other.cu", "--next")
+    assert (answer.code, answer.out) == (0, "kernels/k/v1_other.cu\n")
+    assert said in answer.err
+    assert f"k<<<{grid}, 256, 0, stream>>>" in (folder / "kernels" / "k" / "v1_other.cu").read_text()
+    assert [one.name for one in load_kernel(Project(folder), "k").versions] == ["v0_naive", "v1_other"]
+
+
 @pytest.mark.parametrize(
     ("line", "is_read"),
     [
@@ -247,7 +277,7 @@ WRONG = [
     (["for", "--from", "naive.cu"], "'for' cannot be the name of a function", "ncu-assist new"),
     (["a-b", "--from", "naive.cu"], "'a-b' cannot be the name of a function", "ncu-assist new a_b"),
     (["../x", "--from", "naive.cu"], "cannot be the name of a function", "ncu-assist new"),
-    (["add_one", "--from", "naive.cu"], "there is a kernel add_one already", "take another name"),
+    (["add_one", "--from", "naive.cu"], "there is a kernel add_one already", "add_one --from naive.cu --next"),
     (
         ["f", "--like", "nosuch"],
         "there is no kernel 'nosuch'; known: add_one, add_relu",
