@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -72,12 +73,19 @@ class Cluster:
             one.wait()
 
 
+def _free_port() -> int:
+    """Return a port below those that the kernel gives to connections, one of which could take it at any moment."""
+    while True:
+        port = random.randrange(10_000, 32_000)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port))
+            return port
+
+
 @contextlib.contextmanager
 def cluster_in(folder: Path, protocol: str = "tcp", **env: str) -> Iterator[Cluster]:
     """Yield a cluster without workers whose scheduler runs; all of it ends with the block."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
+    port = _free_port()
     folder.mkdir()
     path = f"{install(folder / 'bin').parent}:{os.environ['PATH']}"
     quick = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "30s"}
