@@ -199,13 +199,14 @@ def reference_problem(folder: Path, inputs: Sequence[str] | None = None) -> str:
     for name, function in defined.items():
         if name in ("make_inputs", "reference") and "raise NotImplementedError" in ast.unparse(function.body[-1]):
             return f"reference.py:{function.lineno}: {name} is still to be written"
-    taken = defined["reference"].args if inputs is not None and "reference" in defined else None
-    if taken and inputs is not None and not (taken.vararg or taken.defaults):
-        names = [one.arg for one in (*taken.posonlyargs, *taken.args)]
-        if len(names) != len(inputs):
-            line, given = defined["reference"].lineno, ", ".join(names)
-            return f"reference.py:{line}: reference takes ({given}), and inputs in kernel.toml are {', '.join(inputs)}"
-    return ""
+    if inputs is None or "reference" not in defined:
+        return ""
+    line, taken = defined["reference"].lineno, defined["reference"].args
+    names = [one.arg for one in (*taken.posonlyargs, *taken.args)]
+    if taken.vararg or taken.defaults or len(names) == len(inputs):
+        return ""
+    given, needed = ", ".join(names), ", ".join(inputs)
+    return f"reference.py:{line}: reference takes ({given}), and inputs in kernel.toml are {needed}"
 
 
 @dataclass(frozen=True)

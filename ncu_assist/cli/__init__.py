@@ -153,7 +153,9 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            if args[0].endswith((".ncu-rep", ".ncu-rep.xz", ".ncu-rep.zst", ".ncu-rep.gz", ".ncu-repz")):
+            from ncu_assist.store.references import REPORT_ENDINGS
+
+            if args[0].endswith(REPORT_ENDINGS):
                 raise UsageProblem(f"{args[0]} is a report, and no command", _line(["show", *args]))
             meant = f"did you mean '{MEANT_BY[args[0]]}'?" if args[0] in MEANT_BY else did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command '{args[0]}'; {meant}", ctx)

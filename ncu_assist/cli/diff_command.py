@@ -100,8 +100,8 @@ def command(
 
     if len(launch) > 2:
         raise UsageProblem("a diff has two sides, and --launch was given more often", "--launch A --launch B")
-    sides = [selection_of(one, filters) for one in (launch * 2)[:2] or (None, None)]
-    selection = sides[0], sides[1]
+    first, other = (launch[0], launch[-1]) if launch else (None, None)
+    selection = selection_of(first, filters), selection_of(other, filters)
     if len(launch) == 2 and baseline is not None and candidate == LAST:
         candidate = baseline
     form = chosen_format or ("text" if as_json else form_of(output))

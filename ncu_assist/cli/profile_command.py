@@ -196,7 +196,7 @@ def command(
         skip_launches=skip_launches,
     )
     if told == NAMED:
-        _note_options(words)
+        _note_arguments(words)
     return _program(words, kernel, version, ncu, shlex.split(nvcc_flags), repeats, dry_run, as_json)
 
 
@@ -211,9 +211,9 @@ def _refuse(words: tuple[str, ...], option: str) -> None:
     raise UsageProblem(f"{option} is for a program; of a kernel, name versions and --workload", f"drop {option}")
 
 
-def _note_options(words: tuple[str, ...]) -> None:
+def _note_arguments(words: tuple[str, ...]) -> None:
     """Say which words behind a program look like options of ours, or like another program: they go to the program."""
-    from ncu_assist.pipeline.importing import fit_name
+    from ncu_assist.pipeline.importing import profiled_as_next
 
     own = {name for option in command.params for name in option.opts}
     meant = [word for word in words[1:] if word.partition("=")[0] in own]
@@ -221,7 +221,7 @@ def _note_options(words: tuple[str, ...]) -> None:
         say(f"note: {' '.join(meant)} goes to {words[0]}: what is for profile stands before it")
     for word in words[1:]:
         if word.endswith(".cu") and words[0].endswith(".cu") and Path(word).is_file():
-            as_next = f"ncu-assist profile --kernel {fit_name(Path(words[0]).stem)} {shlex.quote(word)}"
+            as_next = profiled_as_next(word, words[0])
             say(f"note: {word} goes to {words[0]} as its argument; as its next version: {as_next}")
 
 

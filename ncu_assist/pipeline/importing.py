@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import re
 import secrets
+import shlex
 import shutil
 import sys
 import tempfile
@@ -201,6 +202,11 @@ def default_names(path: Path, kernel: str | None, version: str | None) -> RunNam
 def fit_name(name: str) -> str:
     """Return a name made fit for a folder of the archive; empty for one of which nothing is fit."""
     return UNFIT.sub("_", readable(name)).lstrip(".-+")[:LONGEST_NAME]
+
+
+def profiled_as_next(other: str, first: str) -> str:
+    """Return the command that profiles a program as the next version of another one's kernel."""
+    return f"ncu-assist profile --kernel {fit_name(Path(first).stem)} {shlex.quote(other)}"
 
 
 def stem(path: Path) -> str:

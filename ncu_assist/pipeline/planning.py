@@ -14,7 +14,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import GpuSpread, KernelOutcome, VersionOutcome, spread_of
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean, known_names
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
@@ -73,7 +73,7 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
     versions = {name: versions_and_mistakes(project.kernels / name)[0] for name in names}
     having = [name for name in names if any(is_called(one.name, word) for one in versions[name])]
     if having:
-        said = f"there is no kernel '{word}'; it is a version of {known_names(having).removeprefix('known: ')}"
+        said = f"there is no kernel '{word}'; it is a version of {', '.join(having)}"
         return UsageProblem(f"{said}: the kernel is named first", f"ncu-assist profile {having[0]} {word}")
     return UsageProblem(f"there is no kernel '{word}'; {did_you_mean(word, names)}", "ncu-assist list")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -31,7 +32,7 @@ from ncu_assist.ncu.line_sums import (
     pass_ns,
 )
 from ncu_assist.ncu.source.tables import with_instruction
-from ncu_assist.pipeline.importing import fit_name
+from ncu_assist.pipeline.importing import profiled_as_next
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, launch_numbers, named, together
 from ncu_assist.project import Project
 from ncu_assist.record import Device
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 Selections = tuple[LaunchSelection, LaunchSelection]  # of the launches of both sides
 EVERY_LAUNCHES = EVERY_LAUNCH, EVERY_LAUNCH
+VERSION = re.compile(r"v\d+\w*", re.ASCII)
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
 MOST_DIFFS = 40  # of a kernel that are kept, of some 30 kB each
 
@@ -112,10 +114,12 @@ def _two(
     try:
         baseline, candidate = named(project, references, kernel, ("pandas",), True, selections)
     except VersionNotMeasured as error:  # a verdict takes both, in one bench
-        both = [text.rpartition("/")[2] for text in references]
-        if any("@" in one for one in both):
+        named_apart = [text.rpartition("/") for text in references]
+        are_of_one = all(of in ("", error.kernel) and VERSION.fullmatch(version) for of, _, version in named_apart)
+        if not are_of_one:
             raise
-        raise UsageProblem(error.message, f"ncu-assist profile {error.kernel} {' '.join(both)}") from error
+        both = " ".join(version for _, _, version in named_apart)
+        raise UsageProblem(error.message, f"ncu-assist profile {error.kernel} {both}") from error
     free = all(one.is_of_all for one in selections) and not any("@" in text.lstrip("@") for text in references)
     return (baseline, candidate), free
 
@@ -168,9 +172,9 @@ def with_lines(diff: Diff, runs: Pair, every: bool = False) -> Diff:
 def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:
     """Raise UsageProblem for source files, and for a report alone where nothing was measured here."""
     if all(text.endswith((".cu", ".py")) and Path(text).is_file() for text in references):
-        before, after = map(shlex.quote, references)
-        typed = f"ncu-assist profile {before}; ncu-assist profile --kernel {fit_name(Path(references[0]).stem)} {after}"
-        raise UsageProblem(f"{before} and {after} are source files, and a diff is of runs", f"{typed}; ncu-assist diff")
+        first, other = references
+        typed = f"ncu-assist profile {shlex.quote(first)}; {profiled_as_next(other, first)}; ncu-assist diff"
+        raise UsageProblem(f"{first} and {other} are source files, and a diff is of runs", typed)
     store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
     if references[1] == "@last" and not store.kernels() and isinstance(resolve(references[0], store, context), Path):
         command = f"ncu-assist diff {shlex.quote(references[0])} OTHER.ncu-rep"

@@ -171,13 +171,19 @@ def test_bare_reports_are_never_a_hard_verdict(run: Run) -> None:
     assert (counters.code, counters.json["checks"][0]["workload"], counters.json["source"]) == (0, None, "imported")
 
 
+def two_alike(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Archive:
+    """Return an archive with two versions that are as fast, and stand in its folder."""
+    made = Archive(folder)
+    monkeypatch.chdir(folder)
+    for version in ("v0_torch", "v1_own"):
+        made.save(version, {SMALL: 1e5})
+    return made
+
+
 def test_an_error_replaces_the_junit_of_an_earlier_gate(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Archive(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for version in ("v0_torch", "v1_own"):
-        made.save(version, {SMALL: 1e5})
+    two_alike(tmp_path, monkeypatch)
     file = tmp_path / "gate.xml"
     assert run("gate", "add_one/v1", "--against", "v0", "--junit", "gate.xml").code == 0
     assert "<error" not in file.read_text()
@@ -461,10 +467,7 @@ def test_without_a_limit_a_tie_passes(run: Run, tmp_path: Path, monkeypatch: pyt
 def test_without_a_baseline_it_says_that_v0_stands_in_and_how_to_set_one(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    made = Archive(tmp_path)
-    monkeypatch.chdir(tmp_path)
-    for version in ("v0_torch", "v1_own"):
-        made.save(version, {SMALL: 1e5})
+    two_alike(tmp_path, monkeypatch)
     for form in ((), ("--format", "markdown"), ("--json",)):
         answer = run("gate", "add_one", *form)
         assert form == ("--json",) or "against v0, as no baseline is set" in answer.out.splitlines()[0]

@@ -12,6 +12,7 @@ from kernel_folder import write_kernel
 from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.project import Project
+from ncu_assist.sources import reference_problem
 from ncu_assist.spec_file import load_kernel
 
 KERNEL = """\
@@ -187,6 +188,7 @@ def test_a_second_file_is_the_next_version(run: Run, folder: Path, index: str, g
     assert said in answer.err
     assert f"k<<<{grid}, 256, 0, stream>>>" in (folder / "kernels" / "k" / "v1_other.cu").read_text()
     assert [one.name for one in load_kernel(Project(folder), "k").versions] == ["v0_naive", "v1_other"]
+    assert "try: ncu-assist profile k v0 v1" in run("diff", "k/v0", "v1").err  # a verdict takes both
 
 
 @pytest.mark.parametrize(
@@ -207,6 +209,17 @@ def test_an_output_that_is_read_is_told(run: Run, folder: Path, line: str, is_re
     answer = run("new", "axpy", "--from", "axpy.cu")
     assert answer.code == 0
     assert ("y is read and written, but an output holds NaN" in answer.err) == is_read
+
+
+def test_a_reference_takes_the_inputs_of_kernel_toml(run: Run, folder: Path) -> None:
+    run("new", "scale", "--from", "naive.cu")
+    kernel = folder / "kernels" / "scale"
+    reference = kernel / "reference.py"
+    whole = reference.read_text().replace("raise NotImplementedError", "return")
+    for taken, said in (("x, r", "reference takes (x, r), and inputs in kernel.toml are x"), ("x", ""), ("*all", "")):
+        reference.write_text(whole.replace("def reference(x)", f"def reference({taken})"))
+        assert reference_problem(kernel, ("x",)).partition(": ")[2] == said
+        assert reference_problem(kernel) == ""
 
 
 def test_a_reference_that_is_not_finished_is_said_without_a_gpu(run: Run, folder: Path) -> None:
