@@ -21,6 +21,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.FloorDiv: operator.floordiv,
 }
 SHOWN = 80  # characters of an expression that cannot be read
+ALL = "all"  # of --workload: every workload
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
 Math = Literal["fma", "tensor", "tf32", "fp64", "int", "xu"]  # what does operations: a pipe, and for which type
 MATHS: tuple[Math, ...] = ("fma", "tensor", "tf32", "fp64", "int", "xu")
@@ -239,9 +240,9 @@ class Kernel:
         """Return the workload called ``name``, all of them for ``all``, the default one for None."""
         if name is None:
             return (self.default_workload,)
-        found = tuple(w for w in self.workloads if name in ("all", w.name))
+        found = tuple(w for w in self.workloads if name in (ALL, w.name))
         if not found:
-            known = [*(w.name for w in self.workloads), *(["all"] if name.lower().startswith("al") else [])]
+            known = [*(w.name for w in self.workloads), *([ALL] if name.lower().startswith("al") else [])]
             message = f"{self.name} has no workload '{name}'; {did_you_mean(name, known)}"
             raise UsageProblem(message, f"ncu-assist list {self.name}")
         return found

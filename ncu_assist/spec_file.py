@@ -16,6 +16,7 @@ from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.project import Project
 from ncu_assist.sources import move, told_together, unreadable_folder, versions_and_mistakes
 from ncu_assist.spec import (
+    ALL,
     DTYPE_BYTES,
     MATHS,
     OF_WORKLOAD,
@@ -64,7 +65,6 @@ EXAMPLES = {  # of a key, wherever it stands
     "rtol": "rtol = 1e-6",
     "atol": "atol = 1e-6",
 }
-ALL = "all"  # of --workload: every workload
 MOST = 2**63 - 1  # a launcher gets integers as long long
 OF_WORKLOADS = {"dtype", "default", "versions"}  # the keys of a workload that are no integers of it
 UNKNOWN = ""  # the dtype of a workload that names none that there is

@@ -16,6 +16,7 @@ from ncu_assist.ncu.source.contents import STALL_COLUMN
 from ncu_assist.ncu.source.tables import told_apart
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
 from ncu_assist.rules.model.warp_roles import waits_for_room
+from ncu_assist.spec import ALL
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,7 +41,6 @@ def throughputs(combined: Combined) -> list[tuple[str, float]]:
     return [(key, value) for key, value in known if value or key != LINK]
 
 
-ALL = "all"  # what history calls every workload
 NOTABLE = 0.05  # of the bytes: less, staying in L2, hardly changes a rate
 InL2 = Literal["all", "written"]
 

@@ -24,12 +24,7 @@ STDOUT = Path("-")
 
 @click.command("trend")
 @click.argument("named", metavar="[KERNEL[/VERSION]]", required=False, shell_complete=completing.references)
-@click.option(
-    "--workload",
-    metavar="NAME|all",
-    shell_complete=completing.workloads,
-    help="Workload; the kernel's default one unless given.",
-)
+@options.workload
 @options.gpu
 @click.option(
     "--by",

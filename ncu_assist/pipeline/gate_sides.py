@@ -21,7 +21,7 @@ from ncu_assist.pipeline.opened_reports import opened
 from ncu_assist.project import Project
 from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.sources import source_sha256
-from ncu_assist.spec import Kernel, Workload, why_skipped
+from ncu_assist.spec import ALL, Kernel, Workload, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.choosing import (
@@ -40,7 +40,6 @@ from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name, version_order, with_short_names
 
 REFERENCE = "source/reference.py"
-ALL = "all"
 BASELINE = "@baseline"
 VERSION_LIKE = re.compile(r"v\d")  # no kernel is meant
 MOST_OFFERED, MOST_LISTED = 3, 12  # names that are near, names where none is

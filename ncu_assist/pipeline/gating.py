@@ -17,7 +17,6 @@ from ncu_assist.analysis.gate.limits import Limit, parse_limit
 from ncu_assist.analysis.trend import TrendPoint, trend_point
 from ncu_assist.errors import UsageProblem
 from ncu_assist.pipeline.gate_sides import (
-    ALL,
     BASELINE,
     USUAL_WINDOW,
     GateRequest,
@@ -35,6 +34,7 @@ from ncu_assist.pipeline.trend import measured_like
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
 from ncu_assist.record import Run
+from ncu_assist.spec import ALL
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline

@@ -21,7 +21,7 @@ from ncu_assist.pipeline.derived import judged_now
 from ncu_assist.pipeline.pages.readable import own_comment
 from ncu_assist.project import Project
 from ncu_assist.sources import HEADER_COMMENT, header_comment, source_sha256
-from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
+from ncu_assist.spec import ALL, Kernel, Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.answers import Answers
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from ncu_assist.verdict import Verdict
 
 LEAST = 2  # points of an axis
-ALL = "all"
 
 
 @dataclass(frozen=True)

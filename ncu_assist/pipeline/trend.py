@@ -14,13 +14,12 @@ from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.project import Project
 from ncu_assist.record import Run, Timing
+from ncu_assist.spec import ALL
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, choose_kernel, gpu_model
 from ncu_assist.store.references import full_name
 from ncu_assist.verdict.levels import MOST_RUNS
-
-ALL = "all"
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from ncu_assist.analysis.diff.records import RunDifference
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_repeats
 from ncu_assist.record import Launch, Run, WorkloadFacts
+from ncu_assist.spec import ALL
 
 UNKNOWN = ("", "unknown", "unknown GPU")
 
@@ -94,7 +95,6 @@ def _text(value: object) -> str:
 
 # How much more a thread may do where only the code changed: 16 bytes a load instead of one.
 MOST_WORK_A_THREAD = 16
-ALL = "all"  # which other commands take
 
 
 def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:
