@@ -229,15 +229,7 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
     checks: list[GateCheck] = []
     pairs: list[Pair] = []
     for name in names:
-        timed = next((one for one in newest if _is_judged(one.run, name)), named)
-        counted = named if named.run.workload(name) else timed
-        on_time = [limit for limit in limits if limit.is_on_time]
-        others = [limit for limit in limits if not limit.is_on_time]
-        for stored, own in (
-            ((timed, limits),) if counted.reference == timed.reference else ((timed, on_time), (counted, others))
-        ):
-            if not own:
-                continue
+        for stored, own in _judged_runs(named, newest, name, limits):
             if stored.reference not in known:
                 known[stored.reference] = _now_and_before(project, request, stored, match["version"])
             now, before = known[stored.reference]
@@ -280,6 +272,21 @@ def _newest_first(project: Project, request: GateRequest, named: StoredRun) -> l
     """
     own = replace(request, against=request.candidate)
     return sorted(runs_of_source(project, own, (named, named))[1], key=lambda one: one.run.created, reverse=True)
+
+
+def _judged_runs(
+    named: StoredRun, newest: Sequence[StoredRun], workload: str, limits: Sequence[Limit]
+) -> list[tuple[StoredRun, list[Limit]]]:
+    """Return the limits that each run is judged by: the newest timed one by time, the one named by what it counted."""
+    timed = next((one for one in newest if _is_judged(one.run, workload)), named)
+    counted = named if named.run.workload(workload) else timed
+    if counted.reference == timed.reference:
+        return [(timed, [*limits])]
+    shared = [
+        (timed, [one for one in limits if one.is_on_time]),
+        (counted, [one for one in limits if not one.is_on_time]),
+    ]
+    return [(stored, own) for stored, own in shared if own]
 
 
 def _is_judged(run: Run, workload: str) -> bool:
