@@ -226,6 +226,11 @@ class Run:
         return ROUNDED in self.notes
 
     @property
+    def is_foreign(self) -> bool:
+        """Whether it is a program or a report of others, and no version in a kernel folder."""
+        return self.source == "imported" or self.source_sha256 is None
+
+    @property
     def is_profiled(self) -> bool:
         """Whether ncu took counters, or was asked to."""
         return self.profile is not None

@@ -214,7 +214,7 @@ OUTCOMES = [
     _outcome("x", "a", 2, 3.0, False),
     _outcome("x", "b", 1, 4.0, True),
     _outcome("x", "b", 2, 2.0, True),
-    _outcome("x", "c", 1, 3.0, True),
+    _outcome("x", "c", 1, 3.0, True, expected=6.0),
     _outcome("x", "c", 2, 4.0, True, predicted=0, came_true=0),
     _outcome("y", "a", 1, 0.5, False),
     _outcome("y", "b", 1, 1.0, False),
@@ -241,14 +241,14 @@ def test_the_report_takes_the_best_kept_of_the_drafts_that_all_arms_have() -> No
     assert (low, high) == (1.0, pytest.approx(2.0))
     text = loop.report_text(OUTCOMES, {"z": {"a": ["1: no reply", "2: no proof"]}})
     assert text.startswith("12 drafts are proved. Compared are the 9 that every arm has, of 2 tasks.\n")
-    assert "| c: the prompt of suggest | 3 | 3 | 3 | 2 | 4.00x | 4.00 to 4.00 | 2 of 4 | 3,600 |" in text
+    assert "| c: the prompt of suggest | 3 | 3 | 3 | 2 | 4.00x | 4.00 to 4.00 | 2.00x | 2 of 4 | 3,600 |" in text
     assert "| y | 1.00x | 1.00x | 4.00x |" in text
     assert "| z | 1: no reply, 2: no proof |  |  |" in text
 
 
 def test_one_task_has_no_interval_and_none_no_comparison() -> None:
     of_one = [one for one in OUTCOMES if one.task == "x"]
-    assert "| 2.00x | one task | 2 of 4 |" in loop.report_text(of_one, {})
+    assert "| 2.00x | one task | - | 2 of 4 |" in loop.report_text(of_one, {})
     without = [one for one in OUTCOMES if one.arm != "b"]
     assert loop.report_of(without)["tasks"] == []
     assert "| arm |" not in loop.report_text(without, {})

@@ -492,6 +492,12 @@ def report_of(outcomes: Sequence[ReplyOutcome]) -> dict[str, object]:
     return {"tasks": common, "arms": arms, "ratios": ratios}
 
 
+def expected_off(own: Sequence[ReplyOutcome]) -> float | None:
+    """Return by what factor the speed-up was another than expected, either way: the median; None without any."""
+    off = [abs(math.log(one.expected / one.speedup)) for one in own if one.expected and one.speedup]
+    return math.exp(statistics.median(off)) if off else None
+
+
 def _arm(own: Sequence[ReplyOutcome], common: Sequence[str]) -> dict[str, object]:
     best = {task: best_of(own, task, own[0].arm) for task in common}
     return {
@@ -504,6 +510,7 @@ def _arm(own: Sequence[ReplyOutcome], common: Sequence[str]) -> dict[str, object
         "interval": interval(list(best.values())),
         "predicted": sum(one.predicted for one in own),
         "came_true": sum(one.came_true for one in own),
+        "expected_off": expected_off(own),
         "prompt_tokens": sum(one.prompt_tokens for one in own),
         "reply_tokens": sum(one.reply_tokens for one in own),
     }
@@ -525,13 +532,17 @@ def _report_lines(
     yield f"{len(outcomes)} drafts are proved. Compared are the {count} that every arm has, of {of}."
     if common:
         yield ""
-        yield "| arm | drafts | right | kept | first counter moved | geomean of best | 95 % | came true | tokens |"
-        yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|"
+        yield (
+            "| arm | drafts | right | kept | first counter moved | geomean of best | 95 % | expected, off by | "
+            "came true | tokens |"
+        )
+        yield "|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"
     for arm, own in arms.items():
         tokens = own["prompt_tokens"] + own["reply_tokens"]
         yield (
             f"| {arm}: {ARMS[arm]} | {own['drafts']} | {own['right']} | {own['kept']} | {own['proved']} | "
-            f"{own['geomean']:.2f}x | {_between(own['interval'])} | {own['came_true']} of {own['predicted']} | "
+            f"{own['geomean']:.2f}x | {_between(own['interval'])} | {_factor(own['expected_off'])} | "
+            f"{own['came_true']} of {own['predicted']} | "
             f"{tokens:,} |"
         )
     if common:
@@ -551,6 +562,10 @@ def _report_lines(
         yield "|---|" + "---|" * len(ARMS)
         for task, own in missing.items():
             yield f"| {task} | " + " | ".join(", ".join(own.get(arm, ())) for arm in ARMS) + " |"
+
+
+def _factor(value: float | None) -> str:
+    return f"{value:.2f}x" if value else "-"
 
 
 def _between(ends: tuple[float, float] | None) -> str:

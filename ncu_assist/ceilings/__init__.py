@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import ChipFacts, DramDefault, bytes_in_flight, chip_facts, dram_default
-from ncu_assist.ceilings.floor import Floor, floor_of
+from ncu_assist.ceilings.floor import Floor, floor_of, split_ns
 from ncu_assist.ceilings.records import Ceiling, Ceilings, Conditions, Point, Rate, Spread, Stage, dram_ceiling
 from ncu_assist.ceilings.storage import ceilings_of, decode, encode, path_of, save, shipped, stored
 
@@ -29,5 +29,6 @@ __all__ = [
     "path_of",
     "save",
     "shipped",
+    "split_ns",
     "stored",
 ]

@@ -143,6 +143,9 @@ PIPES: dict[Math, tuple[tuple[str, int], ...]] = {
     "int": (("alu", LANES), ("imad", LANES)),
     "xu": (("xu", LANES),),
 }
+# Of TF32 for one of float32: each number is the sum of two with 11 bits, and the lower bits of both add nothing that a
+# float32 keeps (CUTLASS calls it 3xTF32).
+SPLIT_PRODUCTS = 3
 WGMMA_FROM = 9.0  # the compute capability with instructions of a warp group, which alone reach the full rate
 
 
@@ -177,6 +180,19 @@ def math_rate(
         return None
     why = f"peak of compute capability {device.compute_capability} at {clock:.0f} MHz, not measured"
     return MathRate(each * device.sm_count * clock * 1e6, why, True)
+
+
+def split_ns(least: Floor, dtype: str, ceilings: Ceilings | None, run: Run | None = None) -> float | None:
+    """Return the time of float32 multiply-adds as products of TF32; None of other work, or where that is no less.
+
+    Only sums of products of two matrices can go to the tensor cores.
+    """
+    if least.kind != "fma" or dtype != "float32":
+        return None
+    rate = math_rate("tf32", dtype, ceilings, run)
+    if rate is None or rate.per_second <= SPLIT_PRODUCTS * least.per_second:
+        return None
+    return SPLIT_PRODUCTS * least.amount / rate.per_second * NS
 
 
 def _pipes(math: Math, ceilings: Ceilings) -> MathRate | None:

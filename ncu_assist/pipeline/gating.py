@@ -99,8 +99,7 @@ def _metric_names(project: Project, request: GateRequest) -> Collection[str]:
 
 
 def _check_kernels(baseline: Run, candidate: Run, request: GateRequest) -> None:
-    foreign = "imported" in (baseline.source, candidate.source)
-    if baseline.kernel != candidate.kernel and not foreign and not request.force:
+    if baseline.kernel != candidate.kernel and not (baseline.is_foreign or candidate.is_foreign or request.force):
         kernel = candidate.kernel
         raise UsageProblem(
             f"{baseline.kernel}/{baseline.version} and {kernel}/{candidate.version} are different kernels",

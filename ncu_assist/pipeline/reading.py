@@ -141,10 +141,14 @@ def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str],
         return (runs[1].reference, runs[0].reference), note
     if not runs:
         raise UsageProblem(f"{chosen} has not been measured", f"ncu-assist profile {chosen}")
-    only = runs[0].reference
-    others = [one.reference for one in made_here_first(store.heads()) if one.kernel != chosen]
+    only, is_program = runs[0].reference, runs[0].source_sha256 is None
+    others = [
+        one.reference
+        for one in made_here_first(store.heads())
+        if one.kernel != chosen and (is_program or one.source_sha256 is None)  # versions of two kernels say nothing
+    ]
     message = f"{chosen} has one run, {only}, and nothing to compare it with"
-    more = f"; the last run of another kernel is {others[0]}" if others else ""
+    more = f"; the last run of another {'program' if is_program else 'kernel'} is {others[0]}" if others else ""
     raise UsageProblem(message + more, f"ncu-assist diff {others[0] if others else 'OTHER.ncu-rep'} {only}")
 
 

@@ -8,7 +8,7 @@ import pytest
 from factories import DEVICE, make_run
 from made_ceilings import MIB, ceilings, point
 
-from ncu_assist.ceilings import Rate, Spread, floor_of
+from ncu_assist.ceilings import Rate, Spread, floor_of, split_ns
 from ncu_assist.ceilings.floor import HALF_ASSUMED
 from ncu_assist.record import Bench, Timing, WorkloadFacts
 
@@ -59,6 +59,17 @@ def test_a_product_in_float32_is_held_against_its_multiply_adds() -> None:
     assert found.ns == pytest.approx(1e9 * 1e14 / 64e12)  # 32 lanes, a product and a sum each
     assert [one.kind for one in found.terms] == ["fma", "dram"]
     assert found.terms[1].ns == pytest.approx(1e9 * MOVED / 3e12)
+
+
+def test_a_product_in_float32_may_go_to_the_tensor_cores_in_three_products_of_tf32() -> None:
+    known = replace(DRAM, rates=(pipe("fma", 1e12), WGMMA))
+    least = floor_of(replace(FACTS, dtype="float32", flops=10**14), known)
+    assert least is not None
+    assert split_ns(least, "float32", known) == pytest.approx(3 * 1e9 * 1e14 / 4e14)
+    slow = replace(known, rates=(pipe("fma", 1e12), replace(WGMMA, per_second=3e14)))
+    assert split_ns(least, "float32", slow) is None  # three at half of that rate: nothing won
+    assert split_ns(least, "bfloat16", known) is None
+    assert split_ns(replace(least, kind="dram"), "float32", known) is None
 
 
 def test_each_kind_of_work_is_a_term_at_its_own_rate() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from commandline import DATA, SMALL_REPORT, Run
+from factories import launch, make_run, save_run
 
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.pipeline.importing import RunNames, import_report
@@ -186,3 +187,22 @@ def test_no_hint_of_a_diff_benches_what_nothing_here_can_bench(run: Run, archive
 
 def _tried(text: str) -> list[str]:
     return shlex.split(text.partition("try: ncu-assist ")[2].splitlines()[0])
+
+
+@pytest.mark.parametrize(("sides", "code"), [((None, None), 0), (("a" * 64, None), 0), (("a" * 64, "b" * 64), 2)])
+def test_two_programs_of_different_names_are_compared_and_versions_of_two_kernels_are_not(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sides: tuple[str | None, str | None], code: int
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, source_sha256, hour in zip(("histogram", "histogram2"), sides, ("07", "08"), strict=True):
+        facts = {"workloads": (), "checks": (), "created": f"2026-11-21T{hour}:45:00Z", "source_sha256": source_sha256}
+        launched = (launch(0, "count", None, ranges=()),)  # type: ignore[arg-type]
+        save_run(Store(Path("reports")), make_run(kernel=name, version="v1", launches=launched, **facts))
+    assert run("diff", "histogram/v1", "histogram2/v1").code == code
+    alone = run("diff")
+    assert alone.code == 2
+    assert "histogram2 has one run" in alone.err
+    if code == 0:
+        assert run(*shlex.split(alone.err.splitlines()[-1].partition("ncu-assist ")[2])).code == 0
+    else:
+        assert "histogram/v1" not in alone.err

@@ -321,8 +321,7 @@ def _read(stored: StoredRun, every: bool) -> Mapping[int, Values]:
 
 
 def _check_kernels(baseline: Run, candidate: Run, force: bool) -> None:
-    foreign = "imported" in (baseline.source, candidate.source)
-    if baseline.kernel != candidate.kernel and not foreign and not force:
+    if baseline.kernel != candidate.kernel and not (baseline.is_foreign or candidate.is_foreign or force):
         raise UsageProblem(
             f"{baseline.kernel}/{baseline.version} and {candidate.kernel}/{candidate.version} are different kernels",
             f"compare two versions of one kernel, e.g. ncu-assist diff {candidate.kernel}/@baseline "
@@ -331,8 +330,8 @@ def _check_kernels(baseline: Run, candidate: Run, force: bool) -> None:
 
 
 def _strangers(baseline: Run, candidate: Run) -> str:
-    """Return the reason code when a foreign report launched nothing of the kernel it is compared with, else empty."""
-    if (baseline.source == "imported") == (candidate.source == "imported"):
+    """Return the reason code when what is foreign launched nothing of the kernel it is compared with, else empty."""
+    if baseline.is_foreign == candidate.is_foreign:
         return ""
     functions = [{launch.kernel for launch in run.launches} for run in (baseline, candidate)]
     return "" if functions[0] & functions[1] else "other-kernel"

@@ -161,8 +161,8 @@ class KernelTask:
 class FloorFacts:
     """What bounds the time on the workload. Times in nanoseconds, None where something was not measured.
 
-    ``least`` is what bytes or operations take at a measured rate; ``copy_ns``: a device copy of as many bytes, timed
-    beside the parent.
+    ``least`` is what bytes or operations take at a measured rate; ``split_ns``: its float32 operations as products of
+    TF32, where that is less; ``copy_ns``: a device copy of as many bytes, timed beside the parent.
     """
 
     median_ns: float | None
@@ -172,6 +172,7 @@ class FloorFacts:
     flops: int | None
     copy_ns: float | None
     least: Least | None
+    split_ns: float | None
     peak_bytes_per_second: float | None  # of DRAM, by its clock and width
     in_l2: str  # what of the data fits in L2, empty for none
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from ncu_assist.analysis.run_view import CloseLook, workload_row
 from ncu_assist.backends.nvcc import whole_chip
-from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts
+from ncu_assist.ceilings import Ceilings, bytes_in_flight, chip_facts, split_ns
 from ncu_assist.ceilings import floor_of as least_time
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.pipeline.pages.readable import longest_first
@@ -175,6 +175,7 @@ def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None,
     """
     facts, timing = run.workload(workload), run.timing(workload)
     own = next(one for one in kernel.workloads if one.name == workload)
+    least = least_time(_as_now(facts, kernel, own), ceilings, run) if facts else None
     return FloorFacts(
         median_ns=timing.median_ns if timing else None,
         cold=run.bench is not None and run.bench.flush != "none",
@@ -182,7 +183,8 @@ def floor_of(run: Run, kernel: Kernel, workload: str, ceilings: Ceilings | None,
         bytes=facts.algorithmic_bytes if facts else None,
         flops=facts.flops if facts else None,
         copy_ns=timing.copy_ns if timing else None,
-        least=least_time(_as_now(facts, kernel, own), ceilings, run) if facts else None,
+        least=least,
+        split_ns=split_ns(least, own.dtype, ceilings, run) if least else None,
         peak_bytes_per_second=peak,
         in_l2=l2_words(workload_row(run, facts)) if facts else "",
     )
