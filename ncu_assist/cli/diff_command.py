@@ -119,7 +119,7 @@ def command(
     project = options.current_project()
     result = compare(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
     note_misnamed(project, *(side.kernel for side in (result.baseline, result.candidate) if side.run_id))
-    if baseline is not None and result.baseline.run_id:
+    if baseline is not None and result.baseline.run_id and "/" not in (candidate or ""):
         note_meant(project, kernel, {baseline: result.baseline.kernel})
     if as_json:
         from ncu_assist.render.json.diff import diff_json

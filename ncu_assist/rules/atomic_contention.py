@@ -66,11 +66,12 @@ def _global(facts: Facts) -> Finding:
     if beyond >= MOST:
         normal = QUIET_WAIT_NS + (NORMAL_WAIT_NS - QUIET_WAIT_NS) * min(1.0, fill(facts))
         beyond = 1.0 - min(1.0, normal / each) * (1.0 - atomics / requests)
+    kinds = sorted(("atomic", "reduction"), key=lambda kind: -facts.value(f"global_{kind}_requests"))
     return Finding(
         rule=ID,
         message=f"serialises on atomics in global memory: warps wait {each / 1000:.1f} µs for a request",
         saved_ns=min(facts.duration_ns * waiting * beyond, _one_by_one_ns(facts)),
-        evidence=("global_atomic_requests", "global_reduction_requests", "l2_sectors_atomic", "l2_sectors_reduction"),
+        evidence=(*(f"global_{kind}_requests" for kind in kinds), *(f"l2_sectors_{kind}" for kind in kinds)),
         relieves=(*L1_PARTS, *L2_PARTS, LSU),
         stalls=GLOBAL_WAITS,
         assumed=facts.ceilings is None,

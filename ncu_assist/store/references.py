@@ -6,6 +6,7 @@ import difflib
 import shlex
 import stat
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
@@ -84,13 +85,22 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
 
 
 def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[StoredRun | Path]:
-    """Return what several references mean, each as ``resolve`` does.
+    """Return what several references mean, each as ``resolve`` does; where one names a kernel, bare ones are of it.
 
     Raises UsageProblem also where --kernel was given and is for none of them, as ``refuse_kernel_of_none`` says.
     """
-    found = [resolve(text, store, context) for text in texts]
+    within = replace(context, kernel=common_kernel(texts, store, context))
+    found = [resolve(text, store, within) for text in texts]
     refuse_kernel_of_none(context.kernel, texts, [None if isinstance(one, Path) else one.run.kernel for one in found])
     return found
+
+
+def common_kernel(texts: Sequence[str], store: Store, context: Context) -> str | None:
+    """Return the kernel of bare references among several: that of --kernel, else the only one that others name."""
+    if context.kernel:
+        return context.kernel
+    named = {text.partition("@")[0].rpartition("/")[0] for text in texts if not text.endswith(REPORT_ENDINGS)} - {""}
+    return named.pop() if len(named) == 1 and named <= set(known_kernels(store, context)) else None
 
 
 def refuse_kernel_of_none(kernel: str | None, texts: Sequence[str], found: Sequence[str | None]) -> None:

@@ -308,6 +308,10 @@ def test_the_kernel_that_bare_versions_were_taken_of_is_named(run: Run, recorded
     assert noted.count("note: ") == 1
     assert "profiled last" in run("show", "v5").err
     assert "profiled last" not in run("show", "add_relu/v5").err + run("show", "v5", "--kernel", "add_relu").err
+    for words in (("lightning_decode/v4", "v5"), ("v4", "lightning_decode/v5")):
+        answer = run("diff", *words, "--json")
+        assert [answer.json[side]["kernel"] for side in ("baseline", "candidate")] == ["lightning_decode"] * 2
+        assert "profiled last" not in answer.err
     kernel = run("diff", "v4", "v5", "--json").json["candidate"]["kernel"]
     for words in ((), ("--format", "markdown")):
         named = next(line for line in run("diff", "v4", "v5", *words).out.splitlines() if "NVIDIA H200" in line)

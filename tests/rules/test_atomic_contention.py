@@ -48,6 +48,7 @@ def test_what_waits_behind_atomics_in_their_queue_is_theirs_while_shared_memory_
     assert shared is not None
     assert behind.saved_ns == pytest.approx(waits.saved_ns)
     assert shared.saved_ns < 0.55 * waits.saved_ns
+    assert waits.evidence[0] == "global_reduction_requests"  # whose result nobody waits for; of the other kind are none
 
 
 def test_beside_a_dram_that_rests_the_normal_wait_is_short() -> None:
