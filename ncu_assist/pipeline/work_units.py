@@ -14,7 +14,7 @@ import shutil
 import time
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import ceil, sqrt
+from math import ceil
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -253,13 +253,16 @@ def _profile(unit: WorkUnit, options: ProfileOptions, reporter: Reporter) -> Pro
 def in_groups(costs_s: Mapping[str, float], start_s: float, gpus: int, kernels: int) -> list[tuple[str, ...]]:
     """Return the names in as many groups as end soonest on so many GPUs, each in the order given; one for one GPU.
 
-    Each group costs its start again, and the fewer there are, the longer the GPUs wait for the last one. Of n groups
-    that take T seconds in all, started in S, G GPUs need about T/G + n*S/G + T/(2*n): least at n = sqrt(T*G/(2*S)).
-    Of several ``kernels`` that are measured at once each gets its share of those.
+    Each group costs its start again. K ``kernels`` are measured at once, each in n groups that take T seconds in all
+    and are started in S: of G GPUs the busiest is at ceil(K*n/G) of them, for T/n + S each.
     """
     total = sum(costs_s.values())
-    wanted = ceil(sqrt(total * gpus / (2 * start_s * kernels))) if gpus > 1 else 1
-    groups: list[list[str]] = [[] for _ in range(max(1, min(len(costs_s), wanted)))]
+
+    def ends_s(number: int) -> float:
+        return ceil(kernels * number / gpus) * (total / number + start_s)
+
+    wanted = min(range(1, len(costs_s) + 1), key=ends_s, default=1) if gpus > 1 else 1
+    groups: list[list[str]] = [[] for _ in range(wanted)]
     for name in sorted(costs_s, key=lambda name: -costs_s[name]):
         min(groups, key=lambda group: sum(costs_s[one] for one in group)).append(name)
     return [tuple(name for name in costs_s if name in group) for group in groups if group]

@@ -57,9 +57,10 @@ def test_gpus_that_are_not_there_are_refused(choice: str, visible: str | None) -
 def test_work_is_cut_as_far_as_it_pays() -> None:
     costs = {f"v{n}": 2.0 for n in range(20)}
     assert in_groups(costs, 9.4, 1, 1) == [tuple(costs)]
-    assert [len(group) for group in in_groups(costs, 9.4, 2, 1)] == [7, 7, 6]
-    assert len(in_groups(costs, 9.4, 8, 1)) == 5  # with 8, each would start for 5 s of work
-    assert len(in_groups(costs, 9.4, 2, 4)) == 2
+    assert [len(group) for group in in_groups(costs, 9.4, 2, 1)] == [10, 10]
+    assert len(in_groups(costs, 9.4, 8, 1)) == 8
+    assert len(in_groups(costs, 9.4, 2, 4)) == 1  # two kernels a GPU: more groups are more starts
+    assert len(in_groups(costs, 9.4, 2, 3)) == 2  # else one GPU would be at two kernels, the other at one
     assert in_groups({"long": 60.0, "a": 1.0, "b": 1.0}, 1.0, 2, 1)[0] == ("long",)
 
 
