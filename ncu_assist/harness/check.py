@@ -214,9 +214,11 @@ class OutputDifference:
     def reason(self, name: str, tolerance: Tolerance) -> str:
         """Return why the output ``name`` fails, empty if it passes."""
         if self.wrong:
+            allowed = tolerance.atol + tolerance.rtol * abs(self.expected)
+            beyond = f" within {allowed:.2g}; the largest error is {self.max_error:.2g}"
             return (
                 f"output '{name}': {self.wrong} of {self.total} elements are wrong, first at {list(self.first)}: "
-                f"{self.value:.7g}, expected {self.expected:.7g}"
+                f"{self.value:.7g}, expected {self.expected:.7g}{beyond if allowed and self.max_error else ''}"
             )
         if not self.norm_error <= tolerance.norm:
             return f"output '{name}': error {self.norm_error:.2e} in the norm, at most {tolerance.norm:.2e} is allowed"

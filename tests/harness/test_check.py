@@ -129,6 +129,14 @@ def test_large_outputs_are_compared_in_pieces(monkeypatch: pytest.MonkeyPatch) -
     assert difference.norm_error == pytest.approx(math.sqrt(1 / 15))
 
 
+def test_who_is_wrong_hears_how_far_and_how_far_is_allowed() -> None:
+    loose = Tolerance(norm=1.0, rtol=1e-3, atol=1e-3)
+    said = compare(torch.tensor([1.0, 1.01, 3.0]), torch.ones(3), loose).reason("y", loose)
+    assert said.endswith("first at [1]: 1.01, expected 1 within 0.002; the largest error is 2")
+    lost = compare(torch.full((3,), torch.nan), torch.ones(3), loose).reason("y", loose)
+    assert lost.endswith("first at [0]: nan, expected 1")
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16", "int64", "int32", "uint8"])
 def test_poison_and_guards_of_every_dtype(dtype: str) -> None:
     buffer = guarded("y", torch.zeros(3, 5, dtype=getattr(torch, dtype)), OUTPUT_GUARD)
