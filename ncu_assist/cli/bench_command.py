@@ -45,8 +45,8 @@ def command(
 
     With several versions named, the verdict of each against the first comes before the table. Only what has changed
     since it was measured on this machine is timed, together with what it is compared with. Exit code 5 when a version
-    could not be timed. With --cluster that is done on each model of GPU that there is. A verdict takes no
-    more than that: `profile` does the same, and counts, for the why.
+    could not be timed. With --cluster that is done on each model of GPU that there is. Runs are archived: `diff` and
+    `history` have the verdicts. `profile` does the same, times what it has to count anew, and counts, for the why.
     """
     from ncu_assist.pipeline.planning import MeasureRequest, bench_all
 

@@ -77,7 +77,9 @@ def command(
     an SQLite export of Nsight Systems or its .nsys-rep, or a trace of torch.profiler (JSON, also gzipped).
 
     With --profile-top N the program runs N times more, each until the launch that stands for a kernel: the one whose
-    time is in the middle. What ncu finds in it is then a part of the program's time.
+    time is in the middle. What ncu finds in it is then a part of the program's time. Each is archived under a name of
+    program and function, which is told, for `show` and `diff`. Whether a change of a kernel is faster for certain says
+    `bench`, of a kernel folder: `ncu-assist new`.
     """
     from ncu_assist.pipeline.pages.writing import check_place
     from ncu_assist.pipeline.programs import call_of

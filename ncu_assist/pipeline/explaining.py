@@ -13,10 +13,6 @@ from ncu_assist.render.json.keys import MEANINGS
 from ncu_assist.rules import RULES, Rule
 from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
 
-FILES = {
-    "kernel.toml": "ncu-assist explain --schema kernel.toml",
-    "reference.py": "ncu-assist new KERNEL --like softmax, which has one",
-}
 NEAR = 0.8  # of the letters: a typing error, and not a metric of similar words
 
 
@@ -38,8 +34,6 @@ def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subjec
     try:
         return explain(name)
     except UsageProblem as problem:
-        if typed in FILES:
-            raise UsageProblem(f"{typed} is a file of a kernel's folder", FILES[typed]) from None
         if key := _key(typed):
             return (key,)
         words = typed.replace("_", "-").replace(" ", "-")

@@ -18,6 +18,7 @@ from ncu_assist.sources import discover_versions, versions_and_mistakes
 from ncu_assist.spec import DTYPE_BYTES
 from ncu_assist.spec_file import FILE, check_kernel_name, load_kernel
 
+MEASURED = re.compile(r"^(?:(?:#|//) *\n)?(?:#|//) (?:expected|measured):.*\n(?:(?:#|//)  +\S.*\n)*", re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 LAUNCHER = re.compile(r'extern\s+"C"\s+cudaError_t\s+(\w+)\s*\(([^)]*)\)')
 GLOBAL = re.compile(
@@ -59,7 +60,7 @@ NESTED = r"(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*"  # an index, which may hold oth
 TOLERANCES = {"float64": "1e-12", "float32": "1e-5", "float16": "1e-2", "bfloat16": "2e-2"}
 SIZE, SIDE = 1 << 24, 4096  # of the workload that is written, 64 MB of float32, which no L2 holds; of several
 ODD_SIZE, ODD_SIDES = 1_000_003, (1021, 769)
-WARP, BLOCK = 32, 256  # threads
+BLOCK, OF_A_BLOCK = "256", "block"  # threads
 LITTLE = 8  # of an integer that no thread index is held against: a radius, a depth, a number of steps
 
 
@@ -186,7 +187,7 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
     files = {
         FILE: _toml(name, inputs, outputs, _workloads(sizes, (*sides, *pitches)), sides, order),
         "reference.py": _reference(name, inputs, outputs, sides),
-        own: text + launcher,
+        own: _with_launcher(text, launcher, name),
     }
     if with_torch:
         files["v0_torch.py"] = _torch_version(name, inputs, outputs)
@@ -231,7 +232,7 @@ def add_version(project: Project, name: str, source: Path) -> NewKernel:
     number = 1 + max((one.number for one in versions_and_mistakes(folder)[0]), default=-1)
     path = folder / _file_name(number, name, source)
     try:
-        path.write_text(text + launcher, encoding="utf-8")
+        path.write_text(_with_launcher(text, launcher, name), encoding="utf-8")
     except OSError as error:
         raise EnvironmentProblem(f"cannot write {path}: {error.strerror}", f"make {folder} writable") from error
     todo = [f"{path.name}: {one}" for one in left]
@@ -258,8 +259,8 @@ def new_like(project: Project, name: str, other: str) -> NewKernel:
     kernel = load_kernel(project if other in own else shipped(), other)
     first = [version.path for version in discover_versions(kernel.folder)[:1]]
     paths = [kernel.folder / FILE, kernel.folder / "reference.py", *first]
-    word = re.compile(rf"\b{re.escape(other)}\b")
-    files = {path.name: word.sub(name, path.read_text(encoding="utf-8")) for path in paths}
+    word = re.compile(rf"(?<![\w.]){re.escape(other)}\b")  # torch.softmax is torch's
+    files = {path.name: word.sub(name, MEASURED.sub("", path.read_text(encoding="utf-8"))) for path in paths}
     left = (
         f"{FILE}: what it computes, arguments, sizes, bytes and tolerance are those of {other}",
         f"reference.py and {first[0].name if first else 'v0'}: compute what {other} does",
@@ -277,6 +278,9 @@ def _free_folder(project: Project, name: str, instead: str) -> Path:
 
 
 def _text_of(source: Path) -> str:
+    if source.suffix == ".py":
+        said = f"{source} is Python, and only a .cu file is read: a version in Triton or torch is written by hand"
+        raise UsageProblem(said, "ncu-assist new KERNEL --like softmax; what it needs: ncu-assist explain version")
     if source.suffix != ".cu":
         raise UsageProblem(f"{source} is no .cu file, and only such a file is read", "name a .cu file, or use --like")
     try:
@@ -319,15 +323,22 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
     parameters = _parameters(found[3])
     sides = _sides(parameters, bare[found.end() :])
     over = " x ".join(sides)
-    each = _threads_each(bare[found.end() :])
-    shares = {1: f" over {over}", WARP: f", a warp for each of {over},", BLOCK: f", one for each of {over},"}
-    blocks = f"32 x 8 threads over {over}" if sides[1:] else f"{BLOCK} threads{shares[each]}"
+    each, block = _threads_each(bare[found.end() :], _constants(bare)), _block_of(bare, found[2])
+    shares = {"1": f" over {over}", "32": f", a warp for each of {over},", OF_A_BLOCK: f", one for each of {over},"}
+    share = shares.get(each, f", {each} for each of {over},")
+    blocks = f"32 x 8 threads over {over}" if sides[1:] else f"{block} threads{share}"
     left = [f"the launcher at its end: blocks of {blocks} are a guess"]
     numbers = [one.name for one in parameters if not (one.is_pointer or one.is_integer)]
     if numbers:
         names = ", ".join(numbers)
         left.append(f"the launcher takes pointers and integers only: {names} is 1 in it; put the value that you need")
-    return parameters, _launcher(name, found[2], parameters, sides, each), left
+    return parameters, _launcher(name, found[2], parameters, sides, (each, block)), left
+
+
+def _with_launcher(text: str, launcher: str, name: str) -> str:
+    """Return a file with the launcher at its end. A kernel of the same name becomes C++: C has one function a name."""
+    own = rf'extern\s+"C"\s+(?=__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?{name}\s*\()'
+    return re.sub(own, "", text) + launcher if launcher else text
 
 
 def _read_outputs(text: str, outputs: Sequence[str]) -> list[str]:
@@ -413,17 +424,38 @@ def _workloads(sizes: Sequence[str], lengths: Collection[str]) -> tuple[str, str
     return values[0], values[1]
 
 
-def _threads_each(body: str) -> int:
-    """Return how many threads share an index that is made of ``blockIdx.x``: one, a warp, or a block."""
+def _constants(bare: str) -> list[str]:
+    """Return the numbers that a file has a name for: behind ``#define``, and each one of a constant definition."""
+    named = re.findall(r"^[ \t]*#\s*define\s+(\w+)", bare, re.MULTILINE)
+    defined = re.findall(r"^[ \t]*(?:static\s+)?const(?:expr)?\s+\w+\s+([^;{(]*);", bare, re.MULTILINE)
+    return [*named, *(name for one in defined for name in re.findall(r"(\w+)\s*=", one))]
+
+
+def _block_of(bare: str, kernel: str) -> str:
+    """Return the threads of a block as the file itself launches its kernel: a number or a constant; else 256."""
+    launch = re.search(rf"\b{kernel}\s*<<<[^;]*?,\s*(\w+)\s*(?:,[^;]*)?>>>", bare)
+    known = launch is not None and (launch[1].isdigit() or launch[1] in _constants(bare))
+    return launch[1] if launch and known else BLOCK
+
+
+def _threads_each(body: str, constants: Sequence[str]) -> str:
+    """Return how many threads share an index that is made of ``blockIdx.x``: one, a number, a constant, or a block."""
     made = re.search(r"\w\s*=\s*([^=;,]*\bblockIdx\s*\.\s*x\b[^;,]*)", body)
     if made is None:
-        return 1
+        return "1"
     if not re.search(r"\bthreadIdx\b", made[1]):
-        return BLOCK
-    return WARP if re.search(r"/\s*(?:32|warpSize)\b|>>\s*5\b", made[1]) else 1
+        return OF_A_BLOCK
+    by = re.search(r"/\s*(\w+)|>>\s*(\d+)", made[1])
+    if by is None:
+        return "1"
+    shared = str(1 << int(by[2])) if by[2] else "32" if by[1] == "warpSize" else by[1]
+    return shared if shared.isdigit() or shared in constants else "1"
 
 
-def _launcher(name: str, kernel: str, parameters: Sequence[Parameter], sides: Sequence[str], each: int) -> str:
+def _launcher(
+    name: str, kernel: str, parameters: Sequence[Parameter], sides: Sequence[str], shared: tuple[str, str]
+) -> str:
+    """Return a launcher; ``shared``: the threads that share an index, and those of a block."""
     taken, passed = [], []
     for one in parameters:
         if one.is_pointer:
@@ -435,8 +467,10 @@ def _launcher(name: str, kernel: str, parameters: Sequence[Parameter], sides: Se
         else:  # a launcher takes pointers and integers: another number stands in the version
             passed.append(f"{one.type}(1) /* {one.name} */")
     taken += [] if any(one.is_integer for one in parameters) else ["long long n"]
-    threads = sides[0] if each == 1 else f"{sides[0]} * {each}"
-    grid, block = sides[0] if each == BLOCK else f"({threads} + 255) / 256", "256"
+    each, block = shared
+    threads = sides[0] if each == "1" else f"{sides[0]} * {each}"
+    last = str(int(block) - 1) if block.isdigit() else f"{block} - 1"
+    grid = sides[0] if each == OF_A_BLOCK else f"({threads} + {last}) / {block}"
     if sides[1:]:
         grid, block = f"dim3(({sides[1]} + 31) / 32, ({sides[0]} + 7) / 8)", "dim3(32, 8)"
     return f"""

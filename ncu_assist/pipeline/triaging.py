@@ -114,7 +114,11 @@ def _chosen(call: ProgramCall) -> Recording:
         else:
             return "nsys" if name == "nsys" else "ncu"
     said = f"nothing here records {call.command[0]}: it is no Python with torch, and {'; '.join(lacking)}"
-    raise EnvironmentProblem(said, "install Nsight Systems, or triage a trace that was recorded elsewhere")
+    raise EnvironmentProblem(
+        said,
+        "name a Python that has torch, as ncu-assist triage -- python3 train.py; or install Nsight Systems; or "
+        "triage a trace that was recorded elsewhere",
+    )
 
 
 def _has_torch(command: Sequence[str]) -> bool:

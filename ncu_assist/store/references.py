@@ -71,9 +71,11 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
             hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
             held = f"a folder with {len(within)}: {_listed(within)}" if len(within) > 1 else "a folder with one"
             raise UsageProblem(f"{text} is no report, but {held}", hint) from error
-        if _kind(context.folder / f"{text}.cu") == _FILE and not isinstance(error, VersionNotMeasured):
-            typed = f"ncu-assist profile {shlex.quote(f'{text}.cu')}"
-            raise UsageProblem(f"'{text}' has no run; {text}.cu is here, and can be profiled", typed) from error
+        program = text.partition("@")[0].partition("/")[0]
+        source = f"{program}.cu"
+        if program not in known_kernels(store, context) and _kind(context.folder / source) == _FILE:
+            typed = f"ncu-assist profile {shlex.quote(source)}"
+            raise UsageProblem(f"'{text}' has no run; {source} is here, and can be profiled", typed) from error
         named = [name for name in _reports_beside(path) if name.startswith(f"{path.name}.")]
         if not named and path.suffix.startswith(FORMS[0][:3]) and (near := _nearest(path)):
             named = [near]  # its ending is misspelt

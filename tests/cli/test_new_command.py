@@ -238,8 +238,9 @@ def test_a_reference_that_is_not_finished_is_said_without_a_gpu(run: Run, folder
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("source", "name"), [(one[0], one[1]) for one in READ])
+@pytest.mark.parametrize(("source", "name"), [*((one[0], one[1]) for one in READ), ("bags.cu", "bags")])
 def test_what_is_written_compiles_and_has_its_launcher(run: Run, folder: Path, source: str, name: str) -> None:
+    (folder / "bags.cu").write_text(OF_LANES)
     try:
         find_nvcc()
     except EnvironmentProblem as error:
@@ -247,6 +248,36 @@ def test_what_is_written_compiles_and_has_its_launcher(run: Run, folder: Path, s
     run("new", name, "--from", source)
     answer = run("check", name)
     assert "built, but not checked: v0_" in answer.err + answer.out
+
+
+OF_LANES = """#include <cuda_runtime.h>
+constexpr int THREADS = 128, LANES = 16;
+extern "C" __global__ void bags(const float* x, float* y, int rows) {
+    int row = (blockIdx.x * blockDim.x + threadIdx.x) / LANES;
+    if (row < rows && threadIdx.x % LANES == 0) y[row] = x[row];
+}
+int main() { bags<<<8, THREADS>>>(nullptr, nullptr, 0); }
+"""
+
+
+@pytest.mark.parametrize(
+    ("changed", "launch"),
+    [
+        (("", ""), "<<<(rows * LANES + THREADS - 1) / THREADS, THREADS, 0, stream>>>"),
+        (("/ LANES", ">> 3"), "<<<(rows * 8 + THREADS - 1) / THREADS, THREADS, 0, stream>>>"),
+        (("/ LANES", "/ rows"), "<<<(rows + THREADS - 1) / THREADS, THREADS, 0, stream>>>"),
+        (("<<<8, THREADS>>>", "<<<dim3(8), 64, 0, 0>>>"), "<<<(rows * LANES + 63) / 64, 64, 0, stream>>>"),
+        (("<<<8, THREADS>>>", "<<<8, threads>>>"), "<<<(rows * LANES + 255) / 256, 256, 0, stream>>>"),
+    ],
+)
+def test_a_launcher_goes_by_how_the_file_launches_its_kernel(
+    run: Run, folder: Path, changed: tuple[str, str], launch: str
+) -> None:
+    (folder / "bags.cu").write_text(OF_LANES.replace(*changed))
+    assert run("new", "bags", "--from", "bags.cu").code == 0
+    made = (folder / "kernels" / "bags" / "v0_naive.cu").read_text()
+    assert launch in made
+    assert made.count('extern "C"') == 1, "C has one function of a name: the launcher"
 
 
 def test_a_kernel_in_the_form_of_another(run: Run, folder: Path) -> None:
@@ -267,6 +298,10 @@ def test_the_form_of_a_kernel_that_comes_with_the_tool(run: Run, folder: Path) -
         "kernel.toml", "reference.py", "v0_torch_eager.py"
     }  # fmt: skip
     assert "my_decode" in run("list").out
+    assert run("new", "soft", "--like", "softmax").code == 0
+    made = [path.read_text() for path in (folder / "kernels" / "soft").glob("*.py")]
+    assert any("torch.softmax(" in text for text in made), "what is torch's keeps its name"
+    assert not any("measured:" in text or "expected:" in text for text in made)
 
 
 TEMPLATE = "template <typename T>\n__global__ void f(const T* x, T* y, int n) {}\n"
@@ -276,7 +311,7 @@ WRONG = [
     (["f", "--from", "naive.cu", "--like", "add_one"], "both --from and --like", "ncu-assist new f"),
     (["f", "--like", "add_one", "--torch"], "--torch is for --from", "drop --torch"),
     (["f", "--from", "nowhere.cu"], "nowhere.cu cannot be read: No such file", "ls"),
-    (["f", "--from", "naive.py"], "naive.py is no .cu file", "name a .cu file"),
+    (["f", "--from", "naive.py"], "naive.py is Python", "--like softmax; what it needs: ncu-assist explain version"),
     (["f", "--from", "bytes.cu"], "bytes.cu is no text in UTF-8", "name a .cu file"),
     (["f", "--from", "."], ". is no .cu file", "name a .cu file"),
     (["f", "--from", "empty.cu"], "empty.cu has no __global__ function", "that has the kernel"),

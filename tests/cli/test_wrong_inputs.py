@@ -96,7 +96,6 @@ ROWS = [
     ("shell", "compare a b", 2, "did you mean 'diff'?", "ncu-assist diff a b"),
     ("shell", "tune k v1 --values A=1,2 B=3,4", 2, "values are one word", "--values A=1,2 --values B=3,4"),
     ("shell", "explain atomics", 2, "did you mean 'atomic-contention'?", "ncu-assist explain atomic-contention"),
-    ("shell", "explain kernel.toml", 2, "a file of a kernel's folder", "explain --schema kernel.toml"),
     ("shell", "explain uncoalesced", 2, "uncoalesced", "ncu-assist explain"),
     ("shell", "profil x", 2, "there is no command 'profil'; did you mean 'profile'?", "ncu-assist profile x"),
 ]

@@ -17,13 +17,35 @@ _TEXTS = {
     "kernel": (
         "what is computed: a folder with a spec, a reference and versions. Also, with CUDA, the function on the GPU"
     ),
-    "version": "one source file that computes the kernel",
+    "version": (
+        "one source file that computes the kernel: `v<number>_<idea>.cu` or `.py` in its folder. A `.cu` file has a "
+        "launcher; a `.py` file, for Triton and torch, a function called like the kernel, which takes the inputs, then "
+        "the outputs, and writes into these. `Baseline` at the start of its first comment: a library's or a framework's"
+    ),
+    "launcher": (
+        'the function of a `.cu` version that is called: `extern "C" cudaError_t KERNEL(…, cudaStream_t stream)`, with '
+        "pointers and, for integers, `long long`, in the order of `arguments` in kernel.toml. It launches on the "
+        "stream, and returns `cudaGetLastError()`"
+    ),
+    "kernel.toml": (
+        "what a kernel computes, as data: inputs, outputs, arguments of the launcher, workloads, tolerance, bytes, "
+        "operations; what each key means: `explain --schema kernel.toml`"
+    ),
+    "reference.py": (
+        "inputs and right results of a kernel. `make_inputs(workload, seed, device)` gets a dict of the workload's "
+        "integers, `dtype` and `name`, and returns a tuple of tensors, in the order of `inputs`; `reference(*inputs)` "
+        "returns a tuple of the outputs, in float64 where it can"
+    ),
     "workload": "a size and a dtype at which the kernel is measured",
     "run": "one version, measured once: times, counters, report, source",
     "launch": "one kernel launch on the GPU; ncu's reports call it an action or a result",
     "baseline": "the run or version that others are compared with; v0 unless set",
     "candidate": "the other side of a comparison",
-    "parent": "the version that a version was made from",
+    "parent": (
+        "the version that a version was made from: `parent: v1` in its first comment, else the last one before it that "
+        "is no library's"
+    ),
+    "triage": "where the time of a whole program goes, by kernel and shape: `ncu-assist triage -- python train.py`",
     "peer": "a version that is a library or a framework: its first comment begins with `Baseline`",
     "verdict": "faster, slower, same or unclear, from repeated timing",
     "unclear": (

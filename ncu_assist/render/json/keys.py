@@ -150,7 +150,7 @@ MEANINGS = {
     "FloorTermKeys.why": "Where the rate is from, in words",
     "amount": "How much of `unit` there is to do",
     "work": "Operations of a call by what does them, those of `flops` among them; empty in older runs",
-    "KernelToml.work": "Expressions for what else has to be done, by what does it",
+    "KernelToml.work": "Expressions for what else has to be done, by what does it: the words of `math`",
     "math": "What does the operations of `flops`; by the dtype unless said",
     "floor_ns": "Least time of the workload by measured rates; null where no rate of it is known",
     "floor_bound": "What takes the least time: DRAM, the link from the host, a pipe, or the launch",
@@ -885,18 +885,27 @@ MEANINGS = {
     # kernel.toml
     "KernelToml.summary": "What the kernel computes, in a line",
     "inputs": "Names of the inputs, in the order in which `reference.py` makes them",
-    "arguments": "What the launcher takes, in order: inputs, outputs and integers of the workload",
+    "arguments": (
+        "What the launcher of a `.cu` version takes, in order: inputs, outputs and integers of the workload; a `.py` "
+        "version takes inputs, then outputs"
+    ),
     "numbers": "Inputs that are no tensors but numbers",
-    "KernelToml.bytes": "Expression for the bytes of a call, over the integers of the workload",
+    "KernelToml.bytes": (
+        "Expression for the bytes that a call has to move: each input read once, however often its elements are used, "
+        "each output written once. Of integers of the workload, numbers, + - * // and parentheses"
+    ),
     "KernelToml.flops": "Expression for the operations of a call",
     "outputs": "The tensors that the kernel writes, by name",
-    "OutputKeys.dtype": "Type of the elements, or `workload` for that of the inputs",
+    "OutputKeys.dtype": "Type of the elements, or `workload` for the `dtype` of the workload",
     "shape": "Its size in each dimension: expressions over the integers of the workload",
     "tolerance": "How far an output may be from the reference, by dtype",
     "norm": "Bound of ‖out - ref‖ / ‖ref‖ [ratio]",
     "rtol": "Each element obeys |out - ref| <= atol + rtol |ref| [ratio]",
     "atol": "Each element obeys |out - ref| <= atol + rtol |ref| [unit of the output]",
-    "KernelToml.workloads": "Problem sizes, by name: `dtype`, `default`, `versions`, and integers of your own",
+    "KernelToml.workloads": (
+        "Problem sizes, by name: `dtype` of the inputs, `default` in one of them, `versions` where it is for some, and "
+        "integers of your own"
+    ),
     "host": "The inputs that lie in pinned memory of the host",
     "HostKeys.inputs": "Names of these inputs",
     "HostKeys.bytes": "Expression for the bytes of them that a call needs",
