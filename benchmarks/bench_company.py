@@ -163,7 +163,7 @@ def in_company(
         random.shuffle(plan)
         for way, company in plan:
             request = HarnessRequest("", (), (), settings, (secrets.randbelow(2**31),), secrets.token_hex(6), "")
-            columns = bench.run_rounds(rounds[company], options.workload, request, ways[way], SILENT).columns
+            columns = bench.run_rounds(rounds[company], options.workload, request, ways[way], *SILENT)
             for name in (*pair, COPY):
                 times = [t for v, t in zip(columns["version"], columns["time_ns"], strict=True) if v == name]
                 if times:

@@ -28,7 +28,7 @@ from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.harness.stopwatch import DeviceStopwatch, HostStopwatch, Stopwatch
 from ncu_assist.spec_file import read_kernel
 
-SILENT = bench.BenchProgress(lambda version: None, lambda number: None)
+SILENT = (lambda version: None), (lambda number: None)
 FLOATS = ("time_ns", "sm_clock_mhz")  # kept in single precision: CUDA's events give no more
 BALLAST_BYTES = (1 << 20, 64 << 20)  # torch takes small and large buffers from different pools
 
@@ -118,9 +118,9 @@ class _Worker:
             run()  # compiles and loads before anything is timed
         accelerator.synchronize(job.settings.device)
         request = HarnessRequest("", (), (), job.settings, (numbers.randrange(2**31),), secrets.token_hex(6), job.out)
-        samples = bench.run_rounds(runs, _label(loaded), request, self._stopwatch, SILENT)
-        self._tables[name].append(tagged(samples.columns, number, job.kind or kind))
-        say(f"{name} {number} {job.kind or kind}: {_medians(samples.columns)}")
+        samples = bench.run_rounds(runs, _label(loaded), request, self._stopwatch, *SILENT)
+        self._tables[name].append(tagged(samples, number, job.kind or kind))
+        say(f"{name} {number} {job.kind or kind}: {_medians(samples)}")
 
 
 def load(subject: Subject, job: Job) -> Loaded:

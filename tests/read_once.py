@@ -6,8 +6,9 @@ import hashlib
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -28,22 +29,16 @@ def reports_read_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
     kept = (base.parent if base.name.startswith("popen-") else base) / "read-once"
     kept.mkdir(exist_ok=True)
 
-    def run_child(
-        argv: Sequence[str],
-        what: child.Reading,
-        timeout_s: float,
-        stopped: Callable[[], bool] | None = None,
-        on_line: Callable[[str], None] | None = None,
-    ) -> None:
+    def run_child(argv: Sequence[str], timeout_s: float, **words: Any) -> None:
         is_watched = process.run is not REAL_RUN or sys.executable != PYTHON or timeout_s < SOONEST_S
         if is_watched or any(_is_large(Path(word)) for word in argv):  # a test looks at the child itself
-            child.run_child(argv, what, timeout_s, stopped, on_line)
+            child.run_child(argv, timeout_s, **words)
             return
         folder = next(Path(word) for word in argv if Path(word).is_dir())
         given = {path.name for path in folder.iterdir()}
         known = kept / _key(argv, folder)
         if not known.exists():
-            child.run_child(argv, what, timeout_s, stopped, on_line)
+            child.run_child(argv, timeout_s, **words)
             made = known.with_suffix(f".{uuid4().hex}")
             shutil.copytree(folder, made, ignore=lambda *_: given)
             _put(made, known)

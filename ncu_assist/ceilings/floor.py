@@ -49,8 +49,8 @@ class Floor:
     per_second: float
     why: str
     assumed: bool
-    terms: tuple[Floor, ...] = ()
     clock_mhz: float | None = None  # of the SMs, where it is of operations whose rate was measured
+    terms: tuple[Floor, ...] = ()
 
     @property
     def ns(self) -> float:
@@ -121,16 +121,6 @@ def _launch(ceilings: Ceilings | None) -> Iterator[Floor]:
         yield Floor("launch", 1, "launch", 1.0 / ceilings.conditions.empty_seconds, why, False)
 
 
-@dataclass(frozen=True)
-class MathRate:
-    """Operations a second of one kind of arithmetic."""
-
-    per_second: float
-    why: str
-    assumed: bool
-    clock_mhz: float | None = None  # of the SMs, while it was measured
-
-
 # What tensor cores do of a type beside halves (NVIDIA's architecture papers of 8.0 and 9.0, dense), and which loops
 # measured it. A float64 goes by its own pipe's rate.
 OF_HALVES: dict[str, float] = {"bf16": 1.0, "fp16": 1.0, "tf32": 0.5, "int8": 2.0}
@@ -156,17 +146,25 @@ def _operations(
     work = facts.work or {math_of(facts.dtype): facts.flops or 0}
     for math in MATHS:
         amount = work.get(math, 0)
-        rate = math_rate(math, facts.dtype, ceilings, run, clock) if amount else None
-        if rate is not None:
-            kind: Kind = "tensor" if math == "tf32" else math
-            unit: Literal["flop", "op"] = "op" if math in ("int", "xu") else "flop"
-            yield Floor(kind, amount, unit, rate.per_second, rate.why, rate.assumed, clock_mhz=rate.clock_mhz)
+        least = _of_math(math, amount, facts.dtype, ceilings, run, clock) if amount else None
+        if least is not None:
+            yield least
 
 
-def math_rate(
-    math: Math, dtype: str, ceilings: Ceilings | None, run: Run | None = None, clock_mhz: float | None = None
-) -> MathRate | None:
-    """Return what a GPU reaches of one kind of arithmetic; None where that was not measured and no table says it."""
+def _of_math(
+    math: Math, amount: int, dtype: str, ceilings: Ceilings | None, run: Run | None, clock_mhz: float | None = None
+) -> Floor | None:
+    """Return the time of one kind of arithmetic; None where its rate was not measured and no table says it."""
+    kind: Kind = "tensor" if math == "tf32" else math
+    found = _rate(math, dtype, ceilings, run, clock_mhz)
+    return Floor(kind, amount, "op" if math in ("int", "xu") else "flop", *found) if found else None
+
+
+# Operations a second, where that is from, whether it is assumed, and the clock of the SMs while it was measured
+Rate = tuple[float, str, bool, float | None]
+
+
+def _rate(math: Math, dtype: str, ceilings: Ceilings | None, run: Run | None, clock_mhz: float | None) -> Rate | None:
     form = "tf32" if math == "tf32" else TENSOR_TYPES.get(dtype) if math == "tensor" else None
     if ceilings is not None:
         found = _tensor(form, ceilings) if form else _pipes(math, ceilings)
@@ -179,7 +177,7 @@ def math_rate(
     if device is None or not device.sm_count or not clock or not each:
         return None
     why = f"peak of compute capability {device.compute_capability} at {clock:.0f} MHz, not measured"
-    return MathRate(each * device.sm_count * clock * 1e6, why, True)
+    return each * device.sm_count * clock * 1e6, why, True, None
 
 
 def split_ns(least: Floor, dtype: str, ceilings: Ceilings | None, run: Run | None = None) -> float | None:
@@ -189,22 +187,20 @@ def split_ns(least: Floor, dtype: str, ceilings: Ceilings | None, run: Run | Non
     """
     if least.kind != "fma" or dtype != "float32":
         return None
-    rate = math_rate("tf32", dtype, ceilings, run)
-    if rate is None or rate.per_second <= SPLIT_PRODUCTS * least.per_second:
-        return None
-    return SPLIT_PRODUCTS * least.amount / rate.per_second * NS
+    split = _of_math("tf32", SPLIT_PRODUCTS * least.amount, dtype, ceilings, run)
+    return split.ns if split and split.ns < least.ns else None
 
 
-def _pipes(math: Math, ceilings: Ceilings) -> MathRate | None:
+def _pipes(math: Math, ceilings: Ceilings) -> Rate | None:
     rates = [(ceilings.rate("pipe", name, "events"), each) for name, each in PIPES.get(math, ())]
     known = [rate.per_second * each for rate, each in rates if rate is not None]
     if not known or len(known) < len(rates):
         return None
     clock = next((rate.sm_clock_mhz for rate, _ in rates if rate), None)
-    return MathRate(sum(known), f"measured on {ceilings.where}", False, clock)
+    return sum(known), f"measured on {ceilings.where}", False, clock
 
 
-def _tensor(form: str, ceilings: Ceilings) -> MathRate | None:
+def _tensor(form: str, ceilings: Ceilings) -> Rate | None:
     """Return the rate of warp groups, of this type or from that of halves, else that of warps, where there is no other.
 
     A half is a half: either type was measured to be as fast.
@@ -213,10 +209,10 @@ def _tensor(form: str, ceilings: Ceilings) -> MathRate | None:
         if rate := ceilings.rate("tensor", f"wgmma_{name}", "events"):
             same = OF_HALVES[form] == OF_HALVES[name]
             why = f"measured on {ceilings.where}" + ("" if same else f" with {name}: {part:g} of that rate")
-            return MathRate(rate.per_second * part, why, not same, rate.sm_clock_mhz)
+            return rate.per_second * part, why, not same, rate.sm_clock_mhz
     rate = ceilings.rate("tensor", f"mma_{form}", "events")
     is_short = float(ceilings.device.compute_capability) >= WGMMA_FROM
-    return MathRate(rate.per_second, f"measured on {ceilings.where}", is_short, rate.sm_clock_mhz) if rate else None
+    return (rate.per_second, f"measured on {ceilings.where}", is_short, rate.sm_clock_mhz) if rate else None
 
 
 def _nominal(math: Math, form: str | None, dtype: str, chip: ChipFacts) -> float | None:

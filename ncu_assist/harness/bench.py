@@ -9,7 +9,7 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import comb
 from pathlib import Path
 from statistics import median
@@ -45,30 +45,12 @@ THROTTLE_EVERY = 10  # rounds between two looks at power and throttle reasons
 Runs = dict[str, Callable[[], None]]
 
 
-@dataclass(frozen=True)
-class BenchProgress:
-    """Who is told: ``begin`` before each call with its version, ``round`` after each round kept."""
-
-    begin: Callable[[str], None]
-    round: Callable[[int], None]
-
-
-@dataclass
-class BenchSamples:
-    """The samples of one workload as columns."""
-
-    columns: dict[str, list[object]] = field(default_factory=lambda: {name: [] for name in SCHEMA.names})
-
-    def add(self, *row: object) -> None:
-        for column, value in zip(self.columns.values(), row, strict=True):
-            column.append(value)
-
-    def write(self, path: Path) -> None:
-        """Write Parquet under another name first: a file under ``path`` is whole."""
-        unfinished = path.with_suffix(".tmp")
-        with unfinished.open("wb") as file:  # opened here: pyarrow takes no path that is not UTF-8
-            pyarrow.parquet.write_table(pyarrow.table(self.columns, schema=SCHEMA), file, compression="zstd")
-        unfinished.replace(path)
+def write_samples(columns: Mapping[str, list[object]], path: Path) -> None:
+    """Write Parquet under another name first: a file under ``path`` is whole."""
+    unfinished = path.with_suffix(".tmp")
+    with unfinished.open("wb") as file:  # opened here: pyarrow takes no path that is not UTF-8
+        pyarrow.parquet.write_table(pyarrow.table(dict(columns), schema=SCHEMA), file, compression="zstd")
+    unfinished.replace(path)
 
 
 def round_calls(
@@ -109,9 +91,11 @@ def run_rounds(
     workload: str,
     request: HarnessRequest,
     stopwatch: Stopwatch,
-    progress: BenchProgress,
-) -> BenchSamples:
-    """Return the samples of all rounds kept; every call has its version announced before it.
+    begin: Callable[[str], None],
+    kept: Callable[[int], None],
+) -> dict[str, list[object]]:
+    """Return the samples of all rounds kept, by column: ``begin`` hears the version before each call, ``kept`` each
+    round kept after it.
 
     Rounds before the first kept one have negative numbers and are dropped. The order within a round is a permutation
     drawn from the request's first seed, so that it can be repeated. What is late from the start, as often as the
@@ -121,7 +105,8 @@ def run_rounds(
     if request.settings.race:
         race = {name: {} for name in runs if name in request.versions}
     entered, rounds = len(race), request.settings.rounds
-    samples, order = BenchSamples(), random.Random(f"{request.seeds[0]} {workload}")
+    samples: dict[str, list[object]] = {name: [] for name in SCHEMA.names}
+    order = random.Random(f"{request.seeds[0]} {workload}")
     names, late = list(runs), dict.fromkeys(runs, 0)  # samples so far, of what was never in time
     enough = request.settings.late_enough
     for number in range(-request.settings.warmup, request.settings.rounds):
@@ -129,19 +114,21 @@ def run_rounds(
         for position, name in enumerate(names):
             if 0 < enough <= late.get(name, 0):
                 continue
-            progress.begin(name)
+            begin(name)
             reading = stopwatch.time(runs[name])
             if not reading.late:
                 late.pop(name, None)
             elif name in late:
                 late[name] += 1
             if number >= 0:
-                row = (number, position, reading.time_ns, reading.sm_clock_mhz, reading.late)
-                samples.add(request.bench_id, workload, name, *row)
+                place = (request.bench_id, workload, name, number, position)
+                row = (*place, reading.time_ns, reading.sm_clock_mhz, reading.late)
+                for column, value in zip(samples.values(), row, strict=True):
+                    column.append(value)
                 if name in race and not reading.late:
                     race[name][number] = reading.time_ns
         if number >= 0:
-            progress.round(number)
+            kept(number)
         if race and number >= 0 and is_look(number + 1, rounds):
             for name in losers(race, entered) - {request.settings.race}:
                 names.remove(name)
@@ -264,14 +251,14 @@ def _bench_workload(session: HarnessSession, problem: Problem, stopwatch: Stopwa
     while any(version in runs for version in versions):
         watch = BenchWatch(session, name, seen)
         try:
-            samples = run_rounds(runs, name, session.request, stopwatch, watch.progress())
+            samples = run_rounds(runs, name, session.request, stopwatch, watch.begin, watch.kept)
         except Exception as error:
             if watch.begun is None or watch.begun.version not in versions:
                 raise
             session.failed(watch.begun, error)
             del runs[watch.begun.version]
             continue
-        samples.write(results.samples_path(session.out, name))
+        write_samples(samples, results.samples_path(session.out, name))
         return
 
 
@@ -307,14 +294,11 @@ class BenchWatch:
         self.begun: Event | None = None
         self._session, self._workload, self._seen = session, workload, seen
 
-    def progress(self) -> BenchProgress:
-        return BenchProgress(self._begin, self._round)
-
-    def _begin(self, version: str) -> None:
+    def begin(self, version: str) -> None:
         self.begun = Event("begin", "bench", version, self._workload)
         events.emit(self.begun)
 
-    def _round(self, number: int) -> None:
+    def kept(self, number: int) -> None:
         total = self._session.request.settings.rounds
         events.emit(Event("round", "bench", "", self._workload, number + 1, total))
         if number % THROTTLE_EVERY == 0 or number == total - 1:

@@ -6,7 +6,6 @@ import contextlib
 import json
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 
 from ncu_assist.errors import DamagedData, NcuAssistError
 
@@ -14,40 +13,35 @@ MEMORY_BYTES = 2 << 30
 WORDS_LIMIT = 300  # characters of a failed reader's output in a message
 
 
-@dataclass(frozen=True)
-class Reading:
-    """What a child process reads, and with whose reader, in the words of messages; ``limit_s`` is for all of it."""
-
-    what: str
-    reader: str
-    limit_s: float
-    said: Mapping[int, type[NcuAssistError]] = field(default_factory=dict)  # errors that it tells of, by exit code
-
-
 def run_child(
     argv: Sequence[str],
-    reading: Reading,
     timeout_s: float,
+    *,
+    what: str,
+    reader: str,
+    limit_s: float,
+    said: Mapping[int, type[NcuAssistError]] | None = None,
     stopped: Callable[[], bool] | None = None,
     on_line: Callable[[str], None] | None = None,
 ) -> None:
     """Run a module of ours with arguments, until it ends or ``stopped`` says yes; ``on_line`` gets what it prints.
 
-    Raises what it tells of as JSON in the last line of stderr, and DamagedData when it crashes or does not end within
-    ``timeout_s``.
+    ``what`` it reads and with whose ``reader`` are words of messages; ``limit_s`` is for all of it, of which this child
+    has ``timeout_s``. Raises what it tells of as JSON in the last line of stderr, errors of ``said`` by exit code, and
+    DamagedData when it crashes or does not end in time.
     """
     from ncu_assist import process  # not in the child itself, which is to start at once
 
     done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
     if done.timed_out:
-        raise DamagedData(f"{reading.what} could not be read within {reading.limit_s:g} s", "profile again")
+        raise DamagedData(f"{what} could not be read within {limit_s:g} s", "profile again")
     last = (done.stderr.strip().splitlines() or [""])[-1]  # NVIDIA's reader may have written before it
-    if done.exit_code in reading.said and last.startswith("{"):
+    if said and done.exit_code in said and last.startswith("{"):
         told = json.loads(last)
-        raise reading.said[done.exit_code](told["message"][:WORDS_LIMIT], told["hint"])
+        raise said[done.exit_code](told["message"][:WORDS_LIMIT], told["hint"])
     if done.exit_code != 0:
         words = (last or f"exit code {done.exit_code}")[:WORDS_LIMIT]
-        raise DamagedData(f"{reading.what} cannot be read: {reading.reader} failed ({words})", "profile again")
+        raise DamagedData(f"{what} cannot be read: {reader} failed ({words})", "profile again")
 
 
 def limit_memory(limit: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -86,7 +85,7 @@ class Cost:
     """What code cost. ``samples`` is its share of all samples, 1 for all; ``waits`` are its stall reasons, as sampled.
 
     The share of each reason is of the samples of this code, the largest first. Counters are 0 where nothing was
-    counted; ``Totals`` tell whether anything was.
+    counted; ``SourceCosts.totals`` tell whether anything was.
     """
 
     samples: float = 0.0
@@ -100,21 +99,6 @@ class Cost:
     @property
     def is_nothing(self) -> bool:
         return not (self.samples or self.instructions or self.sectors_excessive or self.wavefronts_excessive)
-
-
-@dataclass(frozen=True)
-class Totals:
-    """Of all code, None where it was not counted. ``samples`` are weighted: those of a launch share its duration.
-
-    ``sectors`` (L2, global memory) and ``wavefronts`` (L1, shared memory) are those that the excess is part of.
-    """
-
-    samples: float | None = None
-    instructions: float | None = None
-    sectors: float | None = None
-    sectors_excessive: float | None = None
-    wavefronts: float | None = None
-    wavefronts_excessive: float | None = None
 
 
 @dataclass(frozen=True)
@@ -167,9 +151,13 @@ class FunctionCode:
 
 @dataclass(frozen=True)
 class SourceCosts:
-    """Files, functions as far as they have no lines, and functions whole, each with the most samples first."""
+    """Files, functions as far as they have no lines, and functions whole, each with the most samples first.
 
-    totals: Totals
+    ``totals`` are of all code, without what was not counted: samples, weighted as those of a launch share its duration;
+    instructions; sectors (L2, global memory) and wavefronts (L1, shared memory), all and the excessive ones.
+    """
+
+    totals: Mapping[str, float]
     files: tuple[FileCode, ...]
     functions: tuple[FunctionCode, ...]
     listing: tuple[FunctionCode, ...] = ()
@@ -179,7 +167,7 @@ def source_costs(code: Code, texts: Mapping[str, str]) -> SourceCosts:
     """Return what lines and instructions cost in all launches of ``code``; ``texts`` are files whole, by name."""
     frame, stalls = _together(code.sass)
     totals = _totals(frame)
-    work = _Work(frame, stalls, totals.samples or 0.0)
+    work = _Work(frame, stalls, totals.get(SAMPLES, 0.0))
     lines: dict[str, dict[int, list[int]]] = {}  # the rows of each line, by file
     every: dict[Hashable, list[int]] = {}  # of each function
     bare: dict[Hashable, list[int]] = {}  # of each, as far as they have no line
@@ -235,11 +223,9 @@ def _accesses(sass: pd.DataFrame) -> list[str]:
     return [f"{space} {access} {size or ''}".strip() if space or access else "" for space, access, size in rows]
 
 
-def _totals(frame: pd.DataFrame) -> Totals:
+def _totals(frame: pd.DataFrame) -> dict[str, float]:
     sums = frame[[SAMPLES, *COUNTERS]].sum(min_count=1)
-    known = {name: float(value) for name, value in sums.items() if not math.isnan(value)}
-    samples = known.pop(SAMPLES, 0.0)
-    return Totals(samples=samples or None, **{str(name): value for name, value in known.items()})
+    return {str(name): float(sum) for name, sum in sums.items() if sum == sum and (sum or name != SAMPLES)}
 
 
 class _Work:

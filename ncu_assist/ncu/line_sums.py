@@ -37,44 +37,79 @@ CSV = "a CSV export holds no source lines"
 
 
 @dataclass(frozen=True)
-class LineSum:
-    """A source line in all launches together.
+class LineCost:
+    """A line, all compared launches together.
 
-    ``cost`` is its samples times what each counts for, see ``sample_weights``, ``ns`` its share of a launch's samples
-    times the duration of that; None where no duration is known. ``stall`` is the reason that most of its warps waited
-    for, in ncu's spelling. Excesses are sectors of global memory in L2 and wavefronts of shared memory in L1, None, as
-    the instructions, where nothing was counted. ``launches`` are the places of those that ran it, ``source`` is its
-    text, None where that was not imported. ``barrier`` is the place of the barrier that its warps are held by, where
-    they wait for one on another line.
+    ``ns`` is its share of the warp samples of each launch times the duration of that under ncu; ``share`` is that of
+    the time of all code that was read, as a page on one run has it. ``launches`` are those that ran it. Excesses and
+    instructions are None where they were not counted. ``is_wasteful`` where the excess is no trifle beside the time of
+    all.
     """
 
     file: str
     line: int
-    source: str | None
-    cost: float
-    ns: float | None
-    samples: int
-    stall: str | None
-    sectors_excessive: float | None
-    wavefronts_excessive: float | None
-    instructions: float | None
-    launches: tuple[int, ...]
-    barrier: Place | None = None
+    text: str | None  # None where the source was not imported
+    ns: float
+    share: float
+    samples: int = 0
+    stall: str | None = None  # the reason most of its warps waited for, in ncu's spelling
+    sectors_excessive: float | None = None  # of global memory, L2
+    wavefronts_excessive: float | None = None  # of shared memory, L1
+    instructions: float | None = None
+    is_wasteful: bool = False
+    launches: tuple[int, ...] = ()
+    barrier_file: str | None = None  # where the stall is a barrier on another line: of which file it is
+    barrier_line: int | None = None
+    barrier_text: str | None = None
+
+    @property
+    def place(self) -> Place:
+        return self.file, self.line
+
+    @property
+    def waits_at(self) -> LineCost:
+        """Return the line where its warps wait: the barrier's where one holds them, which are sampled behind it."""
+        if not (self.barrier_file and self.barrier_line):
+            return self
+        return replace(self, file=self.barrier_file, line=self.barrier_line, text=self.barrier_text)
+
+    @property
+    def excess(self) -> float:
+        """Return excess sectors and wavefronts together: each is a pass through L1 that a better access saves."""
+        return (self.sectors_excessive or 0.0) + (self.wavefronts_excessive or 0.0)
 
 
 @dataclass(frozen=True)
 class LineSums:
-    """Source lines by file and number, and the imported files whole, by name.
+    """The lines of some launches, of one call of the work; ``note`` says why there are none, or what they are not of.
 
-    ``total`` is the cost of all code, also that without a line, ``waits`` that of each stall reason. ``lined`` are the
-    launches with any lines.
+    ``texts`` are whole files by the names that lines have, ``own`` is the version's own among these, None for a foreign
+    program. ``pass_ns`` is the time that the L1 caches of all SMs together take for one sector or wavefront at their
+    peak, one a cycle each: what an excess costs at least where it binds. None where clock or SMs are not known.
     """
 
-    lines: tuple[LineSum, ...]
-    total: float
-    texts: Mapping[str, str] = field(repr=False)
-    lined: frozenset[int] = frozenset()
-    waits: Mapping[str, float] = field(default_factory=dict, repr=False)
+    lines: tuple[LineCost, ...] = ()
+    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
+    own: str | None = None
+    duration_ns: float = 0.0
+    pass_ns: float | None = None
+    note: str = ""
+    lined: frozenset[int] = frozenset()  # the launches whose code was read and has line numbers
+    waits: Mapping[str, float] = field(default_factory=dict, repr=False)  # cost of each stall reason
+
+    @property
+    def sample_ns(self) -> float:
+        """Return the time that a sample stands for, of all lines together."""
+        samples = sum(line.samples for line in self.lines)
+        return sum(line.ns for line in self.lines) / samples if samples else 0.0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Return the files that lines are in, the one where most time goes first."""
+        times: dict[str, float] = {}
+        for line in self.lines:
+            times[line.file] = times.get(line.file, 0.0) + line.ns
+        return tuple(sorted(times, key=lambda name: (-times[name], name)))
 
 
 def longest(records: Sequence[Launch], launches: Sequence[int]) -> list[int]:
@@ -94,37 +129,31 @@ def most_of_time(records: Sequence[Launch], launches: Sequence[int]) -> list[int
     return read
 
 
-def line_sums(report: Report, launches: Sequence[int], source: SourceTables | None = None) -> LineSums | str:
-    """Return the lines of these launches together, or why there are none.
+def line_sums(report: Report, launches: Sequence[int], source: SourceTables | None = None) -> LineSums:
+    """Return the lines of these launches together, with the files that were imported, whole.
 
     ``source`` is what was read of them already. Raises DamagedData as ``Report.source`` does. Made without a data
     frame: what compares two runs needs no other, and pandas takes longer to import than this.
     """
     if report.lossy:
-        return CSV
+        return LineSums(note=CSV)
     source = source or report.source(launches)
     parts = [part for part in map(_LaunchLines, source.found) if part.places]
     weights = _weights(report, {part.launch: part.samples for part in parts})
     times = {launch: report.records[launch].duration_ns for launch in launches}
     total = _plain_sum([part.costs(weights[part.launch]) for part in parts])
     if total <= 0:
-        return NO_SAMPLES
+        return LineSums(note=NO_SAMPLES)
     if not any(part.lined for part in parts):
-        return NO_LINES
-    texts = LineTexts(source.found)
-    lines = tuple(_held(one, source.barriers) for one in _together(parts, weights, times, texts))
+        return LineSums(note=NO_LINES)
+    lines = tuple(_together(parts, weights, times, total, source))
     lined = frozenset(part.launch for part in parts if part.lined)
-    return LineSums(lines, total, source.texts, lined, dict(_waits(parts, weights)))
+    return LineSums(lines, source.texts, lined=lined, waits=dict(_waits(parts, weights)))
 
 
 def _waits(parts: Sequence[_LaunchLines], weights: Mapping[int, float]) -> Iterator[tuple[str, float]]:
     for name in dict.fromkeys(name for part in parts for name in part.stalls):
         yield name.removeprefix(STALL_COLUMN), _plain_sum([part.column(name) * weights[part.launch] for part in parts])
-
-
-def _held(one: LineSum, barriers: Mapping[Place, Place]) -> LineSum:
-    """Return a line with the place of the barrier that its warps are held by, where it is another."""
-    return replace(one, barrier=barriers.get((one.file, one.line))) if one.stall == BARRIER else one
 
 
 SUMMED = (SAMPLES, "instructions", *EXCESSES)  # columns of a line beside its stall reasons
@@ -182,11 +211,16 @@ def _plain_sum(parts: Sequence[Array]) -> float:
 
 
 def _together(
-    parts: Sequence[_LaunchLines], weights: Mapping[int, float], times: Mapping[int, float | None], texts: LineTexts
-) -> Iterator[LineSum]:
-    """Yield the lines of all launches, each with its sums, by file and number."""
+    parts: Sequence[_LaunchLines],
+    weights: Mapping[int, float],
+    times: Mapping[int, float | None],
+    total: float,
+    source: SourceTables,
+) -> Iterator[LineCost]:
+    """Yield the lines of all launches, each with its sums, by file and number; ``total`` is the cost of all code."""
     import numpy as np
 
+    texts = LineTexts(source.found)
     stalls = sorted({name for part in parts for name in part.stalls})
     columns = (COST, NS, *SUMMED, *stalls)
     places = {place: number for number, place in enumerate(sorted({place for part in parts for place in part.lined}))}
@@ -207,18 +241,22 @@ def _together(
         file, line = str(place[0]), place[1]
         value = dict(zip(columns, row, strict=True))
         said = (texts.of(launch, file, line) for launch in ran[place])
-        yield LineSum(
+        stall = _longest_wait({name: value[name] for name in stalls})
+        barrier = source.barriers.get((file, line)) if stall == BARRIER else None
+        yield LineCost(
             file=file,
             line=line,
-            source=next((text for text in said if text is not None), None),
-            cost=value[COST],
-            ns=known(value[NS]),
+            text=next((text for text in said if text is not None), None),
+            ns=known(value[NS]) or 0.0,
+            share=value[COST] / total,
             samples=int(value[SAMPLES]) if value[SAMPLES] == value[SAMPLES] else 0,
-            stall=_longest_wait({name: value[name] for name in stalls}),
+            stall=stall,
             sectors_excessive=known(value["sectors_excessive"]),
             wavefronts_excessive=known(value["wavefronts_excessive"]),
             instructions=known(value["instructions"]),
             launches=tuple(sorted(set(ran[place]))),
+            barrier_file=barrier[0] if barrier else None,
+            barrier_line=barrier[1] if barrier else None,
         )
 
 
@@ -329,24 +367,22 @@ class HotSpots:
 
 def hot_spots(report: Report, launches: int, read: Sequence[int], source: SourceTables | None) -> HotSpots:
     """Return the lines that cost most in the launches that were read of so many; ``source`` is what was read."""
-    sums = line_sums(report, read, source) if read else ""
-    if isinstance(sums, str):
-        return HotSpots((), launches, len(read), sums)
-    top = sorted(sums.lines, key=lambda one: -one.cost)[:TOP]
-    return HotSpots(tuple(_line(one, sums) for one in top if one.cost > 0), launches, len(read))
+    sums = line_sums(report, read, source) if read else LineSums()
+    top = sorted(sums.lines, key=lambda one: -one.share)[:TOP]
+    return HotSpots(tuple(_line(one, sums) for one in top if one.share > 0), launches, len(read), sums.note)
 
 
-def _line(one: LineSum, sums: LineSums) -> HotLine:
+def _line(one: LineCost, sums: LineSums) -> HotLine:
     lines = sums.texts.get(one.file, "").split("\n")
     return HotLine(
         file=one.file,
         line=one.line,
-        source=with_instruction(lines, one.line) or one.source,
-        share=one.cost / sums.total,
+        source=with_instruction(lines, one.line) or one.text,
+        share=one.share,
         samples=one.samples,
         stall=one.stall,
         sectors_excessive=one.sectors_excessive,
         wavefronts_excessive=one.wavefronts_excessive,
-        barrier_file=one.barrier[0] if one.barrier else None,
-        barrier_line=one.barrier[1] if one.barrier else None,
+        barrier_file=one.barrier_file,
+        barrier_line=one.barrier_line,
     )

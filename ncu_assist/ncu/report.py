@@ -23,7 +23,7 @@ from ncu_assist import process
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.launch_selection import can_choose, chosen
 from ncu_assist.ncu import compressed, contents, report_file, tables
-from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
+from ncu_assist.ncu.child import MEMORY_BYTES, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
 from ncu_assist.ncu.contents import Contents, Document
 from ncu_assist.ncu.csv_page import LACKS, is_csv, is_text, no_report, read_csv
@@ -502,7 +502,16 @@ def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> 
     """Run the reader on ``plain``; the name of ``path`` is what it is called in messages."""
     timeout_s = limits.seconds(plain)
     argv = ["ncu_assist.ncu.reader", what, str(plain), path.name, str(folder), str(limits.memory_bytes)]
-    run_child(argv, Reading(path.name, "the reader", timeout_s, SAID), timeout_s, limits.stopped, limits.line)
+    run_child(
+        argv,
+        timeout_s,
+        what=path.name,
+        reader="the reader",
+        limit_s=timeout_s,
+        said=SAID,
+        stopped=limits.stopped,
+        on_line=limits.line,
+    )
 
 
 def _check_counts(path: Path, contents: Contents, expected_launches: int | None) -> None:

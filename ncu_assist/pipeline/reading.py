@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import compared_workloads
 from ncu_assist.analysis.diff.flagging import waits_apart
-from ncu_assist.analysis.diff.lines import Group, LineChanges, LineCost, SideLines, base_name, line_changes
+from ncu_assist.analysis.diff.lines import Group, LineChanges, base_name, line_changes
 from ncu_assist.analysis.diff.noise import LEAST_REPEATS, LearnedNoise
 from ncu_assist.analysis.diff.timing import Pair, common_bench
 from ncu_assist.errors import DamagedData, UsageProblem
@@ -25,7 +25,7 @@ from ncu_assist.ncu.line_sums import (
     CSV,
     MOST_LAUNCHES,
     MOST_OF_TIME,
-    LineSum,
+    LineCost,
     LineSums,
     line_sums,
     most_of_time,
@@ -281,16 +281,16 @@ def _groups(launches: tuple[Collection[int], Collection[int]], pairs: Sequence[L
     return groups
 
 
-def _side_or_note(stored: StoredRun, wanted: Collection[int], read: Collection[int], stopped: Stopped) -> SideLines:
+def _side_or_note(stored: StoredRun, wanted: Collection[int], read: Collection[int], stopped: Stopped) -> LineSums:
     try:
         return side_lines(stored, wanted, stopped, read)
     except DamagedData as problem:
-        return SideLines(note=f"{UNREADABLE}: {problem}")
+        return LineSums(note=f"{UNREADABLE}: {problem}")
 
 
 def side_lines(
     stored: StoredRun, wanted: Collection[int], stopped: Stopped | None = None, read: Collection[int] | None = None
-) -> SideLines:
+) -> LineSums:
     """Return the source lines of these launches of a run together, of those in ``read``, else of the longest.
 
     Raises DamagedData as ``read_report`` does.
@@ -298,12 +298,12 @@ def side_lines(
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         report = _report(stored, Path(folder), stopped)
         if isinstance(report, str):
-            return SideLines(note=report)
+            return LineSums(note=report)
         numbers = launch_numbers(stored.whole, report)
         places = [place for place, number in enumerate(numbers) if number in wanted]
         chosen = most_of_time(report.records, places) if read is None else [p for p in places if numbers[p] in read]
         if not chosen:
-            return SideLines(note=_none_of(stored.run, wanted, numbers))
+            return LineSums(note=_none_of(stored.run, wanted, numbers))
         return _lines(stored, report, places, chosen, numbers)
 
 
@@ -331,29 +331,30 @@ def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report 
 
 def _lines(
     stored: StoredRun, report: Report, places: Sequence[int], read: Sequence[int], numbers: Sequence[int]
-) -> SideLines:
+) -> LineSums:
     sums = line_sums(report, read)
-    if isinstance(sums, str):
-        return SideLines(note=sums)
+    if sums.note:
+        return sums
     own = stored.source_texts()
     texts = {one.file: own[base_name(one.file)] for one in sums.lines if base_name(one.file) in own} | dict(sums.texts)
     times = [report.records[place].duration_ns or 0.0 for place in places]
-    return SideLines(
-        lines=_costs(sums, texts, numbers),
+    split = {name: text.splitlines() for name, text in texts.items()}
+    return replace(
+        sums,
+        lines=tuple(_told(one, split, numbers) for one in sums.lines),
         texts=texts,
         own=next((name for name in texts if base_name(name).startswith(f"{stored.run.version}.")), None),
         duration_ns=sum(times),
         pass_ns=pass_ns(report, max(read, key=lambda place: report.records[place].duration_ns or 0.0)),
         note=_note(report, read, times, sums),
         lined=frozenset(numbers[place] for place in sums.lined),
-        waits=sums.waits,
     )
 
 
 def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: LineSums) -> str:
     """Return what the lines are not of: launches that were not read, code without line numbers; mostly nothing."""
     covered = sum(report.records[place].duration_ns or 0.0 for place in read)
-    unlined = 1 - math.fsum(one.cost for one in sums.lines) / sums.total
+    unlined = 1 - math.fsum(one.share for one in sums.lines)
     if covered < MOST_OF_TIME * sum(times):
         return f"only those of the {len(read)} longest of {len(times)} launches"
     if unlined > MOST_UNLINED:
@@ -361,27 +362,17 @@ def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: Lin
     return ""
 
 
-def _costs(sums: LineSums, texts: dict[str, str], numbers: Sequence[int]) -> tuple[LineCost, ...]:
-    split = {name: text.splitlines() for name, text in texts.items()}
-    return tuple(_cost(one, sums.total, split, numbers) for one in sums.lines)
+def _told(one: LineCost, split: Mapping[str, list[str]], numbers: Sequence[int]) -> LineCost:
+    """Return a line with what is written there and at its barrier, and its launches as the run numbers them."""
 
+    def text(file: str | None, line: int | None) -> str | None:
+        lines = split.get(file or "", [])
+        return with_instruction(lines, line) if line and line <= len(lines) else None
 
-def _cost(one: LineSum, total: float, split: Mapping[str, list[str]], numbers: Sequence[int]) -> LineCost:
-    lines, barrier = split.get(one.file, []), one.barrier
-    around = split.get(barrier[0], []) if barrier else []
-    return LineCost(
-        file=one.file,
-        line=one.line,
-        text=with_instruction(lines, one.line) if 0 < one.line <= len(lines) else None,
-        ns=one.ns or 0.0,
-        share=one.cost / total,
-        samples=one.samples,
-        stall=one.stall,
-        sectors_excessive=one.sectors_excessive,
-        wavefronts_excessive=one.wavefronts_excessive,
-        instructions=one.instructions,
+    return replace(
+        one,
+        text=text(one.file, one.line),
         launches=tuple(sorted(numbers[launch] for launch in one.launches)),
-        barrier_file=barrier[0] if barrier else None,
-        barrier_line=barrier[1] or None if barrier else None,
-        barrier_text=with_instruction(around, barrier[1]) if barrier and 0 < barrier[1] <= len(around) else None,
+        barrier_line=one.barrier_line or None,
+        barrier_text=text(one.barrier_file, one.barrier_line),
     )

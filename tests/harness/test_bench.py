@@ -34,6 +34,9 @@ def test_the_sm_clock_is_the_median_over_sms_seen_twice() -> None:
 LATE = 10
 
 
+SILENT = (lambda name: None), (lambda number: None)
+
+
 class Late:
     """A stopwatch that some calls are too slow for: the first always, the second now and then."""
 
@@ -57,13 +60,13 @@ def test_what_is_late_from_the_start_is_not_called_on_and_on(tmp_path: Path) -> 
     watch = Late()
     names = ("always", "at first", "never")
     runs = {name: partial(watch.times.append, name) for name in names}
-    samples = bench.run_rounds(runs, "w", request, watch, bench.BenchProgress(lambda name: None, lambda number: None))
+    samples = bench.run_rounds(runs, "w", request, watch, *SILENT)
     assert [watch.times.count(name) for name in names] == [LATE, 53, 53]
-    rows = list(zip(samples.columns["version"], samples.columns["late"], strict=True))
+    rows = list(zip(samples["version"], samples["late"], strict=True))
     assert [rows.count((name, True)) for name in names] == [LATE - 3, LATE - 1 - 3, 0]
     to_the_end, watch = replace(request, settings=replace(request.settings, late_enough=0)), Late()
     runs = {name: partial(watch.times.append, name) for name in names}
-    bench.run_rounds(runs, "w", to_the_end, watch, bench.BenchProgress(lambda name: None, lambda number: None))
+    bench.run_rounds(runs, "w", to_the_end, watch, *SILENT)
     assert [watch.times.count(name) for name in names] == [53, 53, 53]
 
 
@@ -135,20 +138,19 @@ def _request(root: Path) -> HarnessRequest:
 def test_rounds_announce_every_call_and_repeat_their_order(tmp_path: Path) -> None:
     request, begun, rounds = _request(tmp_path), list[str](), list[int]()
     runs = {name: (lambda: None) for name in ("v0_right", "v1_other", EMPTY)}
-    progress = bench.BenchProgress(begun.append, rounds.append)
-    first = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), progress)
-    second = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), progress)
-    assert first.columns["version"] == second.columns["version"]
+    first = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), begun.append, rounds.append)
+    second = bench.run_rounds(runs, "small", request, stopwatch.HostStopwatch(), begun.append, rounds.append)
+    assert first["version"] == second["version"]
     assert len(begun) == 2 * 3 * (8 + 3)
     assert rounds == [*range(8), *range(8)]
-    assert first.columns["round"] == [r for r in range(8) for _ in range(3)]
-    assert first.columns["position"] == [0, 1, 2] * 8
+    assert first["round"] == [r for r in range(8) for _ in range(3)]
+    assert first["position"] == [0, 1, 2] * 8
 
 
 def test_samples_are_written_whole_or_not_at_all(tmp_path: Path) -> None:
-    samples = bench.BenchSamples()
-    samples.add("id", "small", "v0", 0, 0, 5.0, float("nan"), False)
-    samples.write(tmp_path / "samples-small.parquet")
+    row = ("id", "small", "v0", 0, 0, 5.0, float("nan"), False)
+    samples = {name: [value] for name, value in zip(bench.SCHEMA.names, row, strict=True)}
+    bench.write_samples(samples, tmp_path / "samples-small.parquet")
     assert [p.name for p in tmp_path.iterdir()] == ["samples-small.parquet"]
 
 

@@ -14,8 +14,9 @@ from recorded_family import ROOT
 
 import ncu_assist
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, explaining_change
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, explaining_change
 from ncu_assist.errors import DamagedData
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import reading
 from ncu_assist.pipeline.opened_reports import BareReport, Stopped, bare_reports, together

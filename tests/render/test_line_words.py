@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.render.words.why import why_lines
 
 EVIL = "evil\x1b[31m\u202e\nline"

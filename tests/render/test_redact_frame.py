@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import pandas as pd
 
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.render.redact import Identity
 from ncu_assist.render.redact.frames import redact_frame, redact_lines
 

@@ -84,7 +84,7 @@ def test_a_launch_that_was_interrupted_is_not_told_what_to_collect() -> None:
     assert first.message.startswith("the program ended while this kernel was profiled")
     assert "--set" not in first.advice
     assert metric_missing(diagnose(facts, RULES), facts)
-    assert metric_missing(diagnosis, interrupted) == ()
+    assert metric_missing(diagnosis, interrupted) == ""
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,8 @@ def test_a_launch_that_was_interrupted_is_not_told_what_to_collect() -> None:
 def test_what_to_collect_can_be_collected_on_this_gpu(capability: str, words: str) -> None:
     facts = replace(made({}), device=Device("GPU", "", capability, 20, None, None, None))
     diagnosis = diagnose(facts, RULES)
-    (missing,) = metric_missing(diagnosis, facts)
-    assert f"collect `--set full`{words and words + ','} to ask " in missing.sentence
+    missing = metric_missing(diagnosis, facts)
+    assert f"collect `--set full`{words and words + ','} to ask " in missing
     assert diagnosis.findings[0].finding.advice.endswith(f"or all by `--set full`{words}")
 
 
@@ -108,7 +108,7 @@ def test_what_the_report_says_was_collected_is_not_asked_for_again() -> None:
     facts = made({"duration": 1e5})
     every = replace(facts, sections=tuple(IDENTIFIERS.values()))
     assert metric_missing(diagnose(facts, RULES), facts)
-    assert metric_missing(diagnose(every, RULES), every) == ()
+    assert metric_missing(diagnose(every, RULES), every) == ""
 
 
 def test_throughputs_alone_are_an_answer() -> None:

@@ -16,7 +16,7 @@ from ncu_assist.rules.model.warnings import WARNINGS
 
 def test_all_of_them_are_documented() -> None:
     source = Path(module.__file__).read_text()
-    assert set(re.findall(r'Warned\(\s*"([a-z0-9-]+)"', source)) == set(WARNINGS)
+    assert set(re.findall(r'^        "([a-z0-9-]+)": _?[a-z_]+\(', source, re.MULTILINE)) == set(WARNINGS)
 
 
 @pytest.mark.parametrize("name", WARNINGS)

@@ -11,84 +11,10 @@ from math import copysign, sqrt
 from pathlib import PurePath
 from typing import Literal
 
+from ncu_assist.ncu.line_sums import LineCost, LineSums
+
 Place = tuple[str, int]  # a file as the lines name it, and a line of it
 Group = tuple[tuple[int, ...], tuple[int, ...]]  # launches of the baseline and the candidate that do the same work
-
-
-@dataclass(frozen=True)
-class LineCost:
-    """A line, all compared launches together.
-
-    ``ns`` is its share of the warp samples of each launch times the duration of that under ncu; ``share`` is that of
-    the time of all code that was read, as a page on one run has it. ``launches`` are those that ran it. Excesses and
-    instructions are None where they were not counted. ``is_wasteful`` where the excess is no trifle beside the time of
-    all.
-    """
-
-    file: str
-    line: int
-    text: str | None  # None where the source was not imported
-    ns: float
-    share: float
-    samples: int = 0
-    stall: str | None = None  # the reason most of its warps waited for, in ncu's spelling
-    sectors_excessive: float | None = None  # of global memory, L2
-    wavefronts_excessive: float | None = None  # of shared memory, L1
-    instructions: float | None = None
-    is_wasteful: bool = False
-    launches: tuple[int, ...] = ()
-    barrier_file: str | None = None  # where the stall is a barrier on another line: of which file it is
-    barrier_line: int | None = None
-    barrier_text: str | None = None
-
-    @property
-    def place(self) -> Place:
-        return self.file, self.line
-
-    @property
-    def waits_at(self) -> LineCost:
-        """Return the line where its warps wait: the barrier's where one holds them, which are sampled behind it."""
-        if not (self.barrier_file and self.barrier_line):
-            return self
-        return replace(self, file=self.barrier_file, line=self.barrier_line, text=self.barrier_text)
-
-    @property
-    def excess(self) -> float:
-        """Return excess sectors and wavefronts together: each is a pass through L1 that a better access saves."""
-        return (self.sectors_excessive or 0.0) + (self.wavefronts_excessive or 0.0)
-
-
-@dataclass(frozen=True)
-class SideLines:
-    """The lines of one side, of one call of the work; ``note`` says why there are none, or what they are not of.
-
-    ``texts`` are whole files by the names that lines have, ``own`` is the version's own among these, None for a foreign
-    program. ``pass_ns`` is the time that the L1 caches of all SMs together take for one sector or wavefront at their
-    peak, one a cycle each: what an excess costs at least where it binds. None where clock or SMs are not known.
-    """
-
-    lines: tuple[LineCost, ...] = ()
-    texts: Mapping[str, str] = field(default_factory=dict, repr=False)
-    own: str | None = None
-    duration_ns: float = 0.0
-    pass_ns: float | None = None
-    note: str = ""
-    lined: frozenset[int] = frozenset()  # the launches whose code was read and has line numbers
-    waits: Mapping[str, float] = field(default_factory=dict, repr=False)  # what stall reasons cost, as LineSums has it
-
-    @property
-    def sample_ns(self) -> float:
-        """Return the time that a sample stands for, of all lines together."""
-        samples = sum(line.samples for line in self.lines)
-        return sum(line.ns for line in self.lines) / samples if samples else 0.0
-
-    @property
-    def files(self) -> tuple[str, ...]:
-        """Return the files that lines are in, the one where most time goes first."""
-        times: dict[str, float] = {}
-        for line in self.lines:
-            times[line.file] = times.get(line.file, 0.0) + line.ns
-        return tuple(sorted(times, key=lambda name: (-times[name], name)))
 
 
 def base_name(file: str) -> str:
@@ -102,7 +28,7 @@ ALIKE = 0.75
 MOST_PAIRS = 4000  # of lines compared letter by letter, 0.1 ms each; larger rewrites are not the same lines
 
 
-def aligned(baseline: SideLines, candidate: SideLines) -> dict[Place, Place]:
+def aligned(baseline: LineSums, candidate: LineSums) -> dict[Place, Place]:
     """Return the line of the candidate for each line of the baseline that has one.
 
     That is one in a file of the same role, else one of the same text anywhere.
@@ -111,7 +37,7 @@ def aligned(baseline: SideLines, candidate: SideLines) -> dict[Place, Place]:
     return kept | moved
 
 
-def _aligned(baseline: SideLines, candidate: SideLines) -> tuple[dict[Place, Place], dict[Place, Place]]:
+def _aligned(baseline: LineSums, candidate: LineSums) -> tuple[dict[Place, Place], dict[Place, Place]]:
     """Return which line is which: of those that kept their place among the others, and of those that moved."""
     found: dict[Place, Place] = {}
     moved: dict[Place, Place] = {}
@@ -131,7 +57,7 @@ def _aligned(baseline: SideLines, candidate: SideLines) -> tuple[dict[Place, Pla
 
 
 def _moved_anywhere(
-    baseline: SideLines, candidate: SideLines, found: Mapping[Place, Place]
+    baseline: LineSums, candidate: LineSums, found: Mapping[Place, Place]
 ) -> Iterator[tuple[Place, Place]]:
     """Yield the costly lines without a partner whose text stands in another file too, the costliest first."""
     taken = set(found.values())
@@ -177,7 +103,7 @@ def _in_texts(
     return found, dict(_moved(before, after, found, used))
 
 
-def _files(baseline: SideLines, candidate: SideLines) -> list[tuple[str, str]]:
+def _files(baseline: LineSums, candidate: LineSums) -> list[tuple[str, str]]:
     """Return the files that belong together: the version's own, those of one name, else where most time goes."""
     left, right = list(baseline.files), list(candidate.files)
     pairs: list[tuple[str, str]] = []
@@ -198,7 +124,7 @@ def _files(baseline: SideLines, candidate: SideLines) -> list[tuple[str, str]]:
     return pairs
 
 
-def _main(side: SideLines, files: Sequence[str]) -> str | None:
+def _main(side: LineSums, files: Sequence[str]) -> str | None:
     """Return the version's own file, or of a foreign program the costliest whose text is known."""
     return side.own or next((name for name in files if name in side.texts), None)
 
@@ -490,7 +416,7 @@ def told_changes(changes: Iterable[LineChange]) -> list[LineChange]:
 
 
 def line_changes(
-    baseline: SideLines, candidate: SideLines, groups: Sequence[Group] = (), every: bool = False
+    baseline: LineSums, candidate: LineSums, groups: Sequence[Group] = (), every: bool = False
 ) -> LineChanges:
     """Return what changed between the lines of two sides; no changes where a side has no lines.
 
@@ -518,7 +444,7 @@ def line_changes(
     )
 
 
-def _changes(baseline: SideLines, candidate: SideLines, groups: Sequence[Group]) -> Iterator[LineChange]:
+def _changes(baseline: LineSums, candidate: LineSums, groups: Sequence[Group]) -> Iterator[LineChange]:
     against_nothing = (
         {one for before, after in groups if not candidate.lined.intersection(after) for one in before},
         {one for before, after in groups if not baseline.lined.intersection(before) for one in after},
@@ -554,7 +480,7 @@ _Row = tuple[tuple[Place, Place], RowKind]
 class _SourceRows:
     """The texts of both sides next to each other, and the time that each barrier held warps sampled behind it."""
 
-    def __init__(self, baseline: SideLines, candidate: SideLines) -> None:
+    def __init__(self, baseline: LineSums, candidate: LineSums) -> None:
         self._sides = baseline, candidate
         self._costs = [{one.place: one for one in side.lines} for side in self._sides]
         self._held: list[dict[Place, float]] = [{}, {}]
@@ -615,7 +541,7 @@ def _is_idle(line: LineCost) -> bool:
     return not (line.ns or line.excess or line.instructions)
 
 
-def _pairs(baseline: SideLines, candidate: SideLines, partners: Mapping[Place, Place]) -> Iterator[Pair]:
+def _pairs(baseline: LineSums, candidate: LineSums, partners: Mapping[Place, Place]) -> Iterator[Pair]:
     """Yield each line with its partner; a line that is in a text, but cost nothing there, has a cost of 0."""
     left = {one.place: one for one in baseline.lines}
     right = {one.place: one for one in candidate.lines}
@@ -629,7 +555,7 @@ def _pairs(baseline: SideLines, candidate: SideLines, partners: Mapping[Place, P
             yield None if other is None else _free(baseline, other), line
 
 
-def _free(side: SideLines, place: Place) -> LineCost:
+def _free(side: LineSums, place: Place) -> LineCost:
     file, number = place
     lines = side.texts.get(file, "").splitlines()
     return LineCost(file, number, lines[number - 1] if 0 < number <= len(lines) else None, 0.0, 0.0)
@@ -638,7 +564,7 @@ def _free(side: SideLines, place: Place) -> LineCost:
 class _Wastes:
     """The time in L1 of an excess that a line gained, as far as all lines together gained it."""
 
-    def __init__(self, baseline: SideLines, candidate: SideLines, pairs: Sequence[Pair]) -> None:
+    def __init__(self, baseline: LineSums, candidate: LineSums, pairs: Sequence[Pair]) -> None:
         self._pass_ns = max((side.pass_ns for side in (baseline, candidate) if side.pass_ns), default=0.0)
         lines = [after for _, after in pairs if after], [before for before, _ in pairs if before]
         sectors, wavefronts = ([sum(map(of, some)) for some in lines] for of in (_sectors, _wavefronts))
@@ -669,7 +595,7 @@ def _weight(change: LineChange) -> float:
     return abs(change.delta_ns) + (abs(change.pipe_ns) if change.is_material else 0.0)
 
 
-def _is_known(change: LineChange, baseline: SideLines, candidate: SideLines) -> bool:
+def _is_known(change: LineChange, baseline: LineSums, candidate: LineSums) -> bool:
     """Tell whether the time of a line changed by more than samples and durations wander."""
     both = (change.baseline, baseline), (change.candidate, candidate)
     own = [(line, side) for line, side in both if line]
@@ -679,7 +605,7 @@ def _is_known(change: LineChange, baseline: SideLines, candidate: SideLines) -> 
     return abs(change.delta_ns) > max(noise, smallest)
 
 
-def _left(side: SideLines) -> tuple[LineCost, ...]:
+def _left(side: LineSums) -> tuple[LineCost, ...]:
     """Return the line where most time goes, then those whose waste matters, then the next by time."""
     least = MATERIAL * side.duration_ns
     lines = [replace(one, is_wasteful=one.excess * (side.pass_ns or 0.0) > least) for one in side.lines if one.ns > 0]

@@ -13,7 +13,7 @@ import importlib
 import sys
 import time
 import types
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -269,9 +269,7 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
                 return
         watch = BenchWatch(session, workload.name, seen)
         try:
-            samples = bench.run_rounds(
-                runs, workload.name, session.request, stopwatch, rounds.progress(watch.progress())
-            )
+            samples = bench.run_rounds(runs, workload.name, session.request, stopwatch, *rounds.before(watch))
         except Exception as error:
             if watch.begun is None or watch.begun.version not in versions:
                 raise
@@ -279,7 +277,7 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
             return
         rounds.collect()
     session.note_replaced()
-    write_samples(samples.columns, session.out)
+    write_samples(samples, session.out)
 
 
 class _Rounds:
@@ -295,18 +293,18 @@ class _Rounds:
         self.buffers.fill(self._earlier[0] if self._earlier else self._fresh)
         self._round, self._pending = 0, ""
 
-    def progress(self, shown: bench.BenchProgress) -> bench.BenchProgress:
-        """Return what the bench is to tell: us, then ``shown``."""
+    def before(self, watch: BenchWatch) -> tuple[Callable[[str], None], Callable[[int], None]]:
+        """Return what the bench is to tell of calls and of rounds kept: us, then ``watch``."""
 
         def begin(version: str) -> None:
             self._prepare(version)
-            shown.begin(version)
+            watch.begin(version)
 
         def end(number: int) -> None:
             self._round = number + 1
-            shown.round(number)
+            watch.kept(number)
 
-        return bench.BenchProgress(begin, end)
+        return begin, end
 
     def collect(self) -> None:
         """Hand in the outputs of the call before, if it was the last of a version that is examined."""

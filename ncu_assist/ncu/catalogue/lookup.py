@@ -301,10 +301,10 @@ def _known_chip(asked: str) -> Chip:
 
 def _not_found(patterns: Sequence[str], chip: str | None) -> UsageProblem:
     checked = check_names(patterns, on_chip(chip))
-    offered = [problem.suggestion for problem in checked.problems]
+    offered = [problem.suggestion for problem in checked if problem.suggestion]
     names = ", ".join(f"'{pattern}'" for pattern in patterns)
     at_chip = f" --chip {chip}" if chip else ""
     hint = f"ncu-assist metrics {shlex.quote(offered[0])}{at_chip}" if offered else _listing(patterns[0], chip)
     where = f" on {chip}" if chip else ""
-    detail = "; ".join(line for line in checked.lines if "__" in line)
+    detail = "; ".join(problem.line for problem in checked if "__" in problem.line)
     return UsageProblem(f"no metric{where} matches {names}" + (f": {detail}" if detail else ""), hint)

@@ -205,26 +205,16 @@ class NameProblem:
     reason: str
     suggestion: str
 
-
-@dataclass(frozen=True)
-class NameCheck:
-    """``unanswered``: the questions that stay open, one sentence each. ``problems``: names with a right spelling."""
-
-    unanswered: tuple[str, ...]
-    problems: tuple[NameProblem, ...]
-
     @property
-    def fine(self) -> bool:
-        return not self.unanswered and not self.problems
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """Return all of it in sentences, what cannot be answered first."""
-        return (*self.unanswered, *(f"{p.asked} {p.reason}; use {p.suggestion}" for p in self.problems))
+    def line(self) -> str:
+        """All of it in a sentence."""
+        if self.suggestion:
+            return f"{self.asked} {self.reason}; use {self.suggestion}"
+        return f"cannot be answered: {_question(self.asked)} ({self.reason})"
 
 
-def check_names(asked: Iterable[str], available: Available) -> NameCheck:
-    """Return what is wrong with names asked for: ncu's, with rollup, or keys of the catalogue.
+def check_names(asked: Iterable[str], available: Available) -> tuple[NameProblem, ...]:
+    """Return what is wrong with names asked for, ncu's with rollup or keys of the catalogue; what has no answer first.
 
     ``available`` is ``on_chip(chip)`` before profiling and ``in_report(names)`` after it.
     """
@@ -233,8 +223,7 @@ def check_names(asked: Iterable[str], available: Available) -> NameCheck:
         for name in dict.fromkeys(asked)
         if not spelled(name, available)
     ]
-    unanswered = tuple(f"cannot be answered: {_question(p.asked)} ({p.reason})" for p in wrong if not p.suggestion)
-    return NameCheck(unanswered, tuple(problem for problem in wrong if problem.suggestion))
+    return tuple(sorted(wrong, key=lambda one: bool(one.suggestion)))
 
 
 def spelled(name: str, available: Available) -> tuple[str, ...]:

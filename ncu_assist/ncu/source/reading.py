@@ -21,7 +21,7 @@ import msgspec
 
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import report_file
-from ncu_assist.ncu.child import MEMORY_BYTES, Reading, run_child
+from ncu_assist.ncu.child import MEMORY_BYTES, run_child
 from ncu_assist.ncu.cubin_lines import Chain, Inlining, chain_at, read_inlining
 from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Bytes, Entry
 from ncu_assist.ncu.source.contents import (
@@ -342,8 +342,15 @@ def _numbers(entries: Sequence[Entry], cubins: Sequence[tuple[int, ...]]) -> tup
 
 def _run_child(work: _Work, path: Path, folder: Path, on_launch: Callable[[str], None]) -> None:
     argv = ["ncu_assist.ncu.source.reader", str(path), str(folder), str(work.memory_bytes)]
-    reading = Reading(f"the code in {work.name}", "NVIDIA's reader", work.timeout_s)
-    run_child(argv, reading, max(work.deadline - time.monotonic(), 0.0), work.stopped, on_launch)
+    run_child(
+        argv,
+        max(work.deadline - time.monotonic(), 0.0),
+        what=f"the code in {work.name}",
+        reader="NVIDIA's reader",
+        limit_s=work.timeout_s,
+        stopped=work.stopped,
+        on_line=on_launch,
+    )
 
 
 def _launches(folder: Path, batch: Sequence[int]) -> Iterator[LaunchSource]:

@@ -12,7 +12,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import by_launch
 from ncu_assist.ncu.catalogue.chips import Available, in_report, on_chip
 from ncu_assist.ncu.catalogue.metric import Metric
-from ncu_assist.ncu.catalogue.metric_doctor import NameCheck, NameProblem, check_names, spelled
+from ncu_assist.ncu.catalogue.metric_doctor import NameProblem, check_names, spelled
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 
@@ -176,20 +176,15 @@ def choose(asked: Sequence[str], names: Collection[str], where: str) -> tuple[Ch
     available = in_report(names, where)
     matches = {one: _matching(one, names, available) for one in asked if _is_pattern(one, names)}
     columns = list(dict.fromkeys(column for one in asked for column in matches.get(one, (one,))))
-    checked = {one: check_names([one], available) for one in columns}
-    wrong = [one for one in columns if not checked[one].fine]
+    wrong = {problem.asked: problem for problem in check_names(columns, available)}
     unknown = [one for one in wrong if one not in ROWS and not on_chip(None).has(one)]
-    told = {one: tuple(map(_by_key, checked[one].problems)) for one in wrong}
-    lines = {one: NameCheck(checked[one].unanswered, told[one]).lines for one in wrong}
-    problems = [line for one in (wrong if len(wrong) == len(columns) else unknown) for line in lines[one]]
+    told = [_by_key(wrong[one]) for one in columns if one in wrong and (one in unknown or len(wrong) == len(columns))]
+    problems = [problem.line for problem in told]
     problems += [f"no metric of {where} matches '{one}'" for one, some in matches.items() if not some]
     if problems:
-        near = {one: problem.suggestion for one in wrong for problem in told[one]}
+        near = {one: _by_key(problem).suggestion for one, problem in wrong.items() if problem.suggestion}
         raise UsageProblem("; ".join(problems), _hint([near.get(one, one) for one in asked], near, len(problems)))
-    return tuple(
-        Chosen(one, spelled(one, available), *(problem.suggestion for problem in checked[one].problems))
-        for one in columns
-    )
+    return tuple(Chosen(one, spelled(one, available), wrong[one].suggestion if one in wrong else "") for one in columns)
 
 
 def rows_of(metrics: pd.DataFrame, chosen: Sequence[Chosen]) -> pd.DataFrame:

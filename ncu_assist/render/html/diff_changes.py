@@ -8,8 +8,9 @@ from math import isclose
 
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.flagging import by_importance, has_moved
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost, base_name, told_changes
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, base_name, told_changes
 from ncu_assist.ncu.catalogue.stalls import spoken
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line

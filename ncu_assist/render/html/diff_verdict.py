@@ -7,14 +7,15 @@ from dataclasses import replace
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import Diff, DiffSide
-from ncu_assist.analysis.diff.lines import LineCost, answering_lines, base_name
 from ncu_assist.analysis.diff.lines import Place as LinePlace
+from ncu_assist.analysis.diff.lines import answering_lines, base_name
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
 from ncu_assist.analysis.faults_gone import gone_between
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.ncu.catalogue.stalls import spoken
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts

@@ -342,7 +342,7 @@ def diagnosis_section(
         "first": views[0] if views else None,
         "others": views[1:],
         "joint": joint.words if results and (joint := results.joint) else "",
-        "warnings": [(one.id, one.sentence) for one in results.warnings] if results else [],
+        "warnings": list(results.warnings.items()) if results else [],
         "unanswered": [_silent(one) for one in results.diagnosis.unanswered] if results else [],
         "silence": _silence(results) if results else "",
         "launches": launches_table(shown) if with_launches else None,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from markupsafe import escape
 
 from ncu_assist.ncu.catalogue.stalls import SAMPLED_AS, STALL_REASONS, TOLD_APART, spoken
-from ncu_assist.ncu.code import Cost, Totals
+from ncu_assist.ncu.code import Cost
 from ncu_assist.ncu.source.contents import COUNTERS, SAMPLES
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line, plain
@@ -57,15 +57,18 @@ def percent(share: float) -> str:
     return "<0.1 %" if 0 < share < 0.0005 else f"{100 * share:.1f} %"
 
 
-def heat_columns(totals: Totals, costs: Iterable[Cost], of_launches: str) -> tuple[tuple[HeatColumn, ...], list[str]]:
+def heat_columns(
+    totals: Mapping[str, float], costs: Iterable[Cost], of_launches: str
+) -> tuple[tuple[HeatColumn, ...], list[str]]:
     """Return the columns that have any number in them, and for the others a word why they are not there.
 
-    ``costs`` are those of all lines, ``of_launches`` what they are counted over, such as "all 3 launches".
+    ``totals`` as in ``SourceCosts``; ``costs`` are those of all lines, ``of_launches`` what they are counted over,
+    such as "all 3 launches".
     """
     known = list(costs)
     columns, absent = [], []
     for key, name, of, sum_of, whole, meaning in _COLUMNS:
-        total, base = getattr(totals, sum_of), getattr(totals, whole)
+        total, base = totals.get(sum_of), totals.get(whole)
         if total:
             term = Term(name, COUNTERS[key], meaning.format(total=quantity(total, ""), of=of_launches))
             part = "of all" if key == SAMPLES else quantity(total, "")
@@ -85,7 +88,7 @@ def stall_term(reason: str) -> Term:
 
 
 # fmt: off
-# Key, title, of a cost, field of Totals that is the sum, field of Totals that it is part of, meaning.
+# Key, title, of a cost, which total is the sum, which total it is part of, meaning.
 _COLUMNS: tuple[tuple[str, str, CostOf, str, str, str], ...] = (
     (SAMPLES, "Samples", lambda cost: cost.samples, "samples", "samples",
      "warps seen at this line, whether they waited or issued; 100 % are all samples of {of}, also those of code "

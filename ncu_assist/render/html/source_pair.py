@@ -10,19 +10,10 @@ from pathlib import PurePath
 
 from markupsafe import Markup
 
-from ncu_assist.analysis.diff.lines import (
-    Aligned,
-    LineCost,
-    Place,
-    RowKind,
-    SideLines,
-    aligned,
-    aligned_rows,
-    base_name,
-    numbered_rows,
-)
+from ncu_assist.analysis.diff.lines import Aligned, Place, RowKind, aligned, aligned_rows, base_name, numbered_rows
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.ncu.code import Cost, FileCode, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.code import Cost, FileCode, SourceCosts, source_costs
+from ncu_assist.ncu.line_sums import LineCost, LineSums
 from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
@@ -67,7 +58,7 @@ class PairScale:
             max((line.cost.samples for file in side.files for line in file.lines), default=0.0) * factor
             for side, factor in zip(sides, factors, strict=True)
         ]
-        excess = {name: max(getattr(side.totals, name) or 0.0 for side in sides) for name, _ in EXCESSES}
+        excess = {name: max(side.totals.get(name, 0.0) for side in sides) for name, _ in EXCESSES}
         most = max(*hottest, HOTTEST_FROM * max(factors))
         return cls(factors, *((unit, divisor) if before and after else ("%", 1.0)), most, excess)
 
@@ -450,13 +441,13 @@ class _SourceSide:
         name = one_line(run.version, NAME_LETTERS)
         why = (close.spots.note if close.spots else "") or close.note or "its source lines were not read"
         if close.code is None:
-            return cls(name, None, SourceCosts(Totals(), (), ()), None, why, collect_lines(shown))
+            return cls(name, None, SourceCosts({}, (), ()), None, why, collect_lines(shown))
         code = close.code.of([one.index for one in shown.combined.launches]) if shown.combined.launches else close.code
         costs = source_costs(code, close.texts)
         own = next((file.name for file in costs.files if base_name(file.name).startswith(f"{run.version}.")), None)
         return cls(name, own, costs, shown.combined.duration_ns, why, "")
 
-    def lines(self) -> SideLines:
+    def lines(self) -> LineSums:
         """Return the side as the alignment takes it."""
         texts = {file.name: "\n".join(_bare(file.text)) for file in self.costs.files if file.text is not None}
         lines = [
@@ -464,7 +455,7 @@ class _SourceSide:
             for file in self.costs.files
             for line in file.lines
         ]
-        return SideLines(tuple(lines), texts, self.own, self.duration_ns or 0.0)
+        return LineSums(tuple(lines), texts, self.own, self.duration_ns or 0.0)
 
     def file(self, name: str) -> FileCode:
         return next(file for file in self.costs.files if file.name == name)

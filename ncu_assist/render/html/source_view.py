@@ -8,7 +8,7 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.catalogue.stalls import in_ncu, spoken
-from ncu_assist.ncu.code import Cost, FileCode, FunctionCode, LineCode, SourceCosts, Totals, source_costs
+from ncu_assist.ncu.code import Cost, FileCode, FunctionCode, LineCode, SourceCosts, source_costs
 from ncu_assist.ncu.source.contents import SAMPLES
 from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.quantity import quantity
@@ -158,7 +158,7 @@ def source_view(shown: RunView, findings: FindingLines | None = None, budget: So
         return SourceView(missing=(why, collect_lines(shown)))
     found = finding_lines(shown) if findings is None else findings
     costs = source_costs(close.code, close.texts)
-    if costs.totals == Totals():
+    if not costs.totals:
         return SourceView(missing=("what each line cost was not counted", collect_lines(shown)))
     columns, absent = heat_columns(costs.totals, _all_costs(costs), _launch_words(shown))
     limits = budget or SourceBudget()
@@ -249,7 +249,7 @@ def _source_notes(shown: RunView, costs: SourceCosts, absent: Sequence[str]) -> 
     unlined = sum(function.cost.samples for function in costs.functions)
     if costs.files and unlined >= UNLINED_TOLD:
         notes.append(f"{percent(unlined)} of the samples are in code without source lines: see the SASS at the end.")
-    counted, executed = costs.totals.instructions, shown.combined.values["instructions"]
+    counted, executed = costs.totals.get("instructions"), shown.combined.values["instructions"]
     if len(shown.combined.launches) == 1 and counted and executed and counted > REPEATED * executed:
         notes.append(
             f"Instructions by line are {quantity(counted, '')}, those of the launch {quantity(executed, '')}: ncu "

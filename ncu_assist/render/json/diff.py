@@ -6,9 +6,10 @@ from dataclasses import asdict
 from typing import Any
 
 from ncu_assist.analysis.diff import Change, Diff, DiffSide, LaunchDiff
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges
 from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured, Unmeasured
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.record import Launch
 from ncu_assist.render.json.values import answer, cycles_json, device, timing
 from ncu_assist.render.words.gate import reason_words, why_unmeasured

@@ -31,7 +31,7 @@ def diagnosis_json(results: RuleResults | None) -> dict[str, Any]:
         return {"findings": [], "warnings": [], "unanswered": []}
     return {
         "findings": [_finding(one, results) for one in results.diagnosis.findings],
-        "warnings": [{"id": one.id, "message": one.sentence} for one in results.warnings],
+        "warnings": [{"id": id, "message": sentence} for id, sentence in results.warnings.items()],
         "unanswered": [{"rule": one.rule, "missing": list(one.missing)} for one in results.diagnosis.unanswered],
     }
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict, get_type_hints
 
 from ncu_assist.analysis.archive import DraftBuild, PageKind
-from ncu_assist.analysis.diff.lines import Became, LineCost
+from ncu_assist.analysis.diff.lines import Became
 from ncu_assist.analysis.diff.lines import Kind as LineKind
 from ncu_assist.analysis.diff.pairing import Confidence
 from ncu_assist.analysis.diff.records import ChangeWord, Flag, Pairing, Role, RunDifference
@@ -33,7 +33,7 @@ from ncu_assist.ceilings.records import Conditions, KnownRate, Origin, Point, Ra
 from ncu_assist.environment import Condition, LastError
 from ncu_assist.ncu.catalogue.metric import Better, How
 from ncu_assist.ncu.catalogue.noise import NoiseClass
-from ncu_assist.ncu.line_sums import HotLine
+from ncu_assist.ncu.line_sums import HotLine, LineCost
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.record import Commit, HostMemory, Profile, Source, Toolchain
 from ncu_assist.render.export.columns import Kind as ColumnKind

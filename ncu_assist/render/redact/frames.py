@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges
 from ncu_assist.analysis.run_view import CloseLook
 from ncu_assist.ncu.code import Code
-from ncu_assist.ncu.line_sums import HotSpots
+from ncu_assist.ncu.line_sums import HotSpots, LineCost
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.record import Check, Launch, Run
 from ncu_assist.render.redact import (

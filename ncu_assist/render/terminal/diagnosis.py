@@ -49,7 +49,7 @@ def diagnosis_lines(results: RuleResults, width: int = NARROWEST) -> list[str]:
     lines += [f"together: {results.joint.words}"] if results.joint else []
     remarks = ", ".join(_name(one) for one in diagnosis.remarks)
     lines += [f"remarks: {remarks}"] if remarks else []
-    return [*lines, *(f"warning {one.id}: {one_line(one.sentence, 1000)}" for one in results.warnings)]
+    return [*lines, *(f"warning {id}: {one_line(sentence, 1000)}" for id, sentence in results.warnings.items())]
 
 
 def brief_diagnosis(results: RuleResults, letters: int) -> list[str]:
@@ -63,7 +63,7 @@ def brief_diagnosis(results: RuleResults, letters: int) -> list[str]:
     lines.append(f"  {one_line(_message(first, results), letters)}")
     others = ", ".join(_name(one) for one in results.diagnosis.further)
     lines += [f"also: {others}"] if others else []
-    return [*lines, *(f"warning: {one.id}" for one in results.warnings)]
+    return [*lines, *(f"warning: {id}" for id in results.warnings)]
 
 
 EDITOR_WORDS: dict[str, str] = {"high": "warning", "medium": "warning", "low": "info", "info": "info"}

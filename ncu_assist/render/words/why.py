@@ -6,16 +6,9 @@ from math import prod
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.diff.lines import (
-    LineChange,
-    LineChanges,
-    LineCost,
-    Place,
-    answering_lines,
-    base_name,
-    told_changes,
-)
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges, Place, answering_lines, base_name, told_changes
 from ncu_assist.ncu.catalogue.stalls import spoken
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor

@@ -19,12 +19,7 @@ from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, 
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
-from ncu_assist.rules.model.warnings import (
-    Warned,
-    impossible_values,
-    metric_missing,
-    warnings,
-)
+from ncu_assist.rules.model.warnings import warnings
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
 
 if TYPE_CHECKING:
@@ -49,11 +44,11 @@ class KernelPart:
 
 @dataclass(frozen=True)
 class RuleResults:
-    """What the rules say of launches, and what misleads about their measurement; ``part`` None: of all shown."""
+    """What the rules say of launches, and what misleads about their measurement, by id; ``part`` None: of all shown."""
 
     facts: Facts
     diagnosis: Diagnosis
-    warnings: tuple[Warned, ...]
+    warnings: Mapping[str, str]
     part: KernelPart | None = None
 
     @cached_property
@@ -113,8 +108,7 @@ def results_of(
     diagnosis = _in_a_library(diagnose(facts, RULES), facts)
     caches = run.profile.cache_control if run.profile else None
     asked = dict.fromkeys(key for rule in RULES.values() for key in (*rule.NEEDS, *rule.USES))
-    warned = (*warnings(facts, caches), *impossible_values(facts, tuple(asked)), *metric_missing(diagnosis, facts))
-    return RuleResults(facts, diagnosis, warned)
+    return RuleResults(facts, diagnosis, warnings(facts, caches, diagnosis, tuple(asked)))
 
 
 def _in_a_library(diagnosis: Diagnosis, facts: Facts) -> Diagnosis:

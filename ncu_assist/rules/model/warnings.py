@@ -47,41 +47,41 @@ STAYED = 0.05
 KEPT = "none"  # ncu's --cache-control under which what a launch leaves in L2 is there for the next
 
 
-@dataclass(frozen=True)
-class Warned:
-    """Something to keep in mind about a measurement; ``id`` as users and scripts refer to it."""
+def warnings(
+    facts: Facts, cache_control: str | None = None, diagnosis: Diagnosis | None = None, asked: Sequence[str] = ()
+) -> dict[str, str]:
+    """Return what misleads about a measurement, a sentence by its id, as users and scripts refer to it.
 
-    id: str
-    sentence: str
-
-
-def warnings(facts: Facts, cache_control: str | None = None) -> tuple[Warned, ...]:
-    """Return what misleads about a measurement; what cannot be told from these counters is left out.
-
-    ``cache_control`` is what ncu did with the caches before each launch, None where nobody knows.
+    What cannot be told from these counters is left out. ``cache_control`` is what ncu did with the caches before each
+    launch, None where nobody knows; ``asked`` are the metrics that rules ask for.
     """
-    chain = None if cache_control == KEPT else _chain(facts)
-    told = (_short(facts), _resident(facts), _dirty(facts), chain, _counts(facts))
-    return tuple(one for one in told if one)
+    told = {
+        "short-kernel": _short(facts),
+        "l2-resident-input": _resident(facts),
+        "dirty-flush": _dirty(facts),
+        "chain-upper-bound": _chain(facts, cache_control),
+        "launch-count-differs": _counts(facts),
+        "impossible-value": _impossible(facts, asked),
+        "metric-missing": metric_missing(diagnosis, facts) if diagnosis else "",
+    }
+    return {id: sentence for id, sentence in told.items() if sentence}
 
 
-def metric_missing(diagnosis: Diagnosis, facts: Facts) -> tuple[Warned, ...]:
+def metric_missing(diagnosis: Diagnosis, facts: Facts) -> str:
     """Return which rules the report has too few counters for, and the sections of ncu to collect.
 
     Of sections that were collected what is missing is none that this chip and release count: nothing can be done about
     it, and nothing is said. ``unanswered`` names it all the same. Nor is anything said of an interrupted launch.
     """
-    if facts.is_interrupted:
-        return ()
-    gaps = sections_lacked(diagnosis, facts)
+    gaps = {} if facts.is_interrupted else sections_lacked(diagnosis, facts)
     if not gaps:
-        return ()
+        return ""
     lacking = dict.fromkeys(section for own in gaps.values() for section in own)
     options = " ".join(f"--section {IDENTIFIERS.get(one, one)}" for one in lacking) if len(lacking) <= FEW else ALL
     rules = ", ".join(gaps) if len(gaps) <= FEW else f"{len(gaps)} of {diagnosis.asked} rules"
     with_what = f"{words}," if (words := by_last_release(facts)) else ""
     named = f"the section{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
-    return (Warned("metric-missing", f"the report lacks {named}: collect `{options}`{with_what} to ask {rules}"),)
+    return f"the report lacks {named}: collect `{options}`{with_what} to ask {rules}"
 
 
 def sections_lacked(diagnosis: Diagnosis, facts: Facts) -> dict[str, list[str]]:
@@ -115,38 +115,35 @@ def is_collected(section: str, facts: Facts) -> bool:
     return 2 * sum(known) > len(known)
 
 
-def impossible_values(facts: Facts, asked: Sequence[str]) -> tuple[Warned, ...]:
+def _impossible(facts: Facts, asked: Sequence[str]) -> str:
     """Return what of the metrics that rules ask for no hardware can have: no rule rests on it."""
     found = {
         key: one.combined.impossible[key] for one in facts.by_kernel for key in asked if key in one.combined.impossible
     }
     if not found:
-        return ()
+        return ""
     told = ", ".join(f"{ROWS[key].label} {quantity(value, ROWS[key].unit)}" for key, value in list(found.items())[:FEW])
     more = f" and {len(found) - FEW} more" if len(found) > FEW else ""
-    said = f"the report says {told}{more}, which no hardware can have: counters of different passes; no rule uses it"
-    return (Warned("impossible-value", said),)
+    return f"the report says {told}{more}, which no hardware can have: counters of different passes; no rule uses it"
 
 
-def _short(facts: Facts) -> Warned | None:
+def _short(facts: Facts) -> str:
     typical = facts.combined.typical_ns
     if not typical or not facts.is_short:
-        return None
-    return Warned(
-        "short-kernel",
+        return ""
+    return (
         f"a launch takes {typical / 1000:.1f} µs: below {SHORT_NS / 1000:.0f} µs ratios of counters from different "
-        "passes are not to be trusted",
+        "passes are not to be trusted"
     )
 
 
-def _resident(facts: Facts) -> Warned | None:
+def _resident(facts: Facts) -> str:
     moved, needed = facts.get("dram_bytes"), _least_dram_bytes(facts)
     if moved is None or needed is None or needed <= 0 or moved >= RESIDENT_BELOW * needed:
-        return None
-    return Warned(
-        "l2-resident-input",
+        return ""
+    return (
         f"DRAM moved {_mb(moved)} where at least {_mb(needed)} had to pass: the input was in L2 before the kernel "
-        "began, so that no DRAM figure holds for a cold one; flush L2 or use data larger than it",
+        "began, so that no DRAM figure holds for a cold one; flush L2 or use data larger than it"
     )
 
 
@@ -168,32 +165,30 @@ def _bytes_written(facts: Facts) -> float | None:
     return SECTOR_BYTES * (stored + facts.value("l2_sectors_reduction") + facts.value("l2_sectors_atomic"))
 
 
-def _dirty(facts: Facts) -> Warned | None:
+def _dirty(facts: Facts) -> str:
     written, own, moved = facts.get("dram_bytes_write"), _bytes_written(facts), facts.value("dram_bytes")
     if written is None or own is None:
-        return None
+        return ""
     foreign = written - own
     if foreign < DIRTY_BYTES * len(facts.combined.launches) or foreign < DIRTY_SHARE * moved:
-        return None
-    return Warned(
-        "dirty-flush",
+        return ""
+    return (
         f"DRAM took {_mb(written)} of writes where the kernel stored {_mb(own)}: dirty lines of whatever ran before "
-        "are billed to it; flush by reading a clean buffer",
+        "are billed to it; flush by reading a clean buffer"
     )
 
 
-def _chain(facts: Facts) -> Warned | None:
+def _chain(facts: Facts, cache_control: str | None) -> str:
     launches, moved = facts.combined.launches, facts.get("dram_bytes")
-    if len(launches) < 2 or facts.combined.workload is None or moved is None:
-        return None
+    if cache_control == KEPT or len(launches) < 2 or facts.combined.workload is None or moved is None:
+        return ""
     stayed = _could_have_stayed(facts, moved)
     if stayed < STAYED * moved:
-        return None
-    return Warned(
-        "chain-upper-bound",
+        return ""
+    return (
         f"the DRAM bytes of {len(launches)} launches are a sum: where ncu flushed the caches before each, as by "
         f"default, what one leaves in L2 for the next is counted as DRAM traffic, up to {_mb(stayed)} of {_mb(moved)}; "
-        "take them as an upper bound",
+        "take them as an upper bound"
     )
 
 
@@ -209,15 +204,14 @@ def _could_have_stayed(facts: Facts, moved: float) -> float:
     return min(2 * fitting, surplus)
 
 
-def _counts(facts: Facts) -> Warned | None:
+def _counts(facts: Facts) -> str:
     repeats: tuple[Combined, ...] = (facts.combined, *facts.combined.further)
     counts = sorted({len(one.launches) for one in repeats})
     if len(counts) < 2:
-        return None
-    return Warned(
-        "launch-count-differs",
+        return ""
+    return (
         f"the same work was profiled {len(repeats)} times, with {counts[0]} to {counts[-1]} launches: their sums are "
-        "not of the same work",
+        "not of the same work"
     )
 
 

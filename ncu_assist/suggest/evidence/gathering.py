@@ -203,7 +203,7 @@ def findings_of(
 
 def unknown_of(results: RuleResults, clean: Cleaner) -> tuple[str, ...]:
     """Return what the rules cannot tell, what misleads about the measurement, and what was found but hardly matters."""
-    said = [f"{one.id}: {clean.line(one.sentence)}" for one in results.warnings]
+    said = [f"{id}: {clean.line(sentence)}" for id, sentence in results.warnings.items()]
     moved, needed = results.facts.get("dram_bytes"), results.facts.algorithmic_bytes
     if moved is not None and needed is not None and moved < needed:
         said.append("DRAM bytes are fewer than the least traffic: what L2 still holds at the end was not written yet")

@@ -9,14 +9,13 @@ import pytest
 
 from ncu_assist.analysis.diff.lines import (
     LineChanges,
-    LineCost,
-    SideLines,
     align_lines,
     explaining_change,
     line_changes,
     most_of_change,
     told_changes,
 )
+from ncu_assist.ncu.line_sums import LineCost, LineSums
 
 FILE = "/src/v{}.cu"
 TEXT = "load();\nstore();\nadd();\n__syncthreads();"
@@ -27,10 +26,10 @@ def cost(line: int, ns: float, samples: int = 10_000, **excess: float) -> LineCo
     return LineCost(FILE, line, None, ns, ns / 100_000.0, samples, **excess)
 
 
-def side(version: int, text: str, *lines: LineCost, duration_ns: float = 100_000.0) -> SideLines:
+def side(version: int, text: str, *lines: LineCost, duration_ns: float = 100_000.0) -> LineSums:
     name = FILE.format(version)
     named = tuple(replace(one, file=name, text=text.splitlines()[one.line - 1]) for one in lines)
-    return SideLines(named, {name: text}, name, duration_ns, PASS_NS)
+    return LineSums(named, {name: text}, name, duration_ns, PASS_NS)
 
 
 def shown(changes: LineChanges) -> list[tuple[str, int | None, int | None]]:
@@ -221,13 +220,13 @@ def test_at_most_five_are_named() -> None:
 
 def test_what_is_left_is_the_hottest_line_then_the_wasteful() -> None:
     lines = cost(1, 60_000.0), cost(2, 5_000.0, sectors_excessive=3e7), cost(3, 20_000.0), cost(4, 10_000.0)
-    found = line_changes(SideLines(note="none"), side(2, TEXT, *lines))
+    found = line_changes(LineSums(note="none"), side(2, TEXT, *lines))
     assert [one.line for one in found.left] == [1, 2, 3, 4]
     assert [one.is_wasteful for one in found.left] == [False, True, False, False]
 
 
 def test_a_side_without_lines_has_a_note_and_no_changes() -> None:
-    found = line_changes(side(1, TEXT, cost(1, 1e5)), SideLines(note="no line numbers"))
+    found = line_changes(side(1, TEXT, cost(1, 1e5)), LineSums(note="no line numbers"))
     assert (found.changes, found.left, found.notes) == ((), (), ("", "no line numbers"))
 
 
@@ -236,10 +235,10 @@ def foreign(name: str, text: str | None, *lines: tuple[int, float]) -> tuple[lis
     return costs, {} if text is None else {name: text}
 
 
-def program(*files: Any) -> SideLines:
+def program(*files: Any) -> LineSums:
     lines = [line for costs, _ in files for line in costs]
     texts = {name: text for _, one in files for name, text in one.items()}
-    return SideLines(tuple(lines), texts, None, 1e5, PASS_NS)
+    return LineSums(tuple(lines), texts, None, 1e5, PASS_NS)
 
 
 def test_files_belong_together_by_name_and_the_costliest_by_their_role() -> None:

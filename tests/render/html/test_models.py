@@ -9,7 +9,8 @@ import pytest
 from factories import make_run, metrics_frame, save_run
 from sections import models
 
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges, LineCost
+from ncu_assist.analysis.diff.lines import LineChange, LineChanges
+from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.charts import Bar, heat_level, length
 from ncu_assist.render.html.diff_changes import changed_table
