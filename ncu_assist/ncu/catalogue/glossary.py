@@ -36,6 +36,13 @@ _TEXTS = {
         "integers, `dtype` and `name`, and returns a tuple of tensors, in the order of `inputs`; `reference(*inputs)` "
         "returns a tuple of the outputs, in float64 where it can"
     ),
+    "project": "the nearest folder upwards with `kernels/`, or with `[tool.ncu-assist]` in pyproject.toml; else where one stands",
+    "archive": "all runs of a project, in `reports/`: times, counters, reports of ncu, sources, pages",
+    "bench": (
+        "versions timed against each other, in turns, round by round, after a check of their results; what a verdict "
+        "is of"
+    ),
+    "cold": "of times: L2 was emptied before each call, so that data come from DRAM (`--flush`)",
     "workload": "a size and a dtype at which the kernel is measured",
     "run": "one version, measured once: times, counters, report, source",
     "launch": "one kernel launch on the GPU; ncu's reports call it an action or a result",
