@@ -36,7 +36,10 @@ _TEXTS = {
         "integers, `dtype` and `name`, and returns a tuple of tensors, in the order of `inputs`; `reference(*inputs)` "
         "returns a tuple of the outputs, in float64 where it can"
     ),
-    "project": "the nearest folder upwards with `kernels/`, or with `[tool.ncu-assist]` in pyproject.toml; else where one stands",
+    "project": (
+        "the nearest folder upwards with `kernels/`, or with `[tool.ncu-assist]` in pyproject.toml; else where one "
+        "stands"
+    ),
     "archive": "all runs of a project, in `reports/`: times, counters, reports of ncu, sources, pages",
     "bench": (
         "versions timed against each other, in turns, round by round, after a check of their results; what a verdict "
