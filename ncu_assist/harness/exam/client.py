@@ -61,26 +61,23 @@ POLL_S = 0.01
 GRADE_TIMEOUT_S = 300.0
 
 
-@dataclass(frozen=True)
-class AnsweringJob:
-    """Where a sandboxed child works: the folders of the exam, the device, the name of its request."""
-
-    folders: ExamFolders
-    device: str
-    name: str
-
-    @property
-    def command(self) -> list[str]:
-        """The program that answers the request; it starts in the exam's readable folder."""
-        exam_request = str(self.folders.request_file(self.name))
-        return [sys.executable, "-m", "ncu_assist.harness.exam", "answer", exam_request, self.device]
-
-
 class AnsweringProcess:
-    """A sandboxed child in a thread of its own, from ``start`` until ``wait`` or ``close``."""
+    """A sandboxed child in a thread of its own, from ``start`` until ``wait`` or ``close``.
 
-    def __init__(self, job: AnsweringJob, executor: Executor, limits: TimeLimits, is_over: Callable[[], bool]) -> None:
-        self._job, self._executor, self._limits, self._is_over = job, executor, limits, is_over
+    It answers the request of this name in the folders of the exam, where it starts in the readable one.
+    """
+
+    def __init__(
+        self,
+        folders: ExamFolders,
+        device: str,
+        name: str,
+        executor: Executor,
+        limits: TimeLimits,
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._folders, self._device, self._name = folders, device, name
+        self._executor, self._limits, self._is_over = executor, limits, is_over
         self._on_event: Callable[[Event], None] = lambda event: None
         self._completed: Completed | None = None
         self._error: BaseException | None = None
@@ -90,7 +87,7 @@ class AnsweringProcess:
 
     def start(self) -> AnsweringProcess:
         """Start the child, its folder being there before: it may have to be given to another user."""
-        self._job.folders.out(self._job.name).mkdir()
+        self._folders.out(self._name).mkdir()
         self._thread.start()
         return self
 
@@ -114,9 +111,9 @@ class AnsweringProcess:
     def _run(self) -> None:
         try:
             self._completed = self._executor.run(
-                self._job.command,
+                _command(self._folders.request_file(self._name), self._device),
                 env=child_environment(),
-                cwd=Path(self._job.folders.readable),
+                cwd=Path(self._folders.readable),
                 timeout_s=self._limits.total_s,
                 on_line=self.watch.line,
                 is_stuck=lambda: self._closed.is_set() or self.watch.is_stuck() or self._is_over(),
@@ -449,8 +446,9 @@ class Exam:
 
     def open(self, executor: Executor, limits: TimeLimits, stages: tuple[Stage, ...] = STAGES) -> AnsweringProcess:
         """Start the sandboxed side in the executor; it waits for what ``measure`` gives it."""
-        job = AnsweringJob(self._folders, self._device, "-".join(stages))
-        self._answering = AnsweringProcess(job, executor, limits, self._is_over).start()
+        self._answering = AnsweringProcess(
+            self._folders, self._device, "-".join(stages), executor, limits, self._is_over
+        ).start()
         return self._answering
 
     def measure(
@@ -508,5 +506,8 @@ class Exam:
 
 def command(exam_request: ExamRequest) -> list[str]:
     """Return the program that answers a request; it starts in the exam's readable folder."""
-    folders = ExamFolders(Path(exam_request.questions).parents[1])
-    return AnsweringJob(folders, exam_request.request.settings.device, Path(exam_request.file).stem).command
+    return _command(exam_request.path, exam_request.request.settings.device)
+
+
+def _command(request_file: Path, device: str) -> list[str]:
+    return [sys.executable, "-m", "ncu_assist.harness.exam", "answer", str(request_file), device]

@@ -220,8 +220,35 @@ def read_code(
     stopped: Callable[[], bool] | None = None,
 ) -> list[LaunchSource]:
     """Return what ``read_source`` makes its tables of; raises as it does."""
-    deadline = time.monotonic() + timeout_s
-    return _found(_Work(path, name or path.name, timeout_s, memory_bytes, deadline, stopped), launches)
+    deadline, title = time.monotonic() + timeout_s, name or path.name
+    found: list[LaunchSource] = []
+
+    def child(path: Path, folder: Path) -> None:
+        run_child(
+            ["ncu_assist.ncu.source.reader", str(path), str(folder), str(memory_bytes)],
+            max(deadline - time.monotonic(), 0.0),
+            what=f"the code in {title}",
+            reader="NVIDIA's reader",
+            limit_s=timeout_s,
+            stopped=stopped,
+            on_line=lambda _line: tell(next(done)),
+        )
+
+    with report_file.mapped(path) as data:
+        results = list(report_file.results(data))
+        known = Chains(data)
+        wanted = list(range(len(results))) if launches is None else sorted(set(launches))
+        for number in wanted:
+            if not 0 <= number < len(results):
+                raise UsageProblem(f"{title} has no launch {number}: it has {len(results)}, numbered from 0")
+        cubins = {number: tuple(report_file.sources_of(data, results[number])) for number in wanted}
+        first = {own: place for place, own in reversed([*enumerate(cubins.values())])}
+        alike = sorted(wanted, key=lambda number: first[cubins[number]])  # a child disassembles what they share once
+        tell, done = teller("code of launches", len(wanted)), count()
+        for batch in map(sorted, _batches(results, alike)):
+            found += _read(path, data, results, batch, [cubins[number] for number in batch], known, child)
+        tell(len(wanted))
+    return sorted(found, key=lambda one: one.launch)
 
 
 def read_ahead(
@@ -231,12 +258,11 @@ def read_ahead(
 
     Whoever asks for it later is told why, by ``read_source``.
     """
-    deadline = time.monotonic() + timeout_s
     with report_file.mapped(path) as data:
         if sum(1 for _ in islice(report_file.results(data), MOST_AHEAD + 1)) > MOST_AHEAD:
             return None
     try:
-        return _found(_Work(path, name, timeout_s, memory_bytes, deadline, stopped), None)
+        return read_code(path, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes, stopped=stopped)
     except (DamagedData, UsageProblem):
         return None
 
@@ -250,39 +276,6 @@ def _texts(found: Sequence[LaunchSource]) -> dict[str, str]:
     """Return the imported files whole, by name; of one name that of the first launch."""
     files = [file for one in reversed(found) for file in one.sources()]
     return {file.name: file.content or "" for file in files}
-
-
-def _found(work: _Work, launches: Collection[int] | None) -> list[LaunchSource]:
-    """Return the code of these launches with its counters; raises as ``read_source`` does."""
-    found: list[LaunchSource] = []
-    with report_file.mapped(work.path) as data:
-        results = list(report_file.results(data))
-        known = Chains(data)
-        wanted = list(range(len(results))) if launches is None else sorted(set(launches))
-        for number in wanted:
-            if not 0 <= number < len(results):
-                raise UsageProblem(f"{work.name} has no launch {number}: it has {len(results)}, numbered from 0")
-        cubins = {number: tuple(report_file.sources_of(data, results[number])) for number in wanted}
-        first = {own: place for place, own in reversed([*enumerate(cubins.values())])}
-        alike = sorted(wanted, key=lambda number: first[cubins[number]])  # a child disassembles what they share once
-        tell, done = teller("code of launches", len(wanted)), count()
-        for batch in map(sorted, _batches(results, alike)):
-            own = [cubins[number] for number in batch]
-            found += _read(work, data, results, batch, own, known, lambda _line: tell(next(done)))
-        tell(len(wanted))
-    return sorted(found, key=lambda one: one.launch)
-
-
-@dataclass(frozen=True)
-class _Work:
-    """What all child processes have in common."""
-
-    path: Path
-    name: str
-    timeout_s: float
-    memory_bytes: int
-    deadline: float  # of time.monotonic
-    stopped: Callable[[], bool] | None = None
 
 
 def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[int]]:
@@ -301,27 +294,28 @@ def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[i
 
 
 def _read(
-    work: _Work,
+    whole: Path,
     data: Bytes,
     results: Sequence[Entry],
     batch: Sequence[int],
     cubins: Sequence[tuple[int, ...]],
     known: Chains,
-    on_launch: Callable[[str], None],
+    child: Callable[[Path, Path], None],
 ) -> list[LaunchSource]:
+    """Return what a child process reads of a batch of launches; ``child`` runs it on a report, for a folder."""
     entries = [results[number] for number in batch]
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
-        folder, path = Path(name), work.path
+        folder, path = Path(name), whole
         places, count = tuple(batch), len(results)
         if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
             path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
             path.write_bytes(report_file.select(data, set(batch), {number for own in cubins for number in own}))
         elif not str(path).isascii():  # NVIDIA's reader takes no name that is not UTF-8, nor another locale's
             path = folder / "whole.ncu-rep"
-            path.symlink_to(work.path.absolute())
+            path.symlink_to(whole.absolute())
         request = SourceRequest(count, places, _numbers(entries, cubins))
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
-        _run_child(work, path, folder, on_launch)
+        child(path, folder)
         found = list(_launches(folder, batch))
     return known.added(found, cubins)
 
@@ -338,19 +332,6 @@ def _numbers(entries: Sequence[Entry], cubins: Sequence[tuple[int, ...]]) -> tup
         ids = own if entry.kind == report_file.RESULTS else ()
         found.append(numbers.setdefault(ids or (-1, place), len(numbers)))
     return tuple(found)
-
-
-def _run_child(work: _Work, path: Path, folder: Path, on_launch: Callable[[str], None]) -> None:
-    argv = ["ncu_assist.ncu.source.reader", str(path), str(folder), str(work.memory_bytes)]
-    run_child(
-        argv,
-        max(work.deadline - time.monotonic(), 0.0),
-        what=f"the code in {work.name}",
-        reader="NVIDIA's reader",
-        limit_s=work.timeout_s,
-        stopped=work.stopped,
-        on_line=on_launch,
-    )
 
 
 def _launches(folder: Path, batch: Sequence[int]) -> Iterator[LaunchSource]:
