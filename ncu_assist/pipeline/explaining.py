@@ -11,12 +11,12 @@ from ncu_assist.ncu.catalogue.lookup import MANY, Subject, explain
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.render.json.keys import MEANINGS
 from ncu_assist.rules import RULES, Rule
-from ncu_assist.rules.model.warnings import WARNINGS, WarningEntry
+from ncu_assist.rules.model.warnings import WARNINGS
 
 NEAR = 0.8  # of the letters: a typing error, and not a metric of similar words
 
 
-def explain_any(name: str) -> tuple[Rule | WarningEntry | GlossaryEntry | Subject, ...]:
+def explain_any(name: str) -> tuple[Rule | GlossaryEntry | Subject, ...]:
     """Return the rule or warning of this id, the word of the glossary, else what ``explain`` of the catalogue knows,
     else what a key of JSON answers means.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True)
@@ -11,6 +12,7 @@ class GlossaryEntry:
 
     name: str
     text: str
+    type: Literal["word", "warning"] = "word"  # the warning of a measurement
 
 
 _TEXTS = {

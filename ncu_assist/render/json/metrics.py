@@ -18,7 +18,6 @@ from ncu_assist.ncu.catalogue.stalls import StallReason
 from ncu_assist.render.json.values import answer
 from ncu_assist.render.words.terms import LONG_NS, NOISE_CHIP
 from ncu_assist.rules import Rule
-from ncu_assist.rules.model.warnings import WarningEntry
 
 
 def metrics_json(found: Found) -> dict[str, Any]:
@@ -31,18 +30,16 @@ def metrics_json(found: Found) -> dict[str, Any]:
     )
 
 
-def explain_json(subjects: Sequence[Subject | Rule | WarningEntry | GlossaryEntry]) -> dict[str, Any]:
+def explain_json(subjects: Sequence[Subject | Rule | GlossaryEntry]) -> dict[str, Any]:
     """Return what each subject is; ``type`` says which fields it has."""
     return answer(
         "explain", {"subjects": [_subject(one) if isinstance(one, Subject) else _diagnosis(one) for one in subjects]}
     )
 
 
-def _diagnosis(rule: Rule | WarningEntry | GlossaryEntry) -> dict[str, Any]:
-    if isinstance(rule, WarningEntry):
-        return {"type": "warning", "name": rule.id, "text": rule.text}
+def _diagnosis(rule: Rule | GlossaryEntry) -> dict[str, Any]:
     if isinstance(rule, GlossaryEntry):
-        return {"type": "word", "name": rule.name, "text": rule.text}
+        return {"type": rule.type, "name": rule.name, "text": rule.text}
     return {
         "type": "diagnosis",
         "name": rule.ID,

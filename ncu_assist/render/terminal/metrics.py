@@ -25,7 +25,6 @@ from ncu_assist.render.words.terms import (
     unit_words,
     way_words,
 )
-from ncu_assist.rules.model.warnings import WarningEntry
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -37,15 +36,15 @@ NEEDS = "  needs     "
 USES = "  also      "  # without which it may find something, but does not say that there is nothing
 
 
-def rule_text(rule: Rule | WarningEntry | GlossaryEntry) -> str:
+def rule_text(rule: Rule | GlossaryEntry) -> str:
     """Return the id, the docstring in paragraphs, and the metrics without which the rule cannot answer, or not fully.
 
     Of a warning its text in paragraphs, of a word what it means.
     """
+    if isinstance(rule, GlossaryEntry) and rule.type == "warning":
+        return "\n\n".join([f"{rule.name}: a warning about the measurement", *_paragraphs(rule.text)])
     if isinstance(rule, GlossaryEntry):
         return textwrap.fill(f"{rule.name}: {rule.text}", NARROWEST, break_long_words=False, break_on_hyphens=False)
-    if isinstance(rule, WarningEntry):
-        return "\n\n".join([f"{rule.id}: a warning about the measurement", *_paragraphs(rule.text)])
     needs = _listed(NEEDS, rule.NEEDS or ("no metric of its own",))
     uses = _listed(USES, rule.USES) if rule.USES else []
     about = _paragraphs(inspect.cleandoc(rule.__doc__ or ""))
@@ -114,7 +113,7 @@ def _names(names: Sequence[RecordedName]) -> list[Text]:
     return [*lines, *([styled(f"and {rest} more; --json has all")] if rest > 0 else [])]
 
 
-def explain_text(subjects: Sequence[Subject | Rule | WarningEntry | GlossaryEntry], style: Style | None = None) -> str:
+def explain_text(subjects: Sequence[Subject | Rule | GlossaryEntry], style: Style | None = None) -> str:
     """Return what each subject is, one below the other."""
     lines: list[Text] = []
     for subject in subjects:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.frame import Combined
 from ncu_assist.ncu.catalogue import metric as sections
+from ncu_assist.ncu.catalogue.glossary import GlossaryEntry
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -219,14 +219,6 @@ def _mb(count: float) -> str:
     return f"{count / 1e6:.1f} MB"
 
 
-@dataclass(frozen=True)
-class WarningEntry:
-    """The documentation of a warning, by its id."""
-
-    id: str
-    text: str
-
-
 _TEXTS = {
     "short-kernel": (
         "A launch takes less than 20 µs. ncu collects counters in several passes, each of which runs the kernel again; "
@@ -266,4 +258,4 @@ _TEXTS = {
         "try: profile again with the sections that the warning names, or with `--set full`, which has all of them."
     ),
 }
-WARNINGS: dict[str, WarningEntry] = {name: WarningEntry(name, text) for name, text in _TEXTS.items()}
+WARNINGS = {name: GlossaryEntry(name, text, "warning") for name, text in _TEXTS.items()}  # what each id means
