@@ -61,7 +61,7 @@ class CounterReader:
 
         def made() -> UnderNcu:
             every = combine_tables(stored.run, self.of(stored), workload)
-            bound = every.longest if every.is_of_kernels else every
+            bound = every.representative if every.is_of_kernels else every
             index = bound.launches[0].index if every.is_of_kernels else None
             return UnderNcu(len(every.launches), every.duration_ns, bottleneck(bound.values), index)
 

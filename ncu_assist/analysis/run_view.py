@@ -210,13 +210,13 @@ class RunView:
     def counted(self) -> RunView:
         """What ratios, stalls, roofline and occupancy are shown of: one launch alone, or a call on a workload.
 
-        That is the launch in ``focus``, or of the different kernels of a call the longest.
+        That is the launch in ``focus``, or of different kernels the one that stands for the call.
         """
         if self.focus is not None:
             return self.detail
         if not self.combined.is_of_kernels:
             return self
-        alone = self.combined.longest.launches[0].index
+        alone = self.combined.representative.launches[0].index
         return self.of_launch(next(one for one in self.launches if one.launch.index == alone))
 
     @property

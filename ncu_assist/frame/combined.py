@@ -133,8 +133,8 @@ class Combined:
     """What the counters say of one workload of one version, all its launches together.
 
     Of launches of different kernels only sums are told, and what is the GPU's: a ratio, a stall, an occupancy is one of
-    a kernel. ``by_kernel`` and ``longest`` tell them apart. A value that no hardware can have is none here, so that
-    nobody takes it for evidence: ``impossible`` has it.
+    a kernel. ``by_kernel`` and ``representative`` tell them apart. A value that no hardware can have is none here, so
+    that nobody takes it for evidence: ``impossible`` has it.
 
     Where the same work was profiled several times, ``launches`` are those of the first and ``further`` are the others:
     a value is then the median over all. Nothing is computed before it is asked for: of a program of thousands of
@@ -174,8 +174,13 @@ class Combined:
         return len(self.by_kernel) > 1
 
     @cached_property
-    def longest(self) -> Combined:
-        """Return the launch that takes longest, alone: what is shown of different kernels where one must stand."""
+    def representative(self) -> Combined:
+        """Return one launch alone, which is shown of different kernels: of the one that takes most time, the longest.
+
+        Itself where there is one launch.
+        """
+        if self.is_of_kernels:
+            return self.by_kernel[0].representative
         known = [0.0 if time is None else time for time in self._times]
         return self.of_places([known.index(max(known))]) if len(known) > 1 else self
 

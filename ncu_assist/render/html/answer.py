@@ -17,7 +17,7 @@ from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
 from ncu_assist.render.words.launches import NO_WORK, times_words
 from ncu_assist.render.words.terms import verdict_badge
-from ncu_assist.render.words.verdicts import estimated
+from ncu_assist.render.words.verdicts import estimated, of_representative
 from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.places import Place
@@ -50,10 +50,12 @@ def answer_rows(shown: RunView, href: Href, hottest: tuple[Link, str] | None = N
     """
     first = next(iter(diagnosis_first(shown.results)), None) if shown.results else None
     bound, places = shown.counted.bottleneck, tuple(_where(first.places, href)) if first else ()
+    of = of_representative(shown)
+    in_launch = f" ({of})" if of else ""
     rows = [
         AnswerRow("What", what_words(shown)),
         AnswerRow("Time", _time(shown)),
-        AnswerRow("Bound by", _bound(bound) if bound else ""),
+        AnswerRow("Bound by", f"{_bound(bound)}{in_launch}" if bound else ""),
         _to_do(first, shown) if first else AnswerRow("What to do", ""),
         *_another_format(shown, first),
         AnswerRow("Where", "", links=places),

@@ -331,7 +331,7 @@ def roofs_table(scene: RooflineNumbers) -> Table:
 
 EACH_ALONE = (
     "A roofline of launches of different kernels together: each has its own operations and bytes. "
-    "The page of a run has that of its longest launch."
+    "The page of a run has that of one launch."
 )
 NO_WORK = (
     "No floating-point work was counted, of FP64, FP32, FP16 or the tensor cores. "

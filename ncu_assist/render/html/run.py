@@ -39,7 +39,7 @@ from ncu_assist.render.words.floors import power_words
 from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.render.words.terms import source_badge, term_of
 from ncu_assist.render.words.values import to_export, to_open, to_page, to_profile, to_time
-from ncu_assist.render.words.verdicts import of_longest, origin
+from ncu_assist.render.words.verdicts import of_representative, origin
 from ncu_assist.steps import steps
 
 UNKNOWN = "not known"
@@ -103,7 +103,7 @@ def _counted(
     Where launches are picked, each has those with a model.
     """
     shown = record.shown
-    longest = of_longest(shown)
+    longest = of_representative(shown)
     of = f"Of {longest}." if longest else ""
     yield speed_section(shown, record.breakdowns, longest)
     yield diagnosis_section(shown, lines, source, explained=explained)

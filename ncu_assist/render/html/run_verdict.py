@@ -110,7 +110,7 @@ def _timed(row: WorkloadRow) -> Iterator[Fact]:
 def _counted(shown: RunView) -> Iterator[Fact]:
     under, moved, bound = shown.combined.duration_ns, shown.combined.values["dram_bytes"], shown.counted.bottleneck
     if bound:
-        of = "" if shown.counted is shown else " of the longest launch"
+        of = "" if shown.counted is shown else f" of launch {shown.counted.combined.launches[0].index} alone"
         yield Fact(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit{of}")
     if under is not None:
         count = len(shown.combined.launches)

@@ -24,7 +24,7 @@ from ncu_assist.render.words.verdicts import (
     failed_checks,
     impossible_lines,
     of_launches,
-    of_longest,
+    of_representative,
     origin,
     verdict_sentence,
 )
@@ -201,9 +201,9 @@ def show_text(shown: RunView, style: Style | None = None) -> str:
     if told is not shown:
         parts += [styled(""), styled(focus_words(shown), "bold")]
     if told.combined.launches:
-        parts += speed_of_light(told.counted, of_longest(told))
+        parts += speed_of_light(told.counted, of_representative(told))
         parts += _diagnosis(told, style.width)
-        parts += warp_states(told.counted, of_longest(told))
+        parts += warp_states(told.counted, of_representative(told))
     if shown.close.spots is not None:
         parts += hot_lines_text(shown.close.spots, style.width, _alone(shown))
     if shown.close.nvidia is not None:

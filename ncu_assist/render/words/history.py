@@ -119,14 +119,14 @@ NOT_SERVED = "not served"  # a workload of another dtype, or that is for other v
 ANOTHER_SOURCE = "another source"
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
-OF_LONGEST = "bound by … (#3): of its launch 3 alone, the longest of a call; a diagnosis is of all of them"
+OF_LONGEST = "bound by … (#3): of its launch 3 alone, the longest of the kernel that takes most time; all else: of all"
 ALL_WORKLOADS = "geomean: of the speed-ups over the parent; worst: the smallest of them"
 
 
 def bound_by(cell: HistoryCell) -> str:
     """Return the bottleneck and the share of peak of its busiest unit, e.g. ``DRAM 81 %``.
 
-    Of different kernels that of the longest launch, which is said: ``DRAM 81 % (#3)``.
+    Of different kernels that of one launch, which is said: ``DRAM 81 % (#3)``.
     """
     if cell.bottleneck is None:
         return "-"

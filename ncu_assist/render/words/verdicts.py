@@ -105,16 +105,20 @@ def impossible_lines(combined: Combined, keys: Sequence[str]) -> list[str]:
     ]
 
 
-def of_longest(shown: RunView) -> str:
+def of_representative(shown: RunView) -> str:
     """Return what ratios are of where launches are of different kernels: one of them; empty where they are of all."""
     if shown.counted is shown:
         return ""
     whole, alone = shown.combined, shown.counted.combined
-    time = alone.duration_ns
-    share = f", {100 * time / whole.duration_ns:.0f} % of the time" if time and whole.duration_ns else ""
-    launch = alone.launches[0]
-    which = why_in_focus(shown)
-    return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: {which} of {len(whole.launches)}{share}"
+    launch, which = alone.launches[0], why_in_focus(shown)
+    of_kernel = next((one for one in whole.by_kernel if launch in one.launches), whole)
+    is_alone = shown.focus is not None or len(of_kernel.launches) == 1
+    counted, of = (alone, whole) if is_alone else (of_kernel, of_kernel)
+    time = counted.duration_ns
+    share = f"{100 * time / whole.duration_ns:.0f} % of the time" if time and whole.duration_ns else ""
+    also = f", {share}" if is_alone else f" of a kernel that takes {share}"
+    many = f"{which} of {len(of.launches)}{also if share else ''}"
+    return f"launch {launch.index} alone, {one_line(launch.kernel, NAME)}: {many}"
 
 
 def names(diff: Diff) -> tuple[str, str]:

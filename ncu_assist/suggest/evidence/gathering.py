@@ -35,7 +35,7 @@ from ncu_assist.render.redact import Identity
 from ncu_assist.render.words.history import fault
 from ncu_assist.render.words.launches import LIMIT_WORDS, room_words
 from ncu_assist.render.words.values import COUNTED, IN_FULL_BELOW
-from ncu_assist.render.words.verdicts import factor, of_longest
+from ncu_assist.render.words.verdicts import factor, of_representative
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.rules import RULES
 from ncu_assist.rules.low_occupancy import allowed_blocks
@@ -102,9 +102,9 @@ def items_of(
 
 
 def _launches_of(key: str, combined: Combined) -> Combined:
-    """Return the launches that a counter is of: all, but what kernels have each for themselves of the longest."""
+    """Return the launches that a counter is of: all, but what kernels have each for themselves, of one launch."""
     is_of_all = not combined.is_of_kernels or (key in ROWS and ROWS[key].combine.over_kernels)
-    return combined if is_of_all else combined.longest
+    return combined if is_of_all else combined.representative
 
 
 def _before(key: str, combined: Combined, before: Combined | None) -> float | None:
@@ -234,9 +234,9 @@ def _finding_facts(ranked: Ranked, results: RuleResults, items: Items, clean: Cl
 
 
 def _of_the_table(evidence: tuple[str, ...], launches: tuple[int, ...], results: RuleResults) -> tuple[str, ...]:
-    """Return the evidence that the table has: of different kernels it has the ratios of the longest launch only."""
+    """Return the evidence that the table has: of different kernels it has the ratios of one launch only."""
     combined = results.facts.combined
-    if not combined.is_of_kernels or combined.longest.launches[0].index in launches:
+    if not combined.is_of_kernels or combined.representative.launches[0].index in launches:
         return evidence
     return tuple(key for key in evidence if ROWS[key].combine.over_kernels)
 
@@ -279,7 +279,7 @@ def _launch_line(row: LaunchRow, clean: Cleaner) -> LaunchLine:
 
 
 def _bound(shown: RunView) -> str:
-    shown, alone = shown.counted, of_longest(shown)
+    shown, alone = shown.counted, of_representative(shown)
     bound = shown.bottleneck
     if bound is None:
         return ""

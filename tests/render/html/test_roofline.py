@@ -138,7 +138,7 @@ def test_the_baseline_is_a_ghost_with_an_arrow() -> None:
     assert "step-head" not in [one.cls for one in own.shapes]
 
 
-@pytest.mark.parametrize("version", ["v0", "v1", "v2", "v3", "v4", "v6", "v7", "v10"])
+@pytest.mark.parametrize("version", ["v0", "v2", "v3", "v4", "v6", "v7", "v10"])  # v1 mostly pads, without operations
 def test_labels_do_not_cover_each_other(version: str) -> None:
     made = roofline(shown(version).counted, shown("v3")).chart
     assert made is not None
