@@ -105,6 +105,19 @@ def test_a_launch_of_a_recorded_call_has_no_floor_of_the_call(run: Run, recorded
 
 
 @pytest.mark.slow
+def test_launches_of_two_workloads_have_no_verdict_also_where_one_is_a_part_of_a_call(run: Run, recorded: Path) -> None:
+    launches = {one: run("show", one, "--json").json["launches"] for one in ("v0", "v3")}
+    chain = [one for one in launches["v0"] if one["workload"] == "b64_d96"][:1]
+    other = run("show", "v3", "--workload", "b1_d96", "--json").json["launches"][:1]
+    numbers = [str(one[0]["index"]) for one in (chain, other)]
+    made = run("diff", "v0", "v3", "--launch", numbers[0], "--launch", numbers[1], "--json")
+    assert made.json["reason"] == "other-workload"
+    same = str(next(one["index"] for one in launches["v3"] if one["workload"] == "b64_d96"))
+    made = run("diff", "v0", "v3", "--launch", numbers[0], "--launch", same, "--json")
+    assert made.json["reason"] != "other-workload"
+
+
+@pytest.mark.slow
 def test_pages_of_several_runs_are_of_all_launches(run: Run, recorded: Path) -> None:
     assert "name a run or a report" in run("report", "lightning_decode", "--launch", "0").err
     assert "the page beside a run is of all its launches" in run("report", "v7", "--launch", "0").err

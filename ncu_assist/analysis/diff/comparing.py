@@ -247,8 +247,10 @@ class _Comparison:
         return combine_tables(self.runs[place], self.tables[place], self.names[place])
 
     def _facts(self, place: int) -> tuple[Run, WorkloadFacts | None]:
+        """Return a run, and what its launches worked on, also where these are a part of a call."""
         run, name = self.runs[place], self.names[place]
-        return run, run.workload(name) if name else None
+        of = {name} if name else {one.workload for one in run.launches}
+        return run, self.sides[place].whole.workload(of.pop() or "") if len(of) == 1 else None
 
     def _verdict(self, pairs: tuple[LaunchDiff, ...]) -> Verdict:
         """Return the verdict by samples, else by repeats under ncu, else by one duration a side."""
