@@ -71,7 +71,7 @@ def _payoffs(shown: RunView, width: int, brief: bool) -> list[RenderableType]:
     whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
-    return [styled(""), styled("What would pay", "bold"), *map(styled, lines)]
+    return [styled(""), styled("What would pay, each launch by its first finding", "bold"), *map(styled, lines)]
 
 
 def _below(shown: RunView, most: int) -> list[str]:
