@@ -28,7 +28,7 @@ from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
-from ncu_assist.render.words.changes import counter_note
+from ncu_assist.render.words.changes import counter_note, difference_lines
 from ncu_assist.render.words.floors import copy_words, workload_words
 from ncu_assist.render.words.terms import against, term_of, verdict_cell, verdict_tone
 from ncu_assist.render.words.verdicts import (
@@ -79,6 +79,8 @@ def _answer(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
     where = f", {one_line(diff.workload)}" if diff.workload else ""
     gpu = facts.candidate.run.device
     yield AnswerRow("What", f"{after} against {before}{where}{f'; {one_line(gpu.name)}' if gpu else ''}")
+    for place, line in enumerate(difference_lines(diff)):
+        yield AnswerRow("" if place else "Also differs", line)
     bound = [side.bottleneck for side in (diff.baseline, diff.candidate)]
     told = [f"{one.name} ({one.percent:.0f} %)" for one in bound if one]
     if diff.why and facts.is_comparable:

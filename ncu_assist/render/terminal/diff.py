@@ -17,6 +17,7 @@ from ncu_assist.render.words.changes import (
     change_word,
     counter_note,
     delta_text,
+    difference_lines,
     flags_by_role,
     label_of,
     more_of,
@@ -274,11 +275,7 @@ def _flag_lines(diff: Diff) -> list[str]:
 def _differences(diff: Diff) -> list[str]:
     if not diff.differences:
         return []
-    lines = ["", "Besides the version these differ:"]
-    for one in diff.differences:
-        weight = " (forbids a comparison)" if one.hard else ""
-        lines.append(f"  {one.what}: {one_line(one.baseline)} against {one_line(one.candidate)}{weight}")
-    return lines
+    return ["", "Besides the version these differ:", *(f"  {line}" for line in difference_lines(diff))]
 
 
 def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:

@@ -402,6 +402,13 @@ def counter_note(diff: Diff) -> str:
     return f"time under ncu is of one launch a side, and within its noise: the bench decides; {said}"
 
 
+def difference_lines(diff: Diff) -> list[str]:
+    """Return a line for each thing beside the version that differs between the runs."""
+    weighed = ((one, " (forbids a comparison)" if one.hard else "") for one in diff.differences)
+    lines = (f"{one_line(d.what)}: {one_line(d.baseline)} against {one_line(d.candidate)}{w}" for d, w in weighed)
+    return list(dict.fromkeys(lines))
+
+
 def counters_command(diff: Diff) -> str:
     """Return the command that takes the counters of a workload that sides lack; empty where both have theirs."""
     lacking = _without_counters(diff)

@@ -394,6 +394,28 @@ def test_a_side_without_counters_is_missing_and_not_empty(made_up: Facts, browse
     check_page(browser, written(tmp_path, facts))
 
 
+def test_what_differs_beside_the_version_stands_in_the_box_of_the_verdict(made_up: Facts, tmp_path: Path) -> None:
+    newer = made_up(device=replace(DEVICE, driver="590"))
+    (told,) = [row.text for row in models(html.diff_sections(newer)).verdict.answer if row.label == "Also differs"]
+    assert told == f"driver: {DEVICE.driver} against 590"
+    sizes = [
+        save_run(
+            Store(tmp_path / "reports"),
+            make_run(
+                version=f"{blocks}_blocks",
+                workloads=(),
+                source="imported",
+                launches=(launch(0, "sum", None, ranges=(), grid=(blocks, 1, 1)),),  # type: ignore[arg-type]
+            ),
+            metrics_frame({}),
+        )
+        for blocks in (1, 1000)
+    ]
+    text = html.diff_html(facts_of((sizes[0], sizes[1]), tmp_path / "reports"))
+    box = text.partition('id="verdict"')[2].partition("<section")[0]
+    assert "another size of the problem?" in re.sub(r'data-copy="[^"]*"', "", box)
+
+
 def test_what_explains_a_slowdown_stands_above_the_table(made_up: Facts) -> None:
     worse = {
         "gpu__time_duration.sum": 200_000.0,
