@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from fakes.fake_ncu import install
 from patience import CEILING_S
 
 from ncu_assist.ncu.compressed import read_plain
+from ncu_assist.ncu.report import Report, read_report
 
 DATA = Path(__file__).parent.parent / "data"
 SHARED = Path(__file__).parent.parent.parent.parent / "shared" / "reports"  # beside the repository, not part of it
@@ -70,6 +72,23 @@ def slow_launch_log() -> str:
 def basic_path() -> Path:
     """The same three launches, --set basic."""
     return DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
+
+
+@pytest.fixture
+def plain(basic_path: Path) -> bytes:
+    return read_plain(basic_path)
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Callable[[bytes], Report]:
+    """Read the bytes of a report, as a file of its own."""
+
+    def read(data: bytes) -> Report:
+        path = tmp_path / f"form{len(list(tmp_path.iterdir()))}.ncu-rep"
+        path.write_bytes(data)
+        return read_report(path)
+
+    return read
 
 
 @pytest.fixture

@@ -22,11 +22,6 @@ from ncu_assist.ncu.report import read_report
 GIB = 1 << 30
 
 
-@pytest.fixture
-def plain(basic_path: Path) -> bytes:
-    return read_plain(basic_path)
-
-
 @pytest.mark.parametrize(
     ("content", "words"),
     [

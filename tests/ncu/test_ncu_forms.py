@@ -12,27 +12,11 @@ from ncu.rewriting import interrupt, sized, with_header, with_launch
 from ncu_assist.errors import DamagedData
 from ncu_assist.frame import combine
 from ncu_assist.ncu import reader, report_file
-from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
-from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline.importing import RunNames, foreign_run
 
 Read = Callable[[bytes], Report]
-
-
-@pytest.fixture
-def plain(basic_path: Path) -> bytes:
-    return read_plain(basic_path)
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def read(data: bytes) -> Report:
-        path = tmp_path / f"form{len(list(tmp_path.iterdir()))}.ncu-rep"
-        path.write_bytes(data)
-        return read_report(path)
-
-    return read
 
 
 def in_threads(result: Any) -> None:

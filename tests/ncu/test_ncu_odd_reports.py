@@ -12,7 +12,6 @@ from ncu.rewriting import with_header, with_launch
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report_file
-from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.messages import Messages
 from ncu_assist.ncu.report import Report, read_report
 
@@ -20,21 +19,6 @@ HOSTILE = "<script>alert(1)</script>\x1b[2J\x1b]0;title\x07 `rm` | a\nb\t\u202e\
 NAME = b"sm__throughput.avg.pct_of_peak_sustained_elapsed"
 NEW_FIELD = report_file.write_varint(99 << 3) + b"\x05"
 Read = Callable[[bytes], Report]
-
-
-@pytest.fixture
-def plain(basic_path: Path) -> bytes:
-    return read_plain(basic_path)
-
-
-@pytest.fixture
-def read(tmp_path: Path) -> Read:
-    def read(data: bytes) -> Report:
-        path = tmp_path / "odd.ncu-rep"
-        path.write_bytes(data)
-        return read_report(path)
-
-    return read
 
 
 @pytest.mark.parametrize("name", [HOSTILE, "k" * 3_000_000, ""])
