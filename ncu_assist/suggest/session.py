@@ -43,7 +43,7 @@ from ncu_assist.suggest.model import (
     expected_form,
 )
 from ncu_assist.suggest.prompting import MAX_TOKENS, Prompt, PromptArchive, build_prompt, ids_in
-from ncu_assist.suggest.proof.building import DraftCompiler, DraftSource, build_draft
+from ncu_assist.suggest.proof.building import DraftCompiler, build_draft
 from ncu_assist.suggest.proof.prover import GpuProver, ProofOptions, SandboxProver
 from ncu_assist.suggest.reply import REPLY_SCHEMA, ParsedReply, apply, read_reply
 from ncu_assist.versions import short_name
@@ -184,7 +184,7 @@ def compile_reply(project: Project, request: SuggestRequest, path: str) -> Sugge
     suffix = kernel.version(parent.run.version).path.suffix
     reply = ParsedReply(Claim("", "", "draft"), text, ()) if Path(path).suffix == suffix else read_reply(text)
     source = apply(reply, next(iter(sources_of(parent).values())), suffix, kernel)
-    made = DraftSource(reply.claim.slug, suffix, source.encode())
+    made = f"{reply.claim.slug}{suffix}", source.encode()
     place = project.work / "proofs"
     place.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place, prefix="build-", ignore_cleanup_errors=True) as root:

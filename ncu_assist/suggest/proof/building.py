@@ -44,40 +44,35 @@ SMALL = 1 << 24  # bytes of a file of outcomes, compilers' words and all
 NO_SANDBOX = "none"
 
 
-@dataclass(frozen=True)
-class DraftSource:
-    """The file of a draft: ``slug`` of its name, ``suffix``, and its bytes."""
+DraftFile = tuple[str, bytes]  # what follows ``v<number>_`` in its name, slug and suffix, and what is in it
 
-    slug: str
-    suffix: str
-    data: bytes
 
-    @classmethod
-    def of(cls, stored: StoredDraft) -> DraftSource:
-        """Return that of a draft in the archive; raises DamagedData where it was changed."""
-        assert stored.draft.claim is not None
-        return cls(stored.draft.claim.slug, stored.draft.suffix, stored.read(source_name(stored.draft.suffix)))
+def draft_file(stored: StoredDraft) -> DraftFile:
+    """Return the file of a draft in the archive; raises DamagedData where it was changed."""
+    assert stored.draft.claim is not None
+    suffix = stored.draft.suffix
+    return f"{stored.draft.claim.slug}{suffix}", stored.read(source_name(suffix))
 
 
 def make_trial(
-    kernel: Kernel, parent: StoredRun, source: DraftSource, root: Path
+    kernel: Kernel, parent: StoredRun, file: DraftFile, root: Path
 ) -> tuple[Kernel, tuple[Version, Version]]:
     """Write ``root``/kernels/<kernel> and return it with parent and draft, which is named as the next version would be.
 
     kernel.toml and reference are as they are, the parent as it was. Raises DamagedData for a run whose files were
     changed, UsageProblem for a draft that fits no version's name, OSError where the disk refuses.
     """
-    name = f"v{max(version.number for version in kernel.versions) + 1}_{source.slug}"
     folder = root / "kernels" / kernel.name
+    draft = folder / f"v{max(version.number for version in kernel.versions) + 1}_{file[0]}"
     folder.mkdir(parents=True)
-    for file in (FILE, kernel.reference.name):
-        shutil.copyfile(kernel.folder / file, folder / file)
-    for file, text in parent.source_texts().items():
-        if file not in (FILE, kernel.reference.name):
-            (folder / file).write_text(text, encoding="utf-8", newline="")
-    (folder / f"{name}{source.suffix}").write_bytes(source.data)
+    for name in (FILE, kernel.reference.name):
+        shutil.copyfile(kernel.folder / name, folder / name)
+    for name, text in parent.source_texts().items():
+        if name not in (FILE, kernel.reference.name):
+            (folder / name).write_text(text, encoding="utf-8", newline="")
+    draft.write_bytes(file[1])
     trial = read_kernel(folder)
-    return trial, (trial.version(parent.run.version), trial.version(name))
+    return trial, (trial.version(parent.run.version), trial.version(draft.stem))
 
 
 @dataclass(frozen=True)
@@ -146,7 +141,7 @@ def sealed_folder(root: Path) -> Path:
 
 
 def build_draft(
-    project: Project, sandboxed: bool, kernel: Kernel, parent: StoredRun, source: DraftSource, root: Path, whole: bool
+    project: Project, sandboxed: bool, kernel: Kernel, parent: StoredRun, file: DraftFile, root: Path, whole: bool
 ) -> BuiltDraft:
     """Compile a draft below the empty folder ``root``; ``whole``: its parent too, as a proof needs it.
 
@@ -154,7 +149,7 @@ def build_draft(
     ``make_trial`` does.
     """
     started, root = time.monotonic(), root.resolve()
-    trial, (old, new) = make_trial(kernel, parent, source, root / "trial")
+    trial, (old, new) = make_trial(kernel, parent, file, root / "trial")
     sealed = sealed_kernel(trial, (old, new), sealed_folder(root))
     out = root / "build"
     out.mkdir()
@@ -346,7 +341,7 @@ class DraftBuilds:
         parent.mkdir(parents=True, exist_ok=True)
         made = tempfile.TemporaryDirectory(dir=parent, prefix="build-", ignore_cleanup_errors=True)
         root = Path(self._kept.enter_context(made))
-        how = (self.project, self.sandboxed, task.kernel, task.parent, DraftSource.of(stored), root, self.whole)
+        how = (self.project, self.sandboxed, task.kernel, task.parent, draft_file(stored), root, self.whole)
         self._begun[stored.draft.id] = self._pool.submit(build_draft, *how)
 
     def result(self, task: DraftTask, stored: StoredDraft) -> BuiltDraft:

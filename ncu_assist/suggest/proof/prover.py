@@ -48,7 +48,7 @@ from ncu_assist.store import Store
 from ncu_assist.store.drafts import BUILD_LOG, NOT_BUILT, DraftArchive, Proof, ProofStage, StoredDraft, runs_below
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import DraftTask
-from ncu_assist.suggest.proof.building import NO_SANDBOX, BuiltDraft, DraftBuilds, DraftSource, Outcomes, make_trial
+from ncu_assist.suggest.proof.building import NO_SANDBOX, BuiltDraft, DraftBuilds, Outcomes, draft_file, make_trial
 from ncu_assist.suggest.proof.judging import (
     Fate,
     RunPair,
@@ -142,7 +142,7 @@ def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> t
 
     Raises UsageProblem for a draft that fits no version's name, DamagedData for files that were changed.
     """
-    kernel, versions = make_trial(task.kernel, task.parent, DraftSource.of(stored), workspace.work / "trial")
+    kernel, versions = make_trial(task.kernel, task.parent, draft_file(stored), workspace.work / "trial")
     known, options = workspace.project.settings, workspace.options
     settings = HarnessSettings((), known.check_trials, rounds=options.rounds or known.rounds, device=options.device)
     plan = new_exam_plan(kernel, versions, settings, workspace.project.work, workspace.folders)

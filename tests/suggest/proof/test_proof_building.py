@@ -31,7 +31,6 @@ from ncu_assist.suggest.proof import building
 from ncu_assist.suggest.proof.building import (
     DraftBuilds,
     DraftCompiler,
-    DraftSource,
     build,
     build_draft,
     functions_of,
@@ -164,7 +163,7 @@ def test_a_build_waits_for_nobody_who_uses_a_gpu_or_builds(tmp_path: Path) -> No
     require("bwrap")
     project = made_project(tmp_path)
     (parent,) = Store(project.reports).runs()
-    source = DraftSource("next", ".py", PYTHON_VERSION.encode() + b"# next\n")
+    source = "next.py", PYTHON_VERSION.encode() + b"# next\n"
     with held(lock_folder(), "gpu--1", "another build", 0):
         built = build_draft(project, True, load_kernel(project, "add_one"), parent, source, tmp_path / "made", True)
     assert built.outcome.artifact is not None
