@@ -125,6 +125,11 @@ class Verdict:
         return self.verdict.replace("-", " ")
 
     @property
+    def is_of_clock(self) -> bool:
+        """Whether the clock made all of the difference: by SM cycles there is none, or the other way round."""
+        return self.by_clock and self.cycles is not None and self.cycles.verdict not in ("unclear", self.verdict)
+
+    @property
     def in_cycles(self) -> Verdict | None:
         """The verdict by SM cycles; None where they are not known."""
         if self.cycles is None:

@@ -61,10 +61,11 @@ def known_clocks(mhz: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     return known
 
 
-def clock_note(verdict: Verdict, names: tuple[str, str] | None = None) -> str:
+def clock_note(verdict: Verdict, names: tuple[str, str] | None = None, follows_sms: bool = True) -> str:
     """Return e.g. ``SM clocks 1980 and 1755 MHz``, baseline first, and what that does to the difference.
 
-    ``names`` are what the two are called: ``SM clocks: v1 at 1980 MHz, v2 at 1755 MHz``.
+    ``names`` are what the two are called: ``SM clocks: v1 at 1980 MHz, v2 at 1755 MHz``. ``follows_sms``: what binds
+    runs at the SM clock, as DRAM does not.
 
     Empty where they hardly differ.
     """
@@ -72,7 +73,12 @@ def clock_note(verdict: Verdict, names: tuple[str, str] | None = None) -> str:
         return ""
     before, after = verdict.clocks_mhz
     against = verdict.verdict.endswith("faster" if after < before else "slower")
-    said = "at one clock the difference would be larger" if against else "part of the difference may be theirs"
+    theirs = (
+        "all of the difference is theirs"
+        if verdict.is_of_clock and follows_sms
+        else "part of the difference may be theirs"
+    )
+    said = "at one clock the difference would be larger" if against else theirs
     if names is None:
         return f"SM clocks {before:.0f} and {after:.0f} MHz: {said}"
     return f"SM clocks: {names[0]} at {before:.0f} MHz, {names[1]} at {after:.0f} MHz; {said}"

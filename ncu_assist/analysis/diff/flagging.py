@@ -15,7 +15,7 @@ from ncu_assist.ncu.catalogue.rows import STALL_SHARES
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.ncu.source.tables import told_apart
 from ncu_assist.quantity import quantity
-from ncu_assist.rules.model.resources import LATENCY, Bottleneck
+from ncu_assist.rules.model.resources import HOST_LINK, LATENCY, Bottleneck
 from ncu_assist.verdict import Verdict, Word
 
 DURATION = "duration"
@@ -87,14 +87,25 @@ SIDE_EFFECT: dict[Word, FlagWords] = {
 }
 
 
+CLOCK_MADE_IT: FlagWords = ("What got worse as a side effect (it takes no more cycles)", "side effect, no more cycles")
+# These have a clock of their own.
+APART_FROM_SMS = ("DRAM", HOST_LINK)
+
+
+def follows_sms(bottleneck: Bottleneck | None) -> bool:
+    """Tell whether what binds is as fast as the SM clock; so too where it is not known."""
+    return bottleneck is None or bottleneck.group not in APART_FROM_SMS
+
+
 def with_roles(
     changes: tuple[Change, ...], verdict: Verdict, bottleneck: Bottleneck | None = None
 ) -> tuple[Change, ...]:
     """Return the changes with a role for each regressed one that is more than a trifle, rates as the time has it.
 
-    Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect. The rate
-    of a resource that does not bind the candidate is a side effect everywhere; where the time is not settled, so is all
-    that is not work on its ``bottleneck``. Runs that cannot be compared have no roles.
+    Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect, and in
+    one that is slower by its clock alone. The rate of a resource that does not bind the candidate is a side effect
+    everywhere; where the time is not settled, so is all that is not work on its ``bottleneck``. Runs that cannot be
+    compared have no roles.
     """
     if verdict.verdict == "not-comparable":
         return changes
@@ -211,12 +222,16 @@ def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck 
     binds = bottleneck is not None and metric in BINDING.get(bottleneck.group, ())
     if bottleneck and bottleneck.group == LATENCY and metric == top and verdict.verdict in LIMIT:
         return "limit"
+    if verdict.is_of_clock and follows_sms(bottleneck):
+        return "side-effect"
     if verdict.verdict == "slower":
         return "explains" if binds or change.metric not in RATES else "side-effect"
     return "explains" if verdict.verdict == "unclear" and binds else "side-effect"
 
 
 def _telling(role: Role, verdict: Verdict) -> FlagWords | None:
+    if role == "side-effect" and verdict.verdict == "slower" and verdict.is_of_clock:
+        return CLOCK_MADE_IT
     words = {"explains": EXPLAINS, "limit": LIMIT}.get(role, SIDE_EFFECT)
     return words.get(verdict.verdict)
 

@@ -33,6 +33,7 @@ from ncu_assist.render.words.floors import copy_words, workload_words
 from ncu_assist.render.words.terms import against, term_of, verdict_cell, verdict_tone
 from ncu_assist.render.words.verdicts import (
     UNCUT,
+    clock_words,
     counted,
     factor,
     interval_words,
@@ -44,7 +45,7 @@ from ncu_assist.render.words.verdicts import (
 from ncu_assist.render.words.why import change_facts, left_facts, limit_words, resource_lines
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.places import Place as RulePlace
-from ncu_assist.verdict import REASONS, Verdict, clock_note
+from ncu_assist.verdict import REASONS, Verdict
 
 ARROW = " → "
 
@@ -277,7 +278,7 @@ def _notes(diff: Diff) -> list[str]:
     """Return what is odd about the comparison or about one side; what both have in common is said once."""
     notes = [f"forced in spite of: {REASONS[diff.forced].meaning}"] if diff.forced else []
     notes += ["both sides are the same run"] if diff.is_one_run else []
-    clocks = clock_note(diff.verdict, names(diff))
+    clocks = clock_words(diff, names(diff))
     notes += [clocks] if clocks else []
     said: dict[str, list[str]] = {}
     for name, side in zip(names(diff), (diff.baseline, diff.candidate), strict=True):

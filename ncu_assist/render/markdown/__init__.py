@@ -33,9 +33,9 @@ from ncu_assist.render.words.gate import (
     within,
     workload_words,
 )
-from ncu_assist.render.words.verdicts import kernels_and_origins, names, next_command, verdict_line
+from ncu_assist.render.words.verdicts import clock_words, kernels_and_origins, names, next_command, verdict_line
 from ncu_assist.render.words.why import why_lines
-from ncu_assist.verdict import REASONS, clock_note
+from ncu_assist.verdict import REASONS
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import QueryResult
@@ -151,7 +151,7 @@ def _reason_lines(diff: Diff) -> list[str]:
     lines = [paragraph(f"why: {REASONS[diff.verdict.reason].meaning}", 500)]
     if diff.forced:
         lines.insert(0, f"**forced** in spite of: {escaped(REASONS[diff.forced].meaning)}")
-    command, clocks = next_command(diff), clock_note(diff.verdict)
+    command, clocks = next_command(diff), clock_words(diff)
     lines += [f"try: {code(command)}"] if command else []
     notes = dict.fromkeys(escaped(note) for side in (diff.baseline, diff.candidate) for note in side.notes)
     return ["  \n".join([*lines, *([clocks] if clocks else []), *(f"note: {note}" for note in notes)]), ""]

@@ -47,9 +47,16 @@ from ncu_assist.render.words.gate import (
     within,
     worst_of,
 )
-from ncu_assist.render.words.verdicts import kernels_and_origins, names, next_command, of_launches, verdict_line
+from ncu_assist.render.words.verdicts import (
+    clock_words,
+    kernels_and_origins,
+    names,
+    next_command,
+    of_launches,
+    verdict_line,
+)
 from ncu_assist.render.words.why import every_line, why_lines
-from ncu_assist.verdict import REASONS, clock_note
+from ncu_assist.verdict import REASONS
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
@@ -189,7 +196,7 @@ def _reason(diff: Diff, explain: bool) -> list[str]:
 
 
 def _clocks(diff: Diff) -> list[str]:
-    note = clock_note(diff.verdict)
+    note = clock_words(diff)
     return [f"note: {note}"] if note else []
 
 

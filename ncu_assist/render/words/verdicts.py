@@ -11,7 +11,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.launches import why_in_focus
-from ncu_assist.verdict import REASONS, Verdict
+from ncu_assist.verdict import REASONS, Verdict, clock_note
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
@@ -137,6 +137,13 @@ def names(diff: Diff) -> tuple[str, str]:
         if both[0] != both[1]:
             return both
     return both
+
+
+def clock_words(diff: Diff, called: tuple[str, str] | None = None) -> str:
+    """Return what ``clock_note`` says of the clocks, beside what binds the candidate."""
+    from ncu_assist.analysis.diff import follows_sms  # with the rest of a diff: `explain` needs none
+
+    return clock_note(diff.verdict, called, follows_sms(diff.candidate.bottleneck))
 
 
 def next_command(diff: Diff) -> str:

@@ -9,7 +9,7 @@ import pytest
 from factories import STALL, launch, make_run, metrics_frame
 from recorded_family import ROOT
 
-from ncu_assist.analysis.diff import Change, DiffOptions, Role, diff_runs, flags_heading
+from ncu_assist.analysis.diff import Change, DiffOptions, Role, diff_runs, flags_heading, follows_sms
 from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes
 from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, waits_apart, with_roles
 from ncu_assist.analysis.diff.noise import NoiseModel
@@ -25,7 +25,8 @@ from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words.changes import counter_note, counters_command
 from ncu_assist.rules.model.resources import Bottleneck
-from ncu_assist.verdict import Verdict, Word, compare_durations, not_comparable
+from ncu_assist.verdict import Verdict, Word, clock_note, compare_durations, not_comparable
+from ncu_assist.verdict.records import Cycles
 
 WORSE = Change("instructions", "Executed Instructions", "inst", 1e9, 2e9, 1.0, "regressed")
 RATE = Change("sm_throughput", "Compute (SM) Throughput", "%", 70.0, 50.0, -20.0, "regressed")
@@ -167,6 +168,41 @@ def test_text_json_and_gate_have_one_share_of_a_wait() -> None:
         assert (check.baseline, check.candidate) == pytest.approx((row["baseline"], row["candidate"]))
         assert row["label"].split(" (")[0] in text
         assert f"{row['baseline']:.1f} %" in text
+
+
+BY_CLOCK = replace(
+    verdict("slower"), by_clock=True, cycles=Cycles("faster", "interval-beyond", 1.01), clocks_mhz=(1590.0, 1556.0)
+)
+
+
+@pytest.mark.parametrize(
+    ("cycles", "binds", "role", "theirs"),
+    [
+        ("faster", "tensor cores", "side-effect", "all"),
+        ("same", "latency", "side-effect", "all"),
+        ("unclear", "tensor cores", "explains", "part"),  # some of it may be cycles
+        ("faster", "DRAM", "explains", "part"),  # it waits for a clock that is not the SMs'
+    ],
+)
+def test_no_counter_explains_what_the_clock_made(cycles: Word, binds: str, role: Role, theirs: str) -> None:
+    by_clock = replace(BY_CLOCK, cycles=Cycles(cycles, "interval-beyond", 1.0))
+    told = with_roles((BYTES,), by_clock, Bottleneck(binds, 85.0))
+    assert [one.role for one in told] == [role]
+    note = clock_note(by_clock, None, follows_sms(Bottleneck(binds, 85.0)))
+    assert (
+        note
+        == f"SM clocks 1590 and 1556 MHz: {theirs} of the difference {'is' if theirs == 'all' else 'may be'} theirs"
+    )
+
+
+def test_a_version_slowed_by_its_clock_takes_no_more_cycles() -> None:
+    """v18 of the product takes 1.2 % fewer cycles than v17, at a clock that is 2.2 % lower."""
+    diff = compare(Project(ROOT), ("gemm_bias_gelu/v17", "gemm_bias_gelu/v18"), None, DiffOptions("square8k"))
+    text = diff_text(diff, Style())
+    assert {flag.role for flag in diff.flags} == {"side-effect"}
+    assert "What got worse as a side effect (it takes no more cycles):\n" in text
+    assert "MHz: all of the difference is theirs\n" in text
+    assert "explains the slowdown" not in text
 
 
 def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
