@@ -73,12 +73,8 @@ def clock_note(verdict: Verdict, names: tuple[str, str] | None = None, follows_s
         return ""
     before, after = verdict.clocks_mhz
     against = verdict.verdict.endswith("faster" if after < before else "slower")
-    theirs = (
-        "all of the difference is theirs"
-        if verdict.is_of_clock and follows_sms
-        else "part of the difference may be theirs"
-    )
-    said = "at one clock the difference would be larger" if against else theirs
+    part = "all of the difference is" if verdict.is_of_clock and follows_sms else "part of the difference may be"
+    said = "at one clock the difference would be larger" if against else f"{part} theirs"
     if names is None:
         return f"SM clocks {before:.0f} and {after:.0f} MHz: {said}"
     return f"SM clocks: {names[0]} at {before:.0f} MHz, {names[1]} at {after:.0f} MHz; {said}"

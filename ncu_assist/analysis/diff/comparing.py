@@ -14,7 +14,7 @@ from ncu_assist.analysis.diff.comparability import (
     other_sizes,
     scope,
 )
-from ncu_assist.analysis.diff.flagging import flags, with_roles
+from ncu_assist.analysis.diff.flagging import far_from_limits, flags, with_roles
 from ncu_assist.analysis.diff.noise import LearnedNoise, NoiseModel, noise_model
 from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.analysis.diff.records import Change, Diff, DiffSide, LaunchDiff
@@ -124,7 +124,12 @@ def _changes(
     before, after = (_combined(pair, side, table) for side, table in _both(pair, tables))
     if verdict.verdict == "not-comparable":
         return side_by_side(before, after)
-    return with_roles(changes(before, after, noise), verdict, bottleneck(after.values))
+    return _with_roles(before, after, noise, verdict)
+
+
+def _with_roles(before: Combined, after: Combined, noise: NoiseModel, verdict: Verdict) -> tuple[Change, ...]:
+    far = far_from_limits(before.values, after.values)
+    return with_roles(changes(before, after, noise), verdict, bottleneck(after.values), far)
 
 
 def _combined(pair: LaunchPair, launches: Sequence[Launch], tables: Tables) -> Combined:
@@ -279,7 +284,7 @@ class _Comparison:
             return ()
         if verdict.verdict == "not-comparable":
             return side_by_side(before, after, every)
-        told = with_roles(changes(before, after, self.noise), verdict, bottleneck(after.values))
+        told = _with_roles(before, after, self.noise, verdict)
         if not every:
             return told
         known = {change.metric for change in told}  # the others say the same once more, in other units: no flags

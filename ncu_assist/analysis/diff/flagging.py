@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import isclose, log
 
@@ -15,7 +15,19 @@ from ncu_assist.ncu.catalogue.rows import STALL_SHARES
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.ncu.source.tables import told_apart
 from ncu_assist.quantity import quantity
-from ncu_assist.rules.model.resources import HOST_LINK, LATENCY, Bottleneck
+from ncu_assist.rules.model.resources import (
+    BUSY_PERCENT,
+    HOST_LINK,
+    LATENCY,
+    LINK,
+    PARTS,
+    RESOURCES,
+    SM_PARTS,
+    WHOLES,
+    Bottleneck,
+    Values,
+    bottleneck,
+)
 from ncu_assist.verdict import Verdict, Word
 
 DURATION = "duration"
@@ -43,6 +55,20 @@ BINDING = {
     "SM": ("instructions", "sm_throughput"),
     "latency": ("achieved_occupancy", "local_spilling_requests", "instructions"),
 }
+# Of which groups of units a metric is work: instructions are issued and pass a pipe, sectors pass L1, L2, perhaps DRAM.
+UNITS_OF = {
+    "dram_bytes": ("DRAM",),
+    "l2_sectors_sm": ("L2",),
+    "global_sectors_excessive": ("L1", "L2", "DRAM"),
+    "sector_efficiency_load": ("L1", "L2", "DRAM"),
+    "sector_efficiency_store": ("L1", "L2", "DRAM"),
+    "shared_wavefronts_excessive": ("L1",),
+    "local_spilling_requests": ("L1", "L2", "DRAM", "SM"),
+    "host_bytes": (HOST_LINK,),
+    "instructions": ("SM",),
+}
+# An instruction keeps tensor cores busy for many cycles: how many others there are says nothing of them.
+NOT_BY_INSTRUCTIONS = "tensor cores"
 # How busy a resource is follows from the time where another one binds: less of it a second explains nothing.
 RATES = ("dram_bandwidth", "dram_throughput", "memory_throughput", "sm_throughput")
 # The work of which a rate is so much a second, among what is always looked at. A rate that moved as its work did says
@@ -97,15 +123,39 @@ def follows_sms(bottleneck: Bottleneck | None) -> bool:
     return bottleneck is None or bottleneck.group not in APART_FROM_SMS
 
 
+def far_from_limits(baseline: Values, candidate: Values) -> frozenset[str]:
+    """Return the metrics that are work of units which are far from their limits on both sides.
+
+    A unit that has room does more in the same time: while another binds, more of its work costs none. What latency
+    binds waits for all of them, in turn; then none is far. Nor is one that was not counted.
+    """
+    bound = bottleneck(candidate)
+    if bound is None or bound.name == LATENCY:
+        return frozenset()
+    whole = BINDING[bound.group] if RESOURCES[bound.name].is_coarse else ()  # which of its parts binds is not known
+    units = [one for one in (*PARTS, *WHOLES, LINK, *SM_PARTS) if one.name != NOT_BY_INSTRUCTIONS]
+
+    def is_far(groups: Collection[str], values: Values) -> bool:
+        busy = [share for one in units if one.group in groups and (share := one.share(values)) is not None]
+        return bool(busy) and max(busy) < BUSY_PERCENT
+
+    sides = baseline, candidate
+    far = {one for one, groups in UNITS_OF.items() if all(is_far(groups, side) for side in sides)}
+    return frozenset(far - {*whole})
+
+
 def with_roles(
-    changes: tuple[Change, ...], verdict: Verdict, bottleneck: Bottleneck | None = None
+    changes: tuple[Change, ...],
+    verdict: Verdict,
+    bottleneck: Bottleneck | None = None,
+    far: Collection[str] = (),
 ) -> tuple[Change, ...]:
     """Return the changes with a role for each regressed one that is more than a trifle, rates as the time has it.
 
     Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect, and in
     one that is slower by its clock alone. The rate of a resource that does not bind the candidate is a side effect
-    everywhere; where the time is not settled, so is all that is not work on its ``bottleneck``. Runs that cannot be
-    compared have no roles.
+    everywhere, and so is work of units that are ``far`` from their limits; where the time is not settled, so is all
+    that is not work on its ``bottleneck``. Runs that cannot be compared have no roles.
     """
     if verdict.verdict == "not-comparable":
         return changes
@@ -114,9 +164,10 @@ def with_roles(
     dram = next((change for change in changes if change.metric == DRAM), None)
     told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved) for change in changes]
     top = _top_stall(changes)
-    return tuple(
-        replace(c, role=_role(c, _judged_as(c, dram), verdict, bottleneck, top)) if _got_worse(c) else c for c in told
+    roles = (
+        "side-effect" if c.metric in far else _role(c, _judged_as(c, dram), verdict, bottleneck, top) for c in told
     )
+    return tuple(replace(c, role=role) if _got_worse(c) else c for c, role in zip(told, roles, strict=True))
 
 
 def _top_stall(changes: Iterable[Change]) -> str:

@@ -90,11 +90,15 @@ def change_word(change: Change) -> str:
 def flags_by_role(diff: Diff) -> list[tuple[str, bool, list[str]]]:
     """Return the flags of each role: the heading, whether they explain a slowdown, and a sentence for each.
 
-    The heading says what the end of each sentence would.
+    The heading says what the end of each sentence would. That nothing explains a slowdown is told too.
     """
     roles = dict.fromkeys(flag.role for flag in diff.flags)
     told = {role: [flag.message.rpartition(": ")[0] for flag in diff.flags if flag.role == role] for role in roles}
-    return [(flags_heading(role, diff.verdict), role == "explains", messages) for role, messages in told.items()]
+    found = [(flags_heading(role, diff.verdict), role == "explains", messages) for role, messages in told.items()]
+    bound, is_slower = diff.candidate.bottleneck, diff.verdict.verdict == "slower"
+    if bound and is_slower and diff.changes and "explains" not in told and not diff.verdict.is_of_clock:
+        found.insert(0, (flags_heading("explains", diff.verdict), False, [f"no counter of what binds ({bound.name})"]))
+    return found
 
 
 def _value(change: Change, value: float | None, coverage: Coverage | None) -> str:

@@ -11,7 +11,15 @@ from recorded_family import ROOT
 
 from ncu_assist.analysis.diff import Change, DiffOptions, Role, diff_runs, flags_heading, follows_sms
 from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes
-from ncu_assist.analysis.diff.flagging import BINDING, EXPLAINS, SIDE_EFFECT, flags, waits_apart, with_roles
+from ncu_assist.analysis.diff.flagging import (
+    BINDING,
+    EXPLAINS,
+    SIDE_EFFECT,
+    far_from_limits,
+    flags,
+    waits_apart,
+    with_roles,
+)
 from ncu_assist.analysis.diff.noise import NoiseModel
 from ncu_assist.analysis.gate import NotMeasured
 from ncu_assist.frame import Combined, combine
@@ -203,6 +211,47 @@ def test_a_version_slowed_by_its_clock_takes_no_more_cycles() -> None:
     assert "What got worse as a side effect (it takes no more cycles):\n" in text
     assert "MHz: all of the difference is theirs\n" in text
     assert "explains the slowdown" not in text
+
+
+TENSOR = {"dram_throughput": 20.0, "sm_throughput": 75.0, "pipe_tensor_cycles": 75.0, "sm_active_share": 100.0}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "is_far"),
+    [
+        ({"issue_slots_busy": 30.0}, {"issue_slots_busy": 32.0}, True),
+        ({"issue_slots_busy": 70.0}, {"issue_slots_busy": 32.0}, False),  # it was near on one side
+        ({"issue_slots_busy": 30.0}, {}, False),  # not counted
+        ({"issue_slots_busy": 30.0, "pipe_alu_cycles": 65.0}, {"issue_slots_busy": 30.0}, False),  # a pipe of theirs
+        ({"issue_slots_busy": 30.0}, {"issue_slots_busy": 30.0, "pipe_tensor_cycles": 0.0}, False),  # coarse: some part
+        (
+            {"issue_slots_busy": 30.0},
+            {"issue_slots_busy": 30.0, "sm_throughput": 32.0, "pipe_tensor_cycles": 0.0},
+            False,  # latency
+        ),
+    ],
+)
+def test_work_of_a_unit_with_room_explains_no_slowdown(
+    before: dict[str, float], after: dict[str, float], is_far: bool
+) -> None:
+    far = far_from_limits({**TENSOR, **before}, {**TENSOR, **after})
+    assert ("instructions" in far) == is_far
+    told = with_roles((WORSE, BYTES), verdict("slower"), Bottleneck("tensor cores", 75.0), far)
+    assert told[0].role == ("side-effect" if is_far else "explains")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "binds"),
+    [("fast_h2d/v4", "fast_h2d/v5", "host link"), ("gemm_bias_gelu/v10", "gemm_bias_gelu/v11", "tensor cores")],
+)
+def test_where_nothing_on_what_binds_got_worse_that_is_said(before: str, after: str, binds: str) -> None:
+    """Instructions rose by 5 %, where a link of the host or tensor cores bind and slots to issue are free."""
+    diff = compare(Project(ROOT), (before, after), None, DiffOptions())
+    said = f"What got worse and explains the slowdown:\n  no counter of what binds ({binds})\n"
+    beside = "What got worse as a side effect (another resource binds):\n  Executed Instructions rose"
+    assert [(flag.metric, flag.role) for flag in diff.flags] == [("instructions", "side-effect")]
+    assert said in diff_text(diff, Style())
+    assert beside in diff_text(diff, Style())
 
 
 def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
