@@ -254,11 +254,15 @@ def _remember(exit_code: int, message: str, hint: str = "", traceback: str = "")
     remember(sys.argv[1:], exit_code, message, hint, traceback)
 
 
-MEANT = re.compile(r"'(?P<wrong>[^']+)'(?:(?!').)*did you mean '(?P<right>[^']+)'\?")  # in a message, at its end
+MEANT = re.compile(  # in a message, at its end
+    r"'(?P<wrong>[^']+)'(?:(?!').)*(?:did you mean '(?P<right>[^']+)'\?| may mean several: (?P<first>[^,;]+))"
+)
 VALUE = re.compile(r"'(?P<wrong>[^']*)' is not |: (?P<number>\S+) is not in the range")  # in a message of click
 EXTRA = re.compile(r"unexpected extra arguments? \((?P<words>.*)\)")
 NO_COMMAND = re.compile(r"No such command '(?P<word>[^']*)'")
 PLAIN = re.compile(r"[\w@%+:/.,=…-]+")  # what no shell takes for more than itself
+OF_REFERENCES = ("show", "diff", "report", "export", "gate", "trend", "set", "suggest")  # KERNEL/VERSION is one word
+VERSION, KERNEL = re.compile(r"v\d"), re.compile(r"(?!v\d)[\w-]+")
 WANTS = {"new": ("--from", "FILE.cu")}  # what a command cannot do without, though no argument says so
 
 
@@ -267,8 +271,9 @@ def typed_again(message: str, hint: str, typed: Sequence[str]) -> str:
 
     It is the hint of the error where the message names nothing that was meant, or where that was not typed.
     """
-    found = [one for one in MEANT.finditer(message) if one["wrong"] != one["right"]]
-    return (_with(typed, found[-1]["wrong"], found[-1]["right"]) if found else "") or hint
+    found = [(one["wrong"], one["right"] or one["first"]) for one in MEANT.finditer(message)]
+    found = [(wrong, right) for wrong, right in found if wrong != right]
+    return (_with(typed, *found[-1]) if found else "") or hint
 
 
 def refused(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str]:
@@ -308,6 +313,13 @@ def _no_option(error: click.NoSuchOption, asked: str, typed: Sequence[str]) -> t
 
 def _too_many(said: str, words: str, context: click.Context, typed: Sequence[str]) -> tuple[str, str]:
     extra, name = words.split(" "), context.info_name or ""
+    arguments = [one.name or "" for one in context.command.params if isinstance(one, click.Argument)]
+    first, second = [*(str(context.params.get(one)) for one in arguments), *extra, ""][:2]
+    if name in OF_REFERENCES and VERSION.match(second) and KERNEL.fullmatch(first):
+        at = typed.index(first, 1)  # KERNEL VERSION, as `bench` takes them
+        rest = list(typed[at + 1 :])
+        rest.remove(second)
+        typed, extra = [*typed[:at], f"{first}/{second}", *rest], extra[1:]
     left = list(typed)
     for word in extra:
         if word in left:

@@ -58,8 +58,8 @@ def command(
 ) -> int:
     """Show the run that REFERENCE names: verdict, launches, what binds it, diagnosis, warp states, counters.
 
-    REFERENCE is [KERNEL/]VERSION[@RUN], @last, @best, @baseline, a KERNEL (its best run, else its last), or the path
-    of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
+    REFERENCE is [KERNEL/]VERSION[@RUN], [KERNEL]@last, @best, @baseline, a KERNEL (its best run, else its last), or
+    the path of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
 
     Of a report of several launches the table comes first, then the one asked for by --launch or --filter, or the one
     with the most time to win.

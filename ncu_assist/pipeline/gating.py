@@ -39,7 +39,7 @@ from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, misnamed_of
-from ncu_assist.store.references import full_name, resolve
+from ncu_assist.store.references import full_name, resolve, spelled_out
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
@@ -56,6 +56,9 @@ def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:
     Raises UsageProblem for a limit or a name that means nothing, for runs of different kernels, and for a workload that
     a side lacks, DamagedData for files that were changed.
     """
+    store, context = Store(project.reports), Context(project, Path.cwd(), request.kernel)
+    spelled = [spelled_out(text, store, context) for text in (request.candidate, request.against)]
+    request = replace(request, candidate=spelled[0], against=spelled[1])
     typed = request.fail_on or (USUAL_LIMIT,)
     limits = tuple(dict.fromkeys(parse_limit(text, lambda: _metric_names(project, request)) for text in typed))
     if is_window(request.against):

@@ -34,7 +34,7 @@ def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage,
     if not stored.run.run_id or (version and at and which != "last"):
         return ()
     run = stored.run
-    return left_out(project, f"{run.kernel}/{run.version}/" if version else f"{run.kernel}/")
+    return left_out(project, f"{run.kernel}/{run.version}/" if version not in ("", run.kernel) else f"{run.kernel}/")
 
 
 def listed_kernels(project: Project) -> list[str]:

@@ -37,12 +37,12 @@ class Context:
     kernel: str | None = None
 
 
-def choose_kernel(store: Store, context: Context, named: str | None, version: str | None) -> str:
+def choose_kernel(store: Store, context: Context, named: str | None, version: str | None, *others: str) -> str:
     """Return the kernel that a reference means.
 
     That is the one ``named`` in it, else the one of --kernel, else the folder one stands in, else the only kernel that
-    has ``version``, else the kernel profiled last. Without a version it is the kernel of the last run, imported ones
-    included. Raises UsageProblem when none is.
+    has ``version`` and the ``others``, else the kernel profiled last. Without a version it is the kernel of the last
+    run, imported ones included. Raises UsageProblem when none is.
     """
     kernel = named or context.kernel
     if kernel in kernel_names(context.project):
@@ -54,7 +54,7 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
             refuse_unreadable(store, kernel, version)
             raise unknown(f"there is no kernel '{kernel}'", kernel, known)
         return kernel
-    candidates = [k for k in known if _has(store, context, k, version)]
+    candidates = [k for k in known if has_all(store, context, k, [version, *others])]
     if len(candidates) == 1:
         return candidates[0]
     if not candidates:
@@ -77,7 +77,7 @@ def also_called(store: Store, context: Context, text: str, chosen: str) -> tuple
     known = known_kernels(store, context)
     if not version or "/" in text or context.kernel or _kernel_of_folder(context, known):
         return ()
-    return tuple(one for one in known if one != chosen and _has(store, context, one, version))
+    return tuple(one for one in known if one != chosen and has_all(store, context, one, [version]))
 
 
 def refuse_unreadable(store: Store, kernel: str | None, version: str | None) -> None:
@@ -127,13 +127,16 @@ def versions_of(store: Store, context: Context, kernel: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys([*(v.name for v in sources_of(context, kernel)), *store.versions(kernel)]))
 
 
-def _has(store: Store, context: Context, kernel: str, version: str | None) -> bool:
-    if version is None:
+def has_all(store: Store, context: Context, kernel: str, versions: Iterable[str | None]) -> bool:
+    """Tell whether a kernel has all of these versions; of None, which is no version's name, whether it has runs."""
+    wanted = [one for one in versions if one is not None]
+    if not wanted:
         return kernel in store.kernels()
     try:
-        return any(is_called(name, version) for name in versions_of(store, context, kernel))
+        names = versions_of(store, context, kernel)
     except UsageProblem:  # another kernel's folder is wrong: who means that one names it, and is told
-        return any(is_called(name, version) for name in store.versions(kernel))
+        names = store.versions(kernel)
+    return all(any(is_called(name, one) for name in names) for one in wanted)
 
 
 def _kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:

@@ -18,6 +18,7 @@ from ncu_assist.store.choosing import (
     Context,
     best_run,
     choose_kernel,
+    has_all,
     known_kernels,
     live_first,
     machine_hash,
@@ -56,8 +57,8 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
     with ``@run`` (an id, the beginning of one, or ``last``) any run may be named. What names no run and is a file is
     the path of a report, whatever its ending. Raises UsageProblem, with the nearest names or the candidates, for a
     reference that means nothing or more than one thing, VersionNotMeasured for a version without such a run,
-    DamagedData for a damaged one. A kernel's name means its
-    best run, the last where none is checked and timed.
+    DamagedData for a damaged one. A kernel's name means its best run, the last where none is checked and timed;
+    ``KERNEL@last`` is ``KERNEL/@last``.
     """
     if text.endswith(REPORT_ENDINGS):
         return existing_report(context.folder / text, text)
@@ -98,11 +99,27 @@ def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[St
 
 
 def common_kernel(texts: Sequence[str], store: Store, context: Context) -> str | None:
-    """Return the kernel of bare references among several: that of --kernel, else the only one that others name."""
+    """Return the kernel of bare references among several: that of --kernel, else the only one that others name.
+
+    Of bare versions alone it is one that has them all; None where no kernel has. Raises UsageProblem where several do.
+    """
     if context.kernel:
         return context.kernel
-    named = {text.partition("@")[0].rpartition("/")[0] for text in texts if not text.endswith(REPORT_ENDINGS)} - {""}
-    return named.pop() if len(named) == 1 and named <= set(known_kernels(store, context)) else None
+    words = [spelled_out(text, store, context).partition("@")[0] for text in texts if not text.endswith(REPORT_ENDINGS)]
+    kernels = [word if _is_kernel(store, context, word) else word.rpartition("/")[0] for word in words]
+    named, known = {*kernels} - {""}, known_kernels(store, context)
+    if named:
+        return named.pop() if len(named) == 1 and named <= {*known} else None
+    bare = [*filter(None, words)]
+    is_had = len(bare) > 1 and any(has_all(store, context, kernel, bare) for kernel in known)
+    return choose_kernel(store, context, None, *bare) if is_had else None
+
+
+def spelled_out(text: str, store: Store, context: Context) -> str:
+    """Return ``KERNEL/@last`` for ``KERNEL@last``, and so for the other symbols; any other reference as it is."""
+    kernel, at, symbol = text.partition("@")
+    is_kernels = at and symbol in SYMBOLS and "/" not in kernel and _is_kernel(store, context, kernel)
+    return f"{kernel}/@{symbol}" if is_kernels else text
 
 
 def refuse_kernel_of_none(kernel: str | None, texts: Sequence[str], found: Sequence[str | None]) -> None:
@@ -124,14 +141,17 @@ def refuse_kernel_of_none(kernel: str | None, texts: Sequence[str], found: Seque
 
 
 def _stored(text: str, store: Store, context: Context) -> StoredRun:
-    before, at, after = text.partition("@")
+    before, at, after = spelled_out(text, store, context).partition("@")
     kernel, slash, version = before.rpartition("/")
     if not version and after in SYMBOLS:
         return SYMBOLS[after](store, context, choose_kernel(store, context, kernel or None, None))
     if not version or (at and not after) or (slash and not kernel):
         help_ = did_you_mean(text, _SYMBOL_NAMES) if at else _FORMS
         raise UsageProblem(f"'{text}' is no reference; {help_}", "ncu-assist list")
-    if not slash and not at and _is_kernel(store, context, version):
+    if not slash and _is_kernel(store, context, version):
+        if at:
+            message = f"{version} is a kernel, and @{after} names no run of it: runs are of versions"
+            raise UsageProblem(f"{message}; known: {', '.join(_SYMBOL_NAMES)}", f"ncu-assist list {version}")
         return _best_or_last(store, context, version)
     chosen = choose_kernel(store, context, kernel or None, version)
     name = full_name(store, context, chosen, version)

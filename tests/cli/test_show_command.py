@@ -295,6 +295,26 @@ def test_a_name_that_is_nearly_a_kernels_gets_the_kernel(
     assert len(far.err) < 500, "a message is no screen of names"
 
 
+@pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("gate v16", "gate flash_attention/v16"),
+        ("export v17", "export flash_attention/v17"),
+        ("show v17@last --lines", "show flash_attention/v17@last --lines"),
+        ("baseline set v17", "baseline set flash_attention/v17"),
+        ("diff v12 v13", "diff flash_attention/v12 v13"),  # other kernels have a v12, too, and no v13
+    ],
+)
+def test_a_version_of_several_kernels_is_tried_again_with_the_same_command(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None, typed: str, meant: str
+) -> None:
+    monkeypatch.chdir(repository)
+    answer = run(*typed.split())
+    assert answer.code == 2
+    assert "may mean several: flash_attention/" in answer.err
+    assert answer.err.endswith(f"\n  try: ncu-assist {meant}\n")
+
+
 class TestLinesForEditors:
     @pytest.mark.slow
     def test_each_line_is_what_the_documented_matcher_reads_and_its_file_is_there(

@@ -18,7 +18,7 @@ from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.baselines import get_baseline, set_baseline
 from ncu_assist.store.choosing import Context, recorded_runs_matching
-from ncu_assist.store.references import VersionNotMeasured, resolve
+from ncu_assist.store.references import VersionNotMeasured, resolve, resolve_all
 
 SOURCES = {f"v{n}_{idea}.py": PYTHON_VERSION + f"# {n}\n" for n, idea in ((0, "torch"), (1, "fused"), (10, "wide"))}
 
@@ -142,6 +142,45 @@ def test_the_kernel_of_a_bare_version(desk: Desk) -> None:
     assert desk.reference("v7").startswith("fourth/")  # the only one
     with pytest.raises(UsageProblem, match="add_one/v1, other/v1, third/v1"):
         desk.resolve("v1")  # the kernel profiled last has no v1
+
+
+def _kernels(desk: Desk, *texts: str) -> list[str]:
+    found = resolve_all(texts, desk.store, Context(desk.project, desk.project.root))
+    return [one.run.kernel for one in found if isinstance(one, StoredRun)]
+
+
+def test_bare_versions_are_of_the_kernel_that_the_other_side_names(desk: Desk) -> None:
+    desk.save("v1_fused", 1)
+    for second, version in ((2, "v1_mine"), (3, "v2_mine")):
+        desk.save(version, second, kernel="other")  # profiled last
+    assert _kernels(desk, "add_one", "v1") == ["add_one", "add_one"]
+    assert _kernels(desk, "v1", "add_one@last") == ["add_one", "add_one"]
+    assert _kernels(desk, "add_one", "@last") == ["add_one", "add_one"]
+    assert _kernels(desk, "add_one", "other/v2") == ["add_one", "other"]
+
+
+def test_bare_versions_are_of_a_kernel_that_has_both(desk: Desk) -> None:
+    for second, kernel in ((1, "other"), (2, "third")):
+        desk.save("v3_mine", second, kernel=kernel)
+        desk.save("v4_mine", second + 2, kernel=kernel)
+    desk.save("v5_mine", 5, kernel="third")
+    for second, version in enumerate(("v3_mine", "v6_mine"), 6):
+        desk.save(version, second, kernel="a_fourth")  # profiled last
+    assert _kernels(desk, "v3", "v6") == ["a_fourth", "a_fourth"]
+    assert _kernels(desk, "v3", "v5") == ["third", "third"]
+    with pytest.raises(UsageProblem, match="'v3' may mean several: other/v3, third/v3; name the kernel too"):
+        _kernels(desk, "v3", "v4")
+
+
+def test_a_symbol_behind_a_kernel_is_its_own(desk: Desk) -> None:
+    desk.save("v1_fused", 1)
+    desk.save("v0_torch", 2)
+    desk.save("v1_mine", 3, kernel="other")
+    for symbol in ("last", "best", "baseline"):
+        assert desk.reference(f"add_one@{symbol}") == desk.reference(f"add_one/@{symbol}")
+    with pytest.raises(UsageProblem, match="add_one is a kernel, and @2026 names no run of it") as problem:
+        desk.resolve("add_one@2026")
+    assert problem.value.hint == "ncu-assist list add_one"
 
 
 def test_a_foreign_program_needs_no_kernel_folder(desk: Desk) -> None:
