@@ -31,6 +31,14 @@ def made(resource: str = "DRAM", **values: tuple[float, float]) -> Why:
     return Why(limit, limit, ratio, (1, 1), (Factors(resource, parts, (80.0, 80.0)),))
 
 
+WAYS = "more|fewer|lower"
+
+
+def product_of(lines: list[str]) -> str:
+    """Return the product as one line, however it was broken."""
+    return " ".join(line.strip() for line in lines)
+
+
 gains = st.floats(0.01, 100.0)
 
 
@@ -61,11 +69,15 @@ def test_no_factor_is_left_out_and_the_product_is_right(work: float, rate: float
     parts = factor("work", work, 1), factor("rate", 1, rate), factor("clock", 1, clock)
     found = made(work=(work, 1), rate=(1, rate), clock=(1, clock))
     named = Factors("DRAM", (replace(parts[0], label=label), *parts[1:]), (80.0, 80.0))
-    line = why_lines(replace(found, factors=(named,)), None, ("v1", "v2"))[1]
-    assert len(line) <= 80
+    lines = why_lines(replace(found, factors=(named,)), None, ("v1", "v2"))[1:]
+    assert max(map(len, lines)) <= 80
+    assert len(lines) <= 2
+    line = product_of(lines)
     assert line.startswith("ncu: ")
     ratio, sign, product = re.split(" (=|≈) ", line)
     terms = re.findall(r"(^|x |/ )([\d.]+)x", product)
+    wide = product_of(why_lines(replace(found, factors=(named,)), None, ("v1", "v2"), 200)[1:])
+    assert re.findall(WAYS, product) == re.findall(WAYS, wide.split(sign)[1])
     shown = [each for each in (work, rate, clock) if f"{max(each, 1 / each):.2f}" != "1.00"]
     assert len([number for _, number in terms if number != "1.00"]) == len(shown)
     multiplied = prod(1 / float(number) if before == "/ " else float(number) for before, number in terms)
@@ -137,5 +149,16 @@ def test_cycles_are_always_told_of_what_they_are(width: int) -> None:
     assert label == "tensor core cycles"
     why = made("tensor cores", work=(1, 1), rate=(1, 1.35), clock=(1, 1.1))
     parts = tuple(replace(part, label=label) if part.kind == "work" else part for part in why.factors[0].parts)
-    product = why_lines(replace(why, factors=(replace(why.factors[0], parts=parts),)), None, ("v1", "v2"), width)[1]
-    assert "1.00x tensor core cycles" in product
+    lines = why_lines(replace(why, factors=(replace(why.factors[0], parts=parts),)), None, ("v1", "v2"), width)[1:]
+    assert "1.00x tensor core cycles" in product_of(lines)
+
+
+def test_a_product_that_is_too_long_for_a_line_keeps_its_directions_on_two() -> None:
+    """v7 of elementwise_add: in 80 columns a lower rate was `3.90x rate`, which elsewhere is a higher one."""
+    why = made("latency", work=(30.4, 11.0), rate=(3.9, 1), clock=(1, 1.022))
+    parts = tuple(replace(part, label="instructions") if part.kind == "work" else part for part in why.factors[0].parts)
+    lines = why_lines(replace(why, factors=(replace(why.factors[0], parts=parts),)), None, ("v1", "v2"))
+    assert lines[1:] == [
+        "ncu: 1.38x more time = 3.90x lower rate / 2.76x fewer instructions",
+        "     / 1.022x clock",
+    ]

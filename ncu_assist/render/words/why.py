@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from math import prod
 from pathlib import PurePath
 from typing import TYPE_CHECKING
@@ -154,6 +155,8 @@ def _notes(lines: LineChanges, names: tuple[str, str], width: int) -> list[str]:
 
 MOST_LINES = 5
 WIDTH = 80
+FACTORS = re.compile(r" (?=[x/] )")  # between them a line may end
+INDENT = "     "  # below the product, behind its *ncu:*
 NEUTRAL = "1.00x"  # a factor that rounds to it: no word says which way it went
 # The word for more and for less of each kind of factor; a rate or a clock without a word is higher.
 MORE_AND_LESS: dict[Kind, tuple[str, str]] = {
@@ -169,7 +172,7 @@ MORE_AND_LESS: dict[Kind, tuple[str, str]] = {
 def why_lines(why: Why | None, lines: LineChanges | None, names: tuple[str, str], width: int = WIDTH) -> list[str]:
     """Return at most five lines of at most ``width`` columns; ``names`` are what the two sides are called."""
     told = [] if why is None else resource_lines(why, names, width)
-    return told if lines is None else [*told, *line_lines(lines, names, MOST_LINES - len(told), width)]
+    return told if lines is None else [*told, *line_lines(lines, names, max(0, MOST_LINES - len(told)), width)]
 
 
 def resource_lines(why: Why, names: tuple[str, str], width: int = WIDTH) -> list[str]:
@@ -208,14 +211,29 @@ def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:
 
 
 def _product(why: Why, width: int) -> list[str]:
-    """Return the product on what binds: in a narrow line with shorter words, never with fewer factors."""
+    """Return the product on what binds: in a narrow line with shorter words, else on two with all of them.
+
+    No factor is left out, nor which way it went: without that word a rate is higher.
+    """
     made = why.main
     if made is None:
         return []
     shown = [part for part in made.in_short if part.kind != "clock" or not _is_neutral(part)]
     start = f"ncu: {_times(why.time_ratio)} {_sign(shown, why)} "
-    drafts = [start + _product_of(shown, made, why, words) for words in (3, 2, 1, 0, -1)]
-    return [next((draft for draft in drafts if len(draft) <= width), drafts[3])]
+    drafts = [start + _product_of(shown, made, why, words) for words in (3, 2, 1)]
+    one = next(([draft] for draft in drafts if len(draft) <= width), None)
+    return one or min((_between_factors(draft, width) for draft in drafts), key=len)
+
+
+def _between_factors(product: str, width: int) -> list[str]:
+    """Return a product on several lines, the others indented, broken between its factors."""
+    lines: list[str] = []
+    for part in FACTORS.split(product):
+        if lines and len(f"{lines[-1]} {part}") <= width:
+            lines[-1] += f" {part}"
+        else:
+            lines.append(f"{INDENT}{part}" if lines else part)
+    return lines
 
 
 def _sign(shown: list[Factor], why: Why) -> str:
@@ -245,15 +263,14 @@ def _helps(part: Factor, why: Why) -> bool:
 
 
 def _term(part: Factor, words: int = 2) -> str:
-    """Return a factor and what it is of; below two ``words`` the last of its label, below one not which way it went.
+    """Return a factor, which way it went and what it is of: below two ``words`` the last of its label.
 
-    Cycles are told of what they are also then, below zero by one word: a time has cycles of its own.
+    Cycles are told of what they are also then: a time has cycles of its own.
     """
-    way = "" if _is_neutral(part) or words < 1 else MORE_AND_LESS[part.kind][part.candidate < part.baseline]
+    way = "" if _is_neutral(part) else MORE_AND_LESS[part.kind][part.candidate < part.baseline]
     label = "latency" if part.kind == "latency" else part.label.removesuffix(" in flight")
-    if words < 2:
-        *of, last = label.split()
-        label = last if last != "cycles" else label if words >= 0 else " ".join([*of[-1:], last])
+    if words < 2 and not label.endswith(" cycles"):
+        label = label.split()[-1]
     return f"{_gain(part)} {way}{label}"
 
 
