@@ -10,15 +10,19 @@ from typing import Literal
 class VerdictReason:
     """A reason code in words. ``command`` is what would settle it, empty where nothing is left to settle.
 
-    ``command`` may name ``{kernel}``, ``{baseline}`` and ``{candidate}``.
+    ``command`` may name ``{kernel}``, ``{baseline}`` and ``{candidate}``. ``beyond`` is the meaning where the two lie
+    farther apart than identical code was ever seen.
     """
 
     meaning: str
     command: str = ""
+    beyond: str = ""
 
 
 BENCH = "ncu-assist bench {kernel} {baseline} {candidate}"
 PROFILE = "ncu-assist profile {kernel} {baseline} {candidate}"
+# How much longer one launch of a binary took than another of the same, at most, of 39 kernels (docs/sources.md).
+FARTHEST = 0.53
 
 REASONS: dict[str, VerdictReason] = {
     "interval-beyond": VerdictReason("the 99 % interval of the paired ratios lies beyond 0.5 %"),
@@ -63,7 +67,11 @@ REASONS: dict[str, VerdictReason] = {
     ),
     "bad-samples": VerdictReason("a sample is no time: zero, negative, infinite or no number", f"{BENCH} --again"),
     "one-sample": VerdictReason(
-        "there is one duration a side, taken under ncu; identical binaries have been seen 50 % apart in that", BENCH
+        "there is one duration a side, taken under ncu; identical binaries have been seen "
+        f"{100 * FARTHEST:.0f} % apart in that",
+        BENCH,
+        "there is one duration a side, taken under ncu; they lie farther apart than identical binaries have been seen, "
+        f"{100 * FARTHEST:.0f} %: the time changed, by how much is not settled",
     ),
     "other-device": VerdictReason("the two were measured on different GPUs", PROFILE),
     "other-kernel": VerdictReason("the two launched no function of the same name and belong to different kernels"),
@@ -128,6 +136,22 @@ class Verdict:
     def is_of_clock(self) -> bool:
         """Whether the clock made all of the difference: by SM cycles there is none, or the other way round."""
         return self.by_clock and self.cycles is not None and self.cycles.verdict not in ("unclear", self.verdict)
+
+    @property
+    def way(self) -> Word:
+        """Which way the time went: the verdict, or what is likely where it is more than identical code was ever apart.
+
+        Counters are read by it: what they explain is how the time moved, and not how sure its amount is.
+        """
+        if self.likely is None or self.speedup is None:
+            return self.verdict
+        return self.likely if max(self.speedup, 1 / self.speedup) > 1 + FARTHEST else self.verdict
+
+    @property
+    def meaning(self) -> str:
+        """What the verdict stands on, in words."""
+        reason = REASONS[self.reason]
+        return reason.beyond if reason.beyond and self.way != self.verdict else reason.meaning
 
     @property
     def in_cycles(self) -> Verdict | None:

@@ -201,12 +201,12 @@ def _judged_as(change: Change, dram: Change | None) -> str:
 def _beside_the_time(change: Change, metric: str, verdict: Verdict, moved: Mapping[str, int]) -> Change:
     """Return a change without a judgement that the time, or the work that it is a rate of, does not bear out.
 
-    The time under ncu is not better or worse where the verdict on times is not settled, or only likely.
+    The time under ncu is not better or worse where noise may explain how far apart the times are.
     """
     if change.verdict not in ("improved", "regressed"):
         return change
     if change.metric == DURATION:
-        return replace(change, verdict="undecided") if verdict.verdict == "unclear" else change
+        return replace(change, verdict="undecided") if verdict.way == "unclear" else change
     if change.metric not in RATES:
         return change
     not_said = NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
@@ -271,20 +271,20 @@ def _got_worse(change: Change) -> bool:
 
 def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck | None, top: str) -> Role:
     binds = bottleneck is not None and metric in BINDING.get(bottleneck.group, ())
-    if bottleneck and bottleneck.group == LATENCY and metric == top and verdict.verdict in LIMIT:
+    if bottleneck and bottleneck.group == LATENCY and metric == top and verdict.way in LIMIT:
         return "limit"
     if verdict.is_of_clock and follows_sms(bottleneck):
         return "side-effect"
-    if verdict.verdict == "slower":
+    if verdict.way == "slower":
         return "explains" if binds or change.metric not in RATES else "side-effect"
-    return "explains" if verdict.verdict == "unclear" and binds else "side-effect"
+    return "explains" if verdict.way == "unclear" and binds else "side-effect"
 
 
 def _telling(role: Role, verdict: Verdict) -> FlagWords | None:
     if role == "side-effect" and verdict.verdict == "slower" and verdict.is_of_clock:
         return CLOCK_MADE_IT
     words = {"explains": EXPLAINS, "limit": LIMIT}.get(role, SIDE_EFFECT)
-    return words.get(verdict.verdict)
+    return words.get(verdict.way)
 
 
 def waits_apart(diff: Diff) -> Diff:

@@ -102,7 +102,7 @@ def _timing(facts: DiffFacts) -> ChartSection | None:
 def _missing(facts: DiffFacts) -> tuple[str, str]:
     """Return why counters of both sides are not laid over each other, and the command that collects what is absent."""
     if not facts.is_comparable:
-        reason = REASONS[facts.diff.verdict.reason].meaning
+        reason = facts.diff.verdict.meaning
         return f"Changes, and charts of both sides: {reason}. What each side has stands below, no change between.", ""
     lacking = [one for one in (facts.baseline, facts.candidate) if not any(one.combined.tables)]
     if not lacking:

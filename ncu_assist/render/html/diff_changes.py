@@ -42,8 +42,7 @@ from ncu_assist.render.words.why import BARRIER, sampled_at, sampled_words, stal
 
 def is_calm(facts: DiffFacts) -> bool:
     """Tell whether the time did not get worse: what got worse beside it is told, and is no alarm."""
-    verdict = facts.diff.verdict
-    return verdict.verdict in ("faster", "same") or verdict.likely == "faster"
+    return facts.diff.verdict.way in ("faster", "same")
 
 
 def changes_section(facts: DiffFacts, is_missing: bool) -> PageSection:

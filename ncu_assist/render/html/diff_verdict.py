@@ -264,7 +264,7 @@ def _tile(term: Term, both: Sequence[float | None], unit: str, note: str) -> Fac
 
 def _grounds(diff: Diff) -> list[tuple[str, str]]:
     verdict = diff.verdict
-    found = [("stands on", REASONS[verdict.reason].meaning)]
+    found = [("stands on", verdict.meaning)]
     if verdict.samples:
         found.append(("samples", "{} of {}, {} of {}".format(*_of_both(verdict.samples, names(diff)))))
     return [*found, ("measured", origins(diff))]

@@ -64,7 +64,7 @@ from ncu_assist.render.words.verdicts import (
     verdict_sentence,
 )
 from ncu_assist.render.words.why import why_lines
-from ncu_assist.verdict import REASONS, Verdict, clock_note
+from ncu_assist.verdict import Verdict, clock_note
 from ncu_assist.versions import short_name
 
 BANDWIDTH_TILE = Term(
@@ -337,7 +337,7 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
         return ()
     verdict, before = shown.before.verdict, short_name(one_line(shown.before.version))
     several = f"On all {len(verdicts)} workloads against {before}: {counted(verdicts)}"
-    doubt = f"Why {verdict.verdict.replace('-', ' ')}: {REASONS[verdict.reason].meaning}"
+    doubt = f"Why {verdict.verdict.replace('-', ' ')}: {verdict.meaning}"
     clocks = clock_note(verdict, (before, short_name(one_line(shown.run.version))))
     lines = (
         several if len(verdicts) > 1 else "",
@@ -370,7 +370,7 @@ def diff_box(diff: Diff) -> str:
     flags = [AnswerRow(heading, "; ".join(said[:FLAGS])) for heading, _, said in flags_by_role(diff) if said]
     rows = [
         AnswerRow("Compared", kernels_and_origins(diff)),
-        AnswerRow("Decided by", REASONS[diff.verdict.reason].meaning),
+        AnswerRow("Decided by", diff.verdict.meaning),
         *(AnswerRow("" if place else "Why", line.strip()) for place, line in enumerate(reasons)),
         *flags,
     ]

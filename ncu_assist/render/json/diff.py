@@ -14,7 +14,6 @@ from ncu_assist.record import Launch
 from ncu_assist.render.json.values import answer, cycles_json, device, timing
 from ncu_assist.render.words.gate import reason_words, why_unmeasured
 from ncu_assist.render.words.verdicts import next_command, verdict_line
-from ncu_assist.verdict import REASONS
 
 
 def why_json(why: Why | None) -> dict[str, Any] | None:
@@ -134,7 +133,7 @@ def _verdict(diff: Diff) -> dict[str, Any]:
         "verdict": verdict.verdict,
         "likely": verdict.likely,
         "reason": verdict.reason,
-        "explanation": REASONS[verdict.reason].meaning,
+        "explanation": verdict.meaning,
         "next": next_command(diff) or None,
         "speedup": verdict.speedup,
         "interval": None if verdict.low is None else {"low": verdict.low, "high": verdict.high, "confidence": 0.99},

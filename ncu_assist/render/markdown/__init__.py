@@ -148,7 +148,7 @@ def diff_markdown(diff: Diff) -> str:
 
 
 def _reason_lines(diff: Diff) -> list[str]:
-    lines = [paragraph(f"why: {REASONS[diff.verdict.reason].meaning}", 500)]
+    lines = [paragraph(f"why: {diff.verdict.meaning}", 500)]
     if diff.forced:
         lines.insert(0, f"**forced** in spite of: {escaped(REASONS[diff.forced].meaning)}")
     command, clocks = next_command(diff), clock_words(diff)

@@ -188,9 +188,8 @@ def _reason(diff: Diff, explain: bool) -> list[str]:
     doubt = diff.verdict.verdict in ("unclear", "not-comparable")
     if not (doubt or explain):
         return _clocks(diff)
-    reason = REASONS[diff.verdict.reason]
     code = f" [{diff.verdict.reason}]" if explain else ""
-    lines = [f"why: {reason.meaning}{code}"] if explain or diff.verdict.verdict == "unclear" else []
+    lines = [f"why: {diff.verdict.meaning}{code}"] if explain or diff.verdict.verdict == "unclear" else []
     command = next_command(diff)
     return [*lines, *([f"try: {command}"] if command else []), *_clocks(diff)]
 

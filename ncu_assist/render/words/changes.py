@@ -25,9 +25,9 @@ MOST_DEVIATIONS = 100  # standard deviations; of counters that hardly stray it m
 PART = "*"  # behind a value that is not of all launches
 
 ROLES = {
-    "explains": Badge("explains", "bad", "it got worse, and so did the time: it can be why"),
+    "explains": Badge("explains", "bad", "it got worse, and would explain a longer time"),
     "limit": Badge("limits it now", "unsure", "what most warps wait for now, and more than before: where to go on"),
-    "side-effect": Badge("side effect", "plain", "it got worse, and the time did not: no reason to go back"),
+    "side-effect": Badge("side effect", "plain", "it got worse, and nothing says that it costs time"),
 }
 NOISE = Term(
     "noise",
@@ -400,10 +400,15 @@ def counter_note(diff: Diff) -> str:
     time = next((one for one in diff.changes if one.metric == "duration"), None)
     if verdict not in ("faster", "slower") or time is None or time.verdict not in ("unchanged", "undecided"):
         return ""
+    is_timed = diff.baseline.timing and diff.candidate.timing
+    if not is_timed and diff.verdict.way != "unclear":  # the time under ncu is what the verdict is of
+        return ""
     moved = [one.label for one in diff.changes if one.verdict in MOVED_WORDS and one.is_material]
     names = ", ".join(map(one_line, moved[:MOST_MOVED])) + (" and others" if len(moved) > MOST_MOVED else "")
     said = f"beyond it moved {names}" if moved else "no counter moved beyond its own either"
-    return f"time under ncu is of one launch a side, and within its noise: the bench decides; {said}"
+    if is_timed:
+        return f"time under ncu is of one launch a side, and within its noise: the bench decides; {said}"
+    return f"time under ncu is no farther apart than identical code has been seen; {said}"
 
 
 def difference_lines(diff: Diff) -> list[str]:

@@ -234,7 +234,7 @@ def to_settle(history: History) -> str:
             continue
         command = settling(verdict.reason, history.kernel, (before, row.version), history.shown)
         if command and history.shown is not None:
-            return f"unclear: {REASONS[verdict.reason].meaning}\ntry: {command}"
+            return f"unclear: {verdict.meaning}\ntry: {command}"
     return ""
 
 

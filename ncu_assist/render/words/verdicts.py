@@ -298,7 +298,7 @@ def _unclear(candidate: str, baseline: str, where: str, verdict: Verdict) -> str
 
 
 def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict) -> str:
-    return f"{candidate} and {baseline} cannot be compared{where}: {REASONS[verdict.reason].meaning}"
+    return f"{candidate} and {baseline} cannot be compared{where}: {verdict.meaning}"
 
 
 def _interval(verdict: Verdict, turned: bool) -> str:

@@ -357,7 +357,7 @@ def by_time(verdict: Verdict) -> Fate | None:
         return Fate("rejected", f"slower than its parent{times}")
     if verdict.verdict == "same":
         return Fate("rejected", f"as fast as its parent{times}, no faster")
-    why = REASONS[verdict.reason].meaning if verdict.reason in REASONS else verdict.reason
+    why = verdict.meaning if verdict.reason in REASONS else verdict.reason
     return Fate("rejected", f"not shown to be faster than its parent{times}: {why}")
 
 

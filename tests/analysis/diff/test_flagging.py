@@ -275,9 +275,25 @@ def test_a_rate_is_good_or_bad_only_with_the_time(word: Word, fell: str, rose: s
 
 
 def test_what_is_only_likely_is_not_settled() -> None:
-    for likely in (compare_durations(100.0, 300.0), compare_durations(300.0, 100.0)):
+    for likely in (compare_durations(100.0, 150.0), compare_durations(150.0, 100.0)):
         assert likely.likely
+        assert likely.way == "unclear"
         assert {change.role for change in with_roles((WORSE,), likely)} == {"side-effect"}
+        assert "identical binaries have been seen" in likely.meaning
+
+
+@pytest.mark.parametrize("ratio", [1.6, 240.0, 737.0])
+def test_a_time_farther_apart_than_identical_code_was_ever_seen_has_changed(ratio: float) -> None:
+    """From one launch a side on: how much is not settled, so the verdict stays likely."""
+    slower, faster = compare_durations(1e6, ratio * 1e6), compare_durations(ratio * 1e6, 1e6)
+    time = Change("duration", "Duration", "ns", 1e6, ratio * 1e6, ratio - 1, "regressed")
+    assert (slower.verdict, slower.likely, slower.way) == ("unclear", "slower", "slower")
+    told = with_roles((time, WORSE), slower)
+    assert [(one.verdict, one.role) for one in told] == [("regressed", "explains"), ("regressed", "explains")]
+    assert flags_heading("explains", slower) == "What got worse and explains the slowdown"
+    assert "the time changed, by how much is not settled" in slower.meaning
+    assert (faster.way, [one.role for one in with_roles((WORSE,), faster)]) == ("faster", ["side-effect"])
+    assert flags_heading("side-effect", faster) == "What got worse as a side effect"
 
 
 @pytest.mark.parametrize(("word", "told"), [("unclear", "undecided"), ("faster", "improved"), ("slower", "improved")])

@@ -130,7 +130,7 @@ def test_nothing_alarms_in_red_where_the_kernel_is_faster(browser: Browser, page
         assert found
         assert alarm not in found
         assert "No reason to go back" in page.inner_text("#changes .callout")
-        assert "side effect: it got worse, and the time did not" in page.inner_text("#changes .legend")
+        assert "side effect: it got worse, and nothing says that it costs time" in page.inner_text("#changes .legend")
 
 
 def test_a_wait_at_a_barrier_stands_at_one_line(tmp_path: Path) -> None:
