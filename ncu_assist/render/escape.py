@@ -32,6 +32,16 @@ def one_line(text: str, limit: int = 200) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+def whole_clauses(text: str, limit: int) -> str:
+    """Return ``text`` as ``one_line`` does, of a longer one whole clauses: half of one may say the opposite.
+
+    Clauses end with a semicolon. Only where the first is too long is it cut.
+    """
+    line = one_line(text, len(text) + limit)
+    end = line.rfind("; ", 0, limit)
+    return one_line(text, limit) if len(line) <= limit or end < 0 else f"{line[:end]} …"
+
+
 def markup(text: str) -> str:
     """Return ``text`` made harmless also for rich's markup, where ``[red]`` would colour."""
     from rich.markup import escape

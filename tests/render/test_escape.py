@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.render.escape import markup, one_line, plain
+from ncu_assist.render.escape import markup, one_line, plain, whole_clauses
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,20 @@ def test_ordinary_text_stays() -> None:
 
 def test_a_long_line_is_cut() -> None:
     assert one_line("x" * 300, 10) == "x" * 9 + "…"
+
+
+@pytest.mark.parametrize(
+    ("text", "limit", "shown"),
+    [
+        ("it waits; more stages would not help", 80, "it waits; more stages would not help"),
+        ("it waits; more stages would not help", 25, "it waits …"),
+        ("it waits; and; more stages would not help", 25, "it waits; and …"),
+        ("more stages would not help", 13, "more stages …"),
+    ],
+)
+def test_a_clause_is_whole_or_left_out(text: str, limit: int, shown: str) -> None:
+    assert whole_clauses(text, limit) == shown
+    assert len(shown) <= limit
 
 
 def test_markup_is_text() -> None:

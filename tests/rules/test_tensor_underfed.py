@@ -15,6 +15,7 @@ from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.code import read_code
 from ncu_assist.pipeline.opened_reports import archived_report
 from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_lines
 from ncu_assist.rules import tensor_underfed
 from ncu_assist.rules.model.of_run import RuleResults, located, results_of
 from ncu_assist.rules.model.savings import START_NS
@@ -194,8 +195,13 @@ def test_the_cause_is_told_by_the_code(version: str, advice: str, file: str, tex
 
 
 def test_stages_are_not_advised_where_tiles_are_in_time(tmp_path: Path) -> None:
-    found = _located("flash_attention", "v19", tmp_path).diagnosis
-    assert found.findings[0].finding.message.endswith("tiles are there in time: more stages would not help")
+    results = _located("flash_attention", "v19", tmp_path)
+    found, said = results.diagnosis, "tiles are there in time: more stages would not help"
+    assert found.findings[0].finding.message.endswith(said)
+    assert any(line.endswith(said) for line in diagnosis_lines(results))
+    for letters in range(60, 400, 20):  # in a brief answer half of a clause would advise the opposite
+        text = "\n".join(brief_diagnosis(results, letters))
+        assert (said in text) == ("more stages" in text)
     assert {"low-occupancy", "barrier-stall"}.isdisjoint(one.finding.rule for one in found.findings)
 
 

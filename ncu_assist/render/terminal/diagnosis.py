@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import percent, quantity
-from ncu_assist.render.escape import one_line
+from ncu_assist.render.escape import one_line, whole_clauses
 from ncu_assist.render.terminal.style import NARROWEST, styled
 from ncu_assist.render.words.values import evidence_value
 from ncu_assist.render.words.verdicts import estimated
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ncu_assist.rules.model.places import Place
 
 MOST_FURTHER = 4  # further findings
-MESSAGE_LETTERS = 300  # letters
+MESSAGE_LETTERS = 1000  # letters: what a rule says fits, and breaks into lines
 PLACE_WIDTH = 30  # columns for the name of a file
 GUESS = "(guess) "  # before the text of a line: code of a library, and the report does not say who calls it
 
@@ -60,7 +60,7 @@ def brief_diagnosis(results: RuleResults, letters: int) -> list[str]:
     lines = [f"Diagnosis{_of_kernel(results)}: {_first_title(results)}"]
     lines += [_advice(first, letters)] if first.finding.advice else []
     lines += [_place_line(place, NARROWEST) for place in first.places[:1]]
-    lines.append(f"  {one_line(_message(first, results), letters)}")
+    lines.append(f"  {whole_clauses(_message(first, results), letters)}")
     others = ", ".join(_name(one) for one in results.diagnosis.further)
     lines += [f"also: {others}"] if others else []
     return [*lines, *(f"warning: {id}" for id in results.warnings)]
@@ -121,7 +121,7 @@ def _first_lines(first: Ranked, results: RuleResults, width: int) -> Iterator[st
 def _advice(first: Ranked, letters: int) -> str:
     """Return what to do about a finding; of a kernel that is done it is no advice, but what would be left."""
     is_done = first.severity == "info" and first.finding.is_done
-    return f"  {'next' if is_done else 'try'}: {one_line(first.finding.full_advice, letters)}"
+    return f"  {'next' if is_done else 'try'}: {whole_clauses(first.finding.full_advice, letters)}"
 
 
 def _message(ranked: Ranked, results: RuleResults) -> str:
