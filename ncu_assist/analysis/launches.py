@@ -145,6 +145,18 @@ class LaunchRow:
         above = took * (1.0 - 1.0 / floor.times)
         return above if self.first.finding.rule == UNEXPLAINED and above >= FAR * took else None
 
+    @property
+    def lacks_cause(self) -> bool:
+        """Whether nobody can say what it could win: too few counters, or it is far above its floor for no known cause.
+
+        So is a launch that nothing explains and that has no floor; of one near its floor it is known: next to nothing.
+        """
+        if self.first is None or self.results is None or self.launch.interrupted or self.winnable_ns is None:
+            return True
+        if self.first.finding.rule != UNEXPLAINED or self.other_format_ns:
+            return False
+        return self.floor is None or self.floor.times is None or self.unexplained_ns is not None
+
     @cached_property
     def library(self) -> LibraryKernel | None:
         """The library that its kernel comes with; None for one of somebody's own."""
@@ -219,7 +231,7 @@ class LaunchGroup:
 
     @property
     def share(self) -> float | None:
-        return _sum(row.share for row in self.rows)
+        return shared(self.rows)
 
     @property
     def winnable_ns(self) -> float | None:
@@ -352,7 +364,7 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Pay
         advice=advice,
         figures=figures,
         winnable_ns=saved,
-        share=_sum(row.share for row in rows),
+        share=shared(rows),
         won=saved / whole_ns if whole_ns else None,
         assumed=is_other or any(row.first.finding.assumed for row in rows if row.first),
     )
@@ -379,6 +391,11 @@ def _grouped(rows: Sequence[LaunchRow], key: Callable[[Launch], object]) -> tupl
 def only(values: set[T]) -> T | None:
     """Return the one value of a set; None where there are several."""
     return next(iter(values)) if len(values) == 1 else None
+
+
+def shared(rows: Iterable[LaunchRow]) -> float | None:
+    """Return the part of the time that launches take together; None where that of one is not known, or without any."""
+    return _sum(row.share for row in rows)
 
 
 def _sum(values: Iterable[float | None]) -> float | None:

@@ -105,6 +105,9 @@ def test_tensor_operations_need_one_type_that_the_chip_has() -> None:
     known = {"sm__ops_path_tensor_src_int8.sum": 1.0}
     assert ALL_DERIVED["tensor_flops"].value(known) is None  # integers are no floating point
     assert ALL_DERIVED["tensor_flops"].value({"sm__ops_path_tensor_src_fp64.sum": 8.0}) == 8.0
+    moved = {"dram__bytes_read.sum": 4.0, "dram__bytes_write.sum": 0.0}
+    assert ALL_DERIVED["intensity_tensor"].value(moved) is None  # nobody counted operations: not 0 of them
+    assert ALL_DERIVED["intensity_tensor"].value({**moved, "sm__ops_path_tensor_src_fp64.sum": 8.0}) == 2.0
 
 
 def test_how_evenly_and_how_fully_the_gpu_is_used() -> None:

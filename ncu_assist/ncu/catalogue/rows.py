@@ -33,8 +33,8 @@ Values = Mapping[str, float]
 class Derived:
     """One derived metric. ``needs`` are keys of the catalogue, in the order of the arguments of ``formula``.
 
-    ``optional``: needs that count as 0 where a chip lacks them. ``words``: the formula, for people. ``ways``: how else
-    it is known as a whole, where needs are absent.
+    ``optional``: needs that count as 0 where a chip lacks them; of several one at least is there. ``words``: the
+    formula, for people. ``ways``: how else it is known as a whole, where needs are absent.
     """
 
     key: str
@@ -65,6 +65,8 @@ class Derived:
         absent = [key for key, number in found.items() if number is None]
         if len(absent) == len(found) or not self.optional.issuperset(absent):
             return None
+        if len(self.optional) > 1 and self.optional.issubset(absent):
+            return None  # what no counter was collected of is not 0
         return self.formula(*(number or 0.0 for number in found.values()))
 
     def by_ways(self, values: Values) -> float | None:

@@ -342,6 +342,8 @@ def _outcome(shown: RunView, marked: BindingParts) -> str:
         name = f"the {marked.name}" if marked.name == HOST_LINK else marked.name
         return f"What binds is {name}{share} (◆)."
     first, *others = [f"{name}, {share:.1f} %" for share, name in _busiest(shown)[:2]] or ("",)
+    if not first and shown.bottleneck is None:
+        return "How busy the links of the memory are was not counted, so whether one is the limit is not known."
     near = f"; the busiest: {first} of its peak{''.join(f', and {one}' for one in others)}" if first else ""
     why = f" What binds is {marked.name}." if marked.name in RESOURCES and marked.name != "memory" else ""
     return f"No link of the memory is the limit{near}.{why}"

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ncu_assist.analysis.diff import Diff
 from ncu_assist.analysis.history import History
 from ncu_assist.analysis.ladder import KernelOutcome, LadderCell
+from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, shared
 from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.trend import Trend
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
@@ -35,10 +36,12 @@ from ncu_assist.render.words.floors import (
 from ncu_assist.render.words.history import MOST_SAID, bound_by, history_title, time_of
 from ncu_assist.render.words.launches import (
     LEAST_TOLD,
+    diagnosis_word,
     payoff_sentence,
     selection_words,
     share_words,
     to_win,
+    unexplained_words,
     unjudged_words,
     worth_telling,
 )
@@ -64,6 +67,7 @@ from ncu_assist.render.words.verdicts import (
     verdict_sentence,
 )
 from ncu_assist.render.words.why import why_lines
+from ncu_assist.rules.model.diagnosis import UNEXPLAINED
 from ncu_assist.verdict import Verdict, clock_note
 from ncu_assist.versions import short_name
 
@@ -258,19 +262,48 @@ def _to_do_across(shown: RunView, alone: Collection[int]) -> Iterator[AnswerRow]
 
 
 def _not_worth_work(shown: RunView) -> Iterator[AnswerRow]:
-    """Yield the launches that no change is for which wins enough of all time to be told, or that there are none."""
+    """Yield the launches that no change is for which wins enough of all time to be told, or that there are none.
+
+    Those of which nobody can say what they could win stand apart, unless all their time is too little to be told.
+    What was not judged has a row of its own.
+    """
     told = {index for payoff in worth_telling(shown) for index in payoff.launches}
-    rest = [row for row in shown.launches_shown if row.launch.index not in told]
+    idle = {row.launch.index for group in shown.groups for row in group.rows if not row.judged}
+    rest = [row for row in shown.launches_shown if row.launch.index not in told | idle]
+    unknown = [row for row in rest if row.lacks_cause]
+    share = shared(unknown)
+    if share is not None and share < LEAST_TOLD:
+        unknown = []
+    known = [row for row in rest if row not in unknown]
     count = len(shown.launches_shown)
-    if not rest:
+    if len(told) == count:
         yield AnswerRow("Not worth work", f"none: what to do is for all {count} launches")
-        return
-    numbers = sorted(row.launch.index for row in rest)
-    named = f" ({', '.join(f'#{one}' for one in numbers)})" if len(numbers) <= MOST_NUMBERED else ""
-    share = sum(row.share or 0.0 for row in rest)
-    taken = f" take {share_words(share)} of the time:" if share else ":"
-    least = f"no change that was found wins {100 * LEAST_TOLD:g} % of all time there"
-    yield AnswerRow("Not worth work", f"{len(rest)} of {count} launches{named}{taken} {least}")
+    if known:
+        least = f"no change that was found wins {100 * LEAST_TOLD:g} % of all time there"
+        yield AnswerRow("Not worth work", f"{_some(known, count)}: {least}")
+    if unknown:
+        why = f"what would help cannot be said, {_why_unknown(unknown)}"
+        yield AnswerRow("Not known", f"{_some(unknown, count)}: {why}")
+
+
+def _some(rows: Sequence[LaunchRow], count: int) -> str:
+    """Return which of ``count`` launches these are, and which part of the time they take, where that is known."""
+    share = shared(rows)
+    taken = f" take {share_words(share)} of the time" if share is not None else ""
+    return f"{len(rows)} of {count} launches{_numbers(rows)}{taken}"
+
+
+def _numbers(rows: Sequence[LaunchRow]) -> str:
+    numbers = sorted(row.launch.index for row in rows)
+    return f" ({', '.join(f'#{one}' for one in numbers)})" if len(numbers) <= MOST_NUMBERED else ""
+
+
+def _why_unknown(rows: Sequence[LaunchRow]) -> str:
+    """Return why nobody can say what would help: counters that are missing, or time above the floor without a cause."""
+    above = unexplained_words(LaunchGroup(tuple(rows)))
+    words = dict.fromkeys(diagnosis_word(row) for row in rows if not row.unexplained_ns)
+    said = [{"-": "no counters", UNEXPLAINED: "cause unknown"}.get(word, word) for word in words]
+    return "; ".join([*said, *([above] if above else [])])
 
 
 def _short_ones(shown: RunView) -> Iterator[AnswerRow]:
@@ -278,17 +311,17 @@ def _short_ones(shown: RunView) -> Iterator[AnswerRow]:
     rows = shown.launches_shown
     times = [row.launch.duration_ns or 0.0 for row in rows]
     whole, short = sum(times), list[float]()
+    if not whole:
+        return
     for time in reversed(times):
         if sum(short) + time > LITTLE * whole:
             break
         short.append(time)
     if len(short) >= SEVERAL:
-        share, numbers = share_words(sum(short) / whole), sorted(row.launch.index for row in rows[-len(short) :])
-        named = f" ({', '.join(f'#{one}' for one in numbers)})" if len(numbers) <= MOST_NUMBERED else ""
         yield AnswerRow(
             "Short launches",
-            f"the {len(short)} shortest{named} take {duration(sum(short))} together, {share} of the time: "
-            "hardly worth a look",
+            f"the {len(short)} shortest{_numbers(rows[-len(short) :])} take {duration(sum(short))} together, "
+            f"{share_words(sum(short) / whole)} of the time: hardly worth a look",
         )
 
 

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from browser_checks import check_page, opened
 from factories import launch, metrics_frame
+from ncu.csv_made import page as csv_page
+from ncu.csv_made import row as csv_row
 
 from ncu_assist.analysis.launches import launch_floor, narrowed
 from ncu_assist.frame import combine_launches
@@ -255,3 +257,55 @@ def test_the_sum_of_a_curve_is_not_shown_as_a_number(record: RunRecord) -> None:
     assert "launch__occupancy_per_block_size" in rows
     assert all(set(values) == {"curve"} or set(values) <= {"", "0"} for values in rows.values())
     assert "*curve*" in str(made["note"])
+
+
+def of_csv(folder: Path, rows: list[dict[str, str]]) -> RunRecord:
+    """Return the page's data of a CSV export with a launch for each row of metrics."""
+    path = folder / "few.csv"
+    cells = [csv_row(index, *metrics.values(), kernel=f"k{index}()") for index, metrics in enumerate(rows)]
+    path.write_text(
+        csv_page(*cells, units={key: "ns" if "duration" in key else "" for key in rows[0]}), encoding="utf-8"
+    )
+    (report,) = bare_reports([str(path)], [path], None)
+    return run_record(report)
+
+
+def said_of_all(record: RunRecord) -> dict[str, str]:
+    verdict = next(one.model for one in run_sections(record) if one.id == "verdict")
+    assert isinstance(verdict, dict)
+    return {row.label: row.text for row in verdict["answer"]}
+
+
+def test_launches_without_durations_have_a_page(tmp_path: Path) -> None:
+    record = of_csv(tmp_path, [{"launch__registers_per_thread": "16"}] * 5)
+    assert "k4" in run_html(record)
+    said = said_of_all(record)
+    assert "Short launches" not in said
+    assert said["Not known"].startswith("5 of 5 launches (#0, #1, #2, #3, #4): ")
+
+
+def test_launches_with_too_few_counters_are_not_called_not_worth_work(tmp_path: Path) -> None:
+    times = ("800000", "500000", "100000")
+    said = said_of_all(
+        of_csv(tmp_path, [{"gpu__time_duration.sum": one, "dram__bytes.sum": "1000000"} for one in times])
+    )
+    assert "Not worth work" not in said
+    assert said["Not known"] == (
+        "3 of 3 launches (#0, #1, #2) take 100 % of the time: what would help cannot be said, too few counters"
+    )
+
+
+def test_time_above_the_floor_without_a_cause_is_not_called_not_worth_work(tmp_path: Path) -> None:
+    """Units were counted, what warps wait for was not: 1 % busy for no known reason."""
+    one = {
+        "gpu__time_duration.sum": "800000", "sm__throughput.avg.pct_of_peak_sustained_elapsed": "1.0",
+        "dram__throughput.avg.pct_of_peak_sustained_elapsed": "1.0",
+        "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed": "1.0",
+        "lts__t_sectors.avg.pct_of_peak_sustained_elapsed": "1.0",
+    }  # fmt: skip
+    record = of_csv(tmp_path, [one, one])
+    assert [row.first.finding.rule for row in record.shown.launches_shown if row.first] == ["unexplained"] * 2
+    assert all(row.results and not row.results.diagnosis.lacks_counters for row in record.shown.launches_shown)
+    said = said_of_all(record)
+    assert "Not worth work" not in said
+    assert said["Not known"].endswith(" above an assumed floor, cause unknown")

@@ -280,3 +280,11 @@ def test_the_busiest_part_of_memory_is_the_same_in_sentence_arrow_and_table() ->
     assert next(row[3].text for row in made.folded[1].rows if row[2].text == "L2 output") == "49.5 %"
     assert "wgmma reads" not in memory_chart(shown("v6")).says[0]
     assert "all wavefronts" in made.says[0]
+
+
+def test_a_limit_is_not_denied_where_nobody_counted_how_busy_the_links_are() -> None:
+    one = shown("v6")
+    values = {"dram__bytes_read.sum": 1e8, "dram__bytes_write.sum": 1e6}
+    combined = combine_launches(None, list(one.combined.launches), [values for _ in one.combined.launches])
+    (said,) = memory_chart(replace(one, combined=combined, results=None, bottleneck=None)).says
+    assert said.startswith("How busy the links of the memory are was not counted")
