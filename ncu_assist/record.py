@@ -19,6 +19,7 @@ NOT_KERNELS = (RANGE, COMMAND_LIST, GRAPH)
 Source = Literal["live", "recorded", "imported"]
 # The note of a run whose values are not as ncu counted them.
 ROUNDED = "read from a CSV export: values are rounded, and rules, instances and source are not in it"
+NO_TIME = "no time on"  # what a note begins with of workloads on which every sample was late, and why
 LAUNCHED_NONE = "launched no kernel"  # what a note begins with of a version that does not, on all workloads or on some
 
 
@@ -254,6 +255,11 @@ class Run:
 
     def timing(self, workload: str) -> Timing | None:
         return next((t for t in self.timings if t.workload == workload), None)
+
+    def why_untimed(self, workload: str) -> str:
+        """Return the note that says why a workload that was timed has no time; empty for others."""
+        named = ((note, note.removeprefix(f"{NO_TIME} ").partition(": ")[0].split(", ")) for note in self.notes)
+        return next((note for note, names in named if note.startswith(NO_TIME) and workload in names), "")
 
     def gpu_of(self, workload: str | None) -> str | None:
         """Return the hash of the UUID of the GPU that timed it on a workload; None where that is not known."""

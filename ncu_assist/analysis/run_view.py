@@ -274,7 +274,8 @@ def in_l2(facts: WorkloadFacts | None, run: Run) -> InL2 | None:
 def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> str | None:
     """Return the workload whose counters are shown: the one wanted, else the first with counters; None without any.
 
-    ``whole`` is the run with all launches where ``run`` has only some. Raises UsageProblem for one that it lacks.
+    Where there are no counters at all, it is the first that has a time. ``whole`` is the run with all launches where
+    ``run`` has only some. Raises UsageProblem for one that it lacks.
     """
     profiled = {launch.workload for launch in run.launches}
     every = [facts.name for facts in (whole or run).workloads]
@@ -285,5 +286,6 @@ def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> st
         about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
         message = f"{run.kernel}/{run.version} was not measured on workload '{wanted}'; {about}"
         raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {names[0]}")
-    first = next((name for name in names if name in profiled), names[0] if names else None)
+    timed = {one.workload for one in run.timings}
+    first = next((name for name in names if name in (profiled & {*names} or timed)), names[0] if names else None)
     return wanted or first

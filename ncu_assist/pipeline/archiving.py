@@ -29,6 +29,7 @@ from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.record import (
     LAUNCHED_NONE,
+    NO_TIME,
     Bench,
     Commit,
     Profile,
@@ -282,7 +283,7 @@ def capture_files(capture: VersionCapture) -> dict[str, bytes]:
 def _late(shared: Measurement, version: Version) -> tuple[str, ...]:
     late = () if shared.measured.samples is None else always_late(shared.measured.samples, version.name)
     why = "its calls take longer to enqueue than the stream is held, or wait for the GPU"
-    return (f"no time on {', '.join(late)}: every sample was late, as {why}",) if late else ()
+    return (f"{NO_TIME} {', '.join(late)}: every sample was late, as {why}",) if late else ()
 
 
 def silence(capture: VersionCapture) -> tuple[str, ...]:

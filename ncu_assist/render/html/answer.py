@@ -75,7 +75,8 @@ def what_words(shown: RunView) -> str:
         words.append(f"workload {shown.row.workload.name} ({shown.row.workload.dtype})")
     if len(launches) == 1:
         grid, block = ("x".join(map(str, size)) for size in (launches[0].grid, launches[0].block))
-        words.append(f"`{one_line(launches[0].kernel, NAME)}`, {grid} blocks of {block} threads")
+        sizes = f"{grid} blocks of {block} threads" if all(launches[0].grid) else "sizes not recorded"
+        words.append(f"`{one_line(launches[0].kernel, NAME)}`, {sizes}")
     elif launches:
         kernels = len({one.signature or one.kernel for one in launches})
         words.append(f"{len(launches)} launches of {kernels} kernel{'s' * (kernels != 1)}")
@@ -199,15 +200,18 @@ def _against(shown: RunView) -> Iterator[AnswerRow]:
 
 def answer_markdown(title: str, sentence: str, rows: Iterable[AnswerRow]) -> str:
     """Return the answer as Markdown, to be pasted into an issue or a chat."""
-    lines = [f"**{escaped(title)}**: {escaped(sentence, MESSAGE)}", ""]
+    lines, label = [f"**{escaped(title)}**: {escaped(sentence, MESSAGE)}", ""], ""
     for row in rows:
+        label = row.label or label  # what goes on without a label in a list is of the same
         said = [row.badge.text if row.badge else "", f"{row.text} {row.why}".strip().replace("`", "")]
         text = ": ".join(escaped(one, MESSAGE) for one in said if one)
         places = "; ".join(f"{code(link.text)} {_place(words)}".strip() for link, words in row.links)
-        lines.append(f"- **{row.label}**: {' — '.join(filter(None, (text, places)))}")
+        lines.append(f"- **{label}**: {' — '.join(filter(None, (text, places)))}")
     return "\n".join(lines)
 
 
 def _place(words: str) -> str:
-    share, _, text = words.partition(" `")
-    return f"{escaped(share)} {code(text.rstrip('`'))}" if text else escaped(words)
+    """Return what is said of a place: between its first backtick and its last is code."""
+    before, _, rest = words.partition("`")
+    text, is_code, after = rest.rpartition("`")
+    return " ".join(filter(None, [escaped(before), code(text)])) + escaped(after) if is_code else escaped(words)

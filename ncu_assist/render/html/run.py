@@ -116,7 +116,10 @@ def _counted(
 
 
 def _timing(record: RunRecord) -> PageSection:
-    timing = timing_chart(record.samples, collect=to_time(record.shown))
+    shown = record.shown
+    untimed = shown.run.why_untimed(shown.row.workload.name) if shown.row else ""
+    why = f"{untimed[:1].upper()}{untimed[1:]}." if untimed else ""
+    timing = timing_chart(record.samples, collect=to_time(shown), why=why)
     return PageSection("timing", "Timing", timing, "chart_section.html.j2")
 
 

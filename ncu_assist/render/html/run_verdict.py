@@ -16,7 +16,7 @@ from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_sec
 from ncu_assist.analysis.trend import Trend
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import Launch
+from ncu_assist.record import NO_TIME, Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow, Href, answer_markdown, answer_rows, what_words
 from ncu_assist.render.html.charts import Fact
@@ -355,19 +355,32 @@ def answer_sentence(shown: RunView) -> str:
         count = len(shown.combined.launches)
         what = "its launch takes" if count == 1 else f"its {count} launches take"
         return f"{what[:1].upper()}{what[1:]} {duration(under)} under ncu; not timed without it"
-    return "Not timed, and without counters"
+    return _capital(_untimed(shown)) or "Not timed, and without counters"
+
+
+def _untimed(shown: RunView) -> str:
+    """Return why the workload shown has no time though it was timed; empty where it has one, or nobody timed it."""
+    return one_line(shown.run.why_untimed(shown.row.workload.name), REASON) if shown.row else ""
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def _command(shown: RunView) -> str:
     if shown.before is not None:
         return to_compare(shown, shown.before.version)
-    return "" if shown.row and shown.row.timing else to_time(shown)
+    return "" if shown.row and (shown.row.timing or _untimed(shown)) else to_time(shown)
 
 
 def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str, ...]:
-    """Return on how many workloads it is what, why a verdict is in doubt, and whether the clocks were the same."""
+    """Return which workloads have no time and why, unless that is the answer; then of a verdict on how many workloads
+    it is what, why it is in doubt, and whether the clocks were the same.
+    """
+    why = [_capital(one_line(note, REASON)) for note in shown.run.notes if note.startswith(NO_TIME)]
+    untimed = tuple(one for one in why if one != answer_sentence(shown))
     if shown.before is None:
-        return ()
+        return untimed
     verdict, before = shown.before.verdict, short_name(one_line(shown.before.version))
     several = f"On all {len(verdicts)} workloads against {before}: {counted(verdicts)}"
     doubt = f"Why {verdict.verdict.replace('-', ' ')}: {verdict.meaning}"
@@ -377,7 +390,7 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
         doubt if verdict.verdict in ("unclear", "not-comparable") else "",
         clocks,
     )
-    return tuple(line for line in lines if line)
+    return (*untimed, *(line for line in lines if line))
 
 
 WIDTH, FLAGS, REASON = 120, 3, 300

@@ -146,13 +146,14 @@ def timing_chart(
     baseline: TimedSamples | None = None,
     collect: str = "ncu-assist bench KERNEL",
     before_is: str = "the baseline",
+    why: str = "",
 ) -> ChartSection:
     """Return the chart of all samples; those of ``baseline``, called ``before_is``, are ghosts.
 
-    ``collect`` is the command that takes some.
+    ``collect`` is the command that takes some, which does not help where it is known ``why`` there are none to use.
     """
     if samples is None or not samples.times_ns:
-        return ChartSection(missing="No samples were taken.", collect=collect)
+        return ChartSection(missing=why or "No samples were taken.", collect="" if why else collect)
     sides = [_series(one) for one in (baseline, samples) if one and one.times_ns]
     x = linear_axis([*(max(one.at, default=0.0) for one in sides), 1.0], LEFT, RIGHT)
     y = time_axis(sides)

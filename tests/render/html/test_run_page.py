@@ -29,11 +29,11 @@ from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.answer import AT_BEST
+from ncu_assist.render.html.answer import AT_BEST, AnswerRow, answer_markdown
 from ncu_assist.render.html.run import run_html, run_sections
 from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars, stalls_model
 from ncu_assist.render.html.run_diagnosis import launches_table, nvidia_section
-from ncu_assist.render.table import Badge
+from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.terms import part_label
 from ncu_assist.store import Store, machine_hash
 
@@ -518,3 +518,28 @@ def test_stalls_say_what_ncu_sums_and_whether_they_are_bad_here() -> None:
     assert beside["CPIStall"].startswith("Of ours `tensor-underfed` is about this wait too, and finds 13 % of the time")
     plain = stalls_model(gather(next(one for one in ARCHIVE.runs("rope") if one.run.version.startswith("v1_")), None))
     assert plain["as_ncu"] == ""
+
+
+def test_a_workload_on_which_every_sample_was_late_hides_no_time(recorded: Store) -> None:
+    """Nothing was counted of it: what is shown is the first workload with a time, and why another has none."""
+    stored = next(one for one in recorded.runs("fast_h2d") if one.run.version.startswith("v8_"))
+    of = models(run_sections(run_record(stored, recorded)))
+    assert of.verdict.sentence.startswith("v8 takes 520 µs on t16k")
+    assert of.verdict.notes[0].startswith("No time on t256k: every sample was late, as ")
+    assert of.timing.chart is not None
+    asked = models(run_sections(run_record(stored, recorded, asked="t256k")))
+    assert asked.verdict.sentence.startswith("No time on t256k: every sample was late, as ")
+    assert (asked.verdict.notes, asked.verdict.to_see_more) == ((), "")
+    assert asked.timing.missing.startswith("No time on t256k: every sample was late, as ")
+    assert not asked.timing.collect
+
+
+def test_the_answer_as_markdown_keeps_its_code_and_its_labels() -> None:
+    hottest = (Link("k.cu:68", "#l"), "29.7 % of samples `for (i = 0; i < n; i++) {`, barrier (line 66) 97 %")
+    more = AnswerRow("Hottest line", "", links=(hottest,))
+    rows = (AnswerRow("What to do", "fuse"), AnswerRow("", "use floats"), more)
+    *_, first, second, last = answer_markdown("a", "b", rows).splitlines()
+    assert (first, second) == ("- **What to do**: fuse", "- **What to do**: use floats")
+    assert last == (
+        "- **Hottest line**: `k.cu:68` 29.7 % of samples `for (i = 0; i < n; i++) {`, barrier (line 66) 97 %"
+    )
