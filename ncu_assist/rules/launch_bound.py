@@ -2,7 +2,8 @@
 
 To start a kernel the GPU fetches its code and arguments, hands out blocks, waits for the first loads, and at the end
 waits for the last stores before the next may start. A kernel of one load and one store a thread takes 2 to 3 µs on an
-H200, however little it moves; of that a node of a CUDA graph still costs 0.8 µs. Nothing inside the kernel helps.
+H200, however little it moves, and on other GPUs from 1 µs on; of that a node of a CUDA graph still costs 0.8 µs. ncu
+times a launch alone: what passes between two launches of a program comes on top. Nothing inside the kernel helps.
 
 What it could save: 2.5 µs a launch, in the middle of what the smallest kernels take; of several launches judged
 together one stays. A single launch saves that only if it is fused with a neighbour, and keeps its work: the time for
@@ -42,10 +43,10 @@ def find(facts: Facts) -> Finding | None:
     kept = WORK_NS if launches < 2 else 0.0  # of several the one that stays keeps the work of all
     each = min(LAUNCH_NS, max(0.0, facts.duration_ns / max(1, launches) - kept))
     what = f"{launches} launches of {typical / 1000:.1f} µs" if launches > 1 else f"a launch of {typical / 1000:.1f} µs"
+    least = "where even one that does next to nothing takes 1 to 3 µs under ncu, without the gap to the next"
     return Finding(
         rule=ID,
-        message=f"{what}, where starting a kernel costs 2 to 3 µs however little it does"
-        + ("" if launches > 1 else "; that is saved only if it is fused with a neighbour"),
+        message=f"{what}, {least}" + ("" if launches > 1 else "; that is saved only if it is fused with a neighbour"),
         saved_ns=avoidable * each,
         evidence=("duration", "grid_size", "threads", "sm_active_share"),
         relieves=(START,),

@@ -8,7 +8,9 @@ import pytest
 from ncu.rewriting import interrupt, with_launch
 
 from ncu_assist import process
+from ncu_assist.analysis.launches import narrowed
 from ncu_assist.errors import DamagedData
+from ncu_assist.launch_selection import selection_of
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
 from ncu_assist.pipeline import opened_reports
@@ -86,6 +88,18 @@ def test_a_page_has_no_part_for_a_launch_that_was_interrupted(tmp_path: Path, en
     parts = {one.shown.combined.launches[0].index for one in run_record(stored).alone}
     assert parts == {0, 1, 2} - set(ended)
     assert run_page(stored, linked=False).count("interrupted") >= len(ended)
+
+
+def test_a_page_of_one_interrupted_launch_has_neither_sizes_nor_a_rule(tmp_path: Path) -> None:
+    data = read_plain(DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst")
+    path = tmp_path / "ended.ncu-rep"
+    path.write_bytes(with_launch(data, 2, interrupt(data)))
+    (stored,) = bare_reports(["ended"], [path], None)
+    page = run_page(narrowed(stored, selection_of("2")), linked=False)
+    assert "0x0x0" not in page
+    assert "sizes not recorded" in page
+    assert ">unexplained<" not in page
+    assert page.count(">interrupted<") >= 2  # what to do, and the diagnosis
 
 
 def test_what_is_needed_later_is_imported_while_the_child_reads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,7 +15,7 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.markdown import code, escaped
 from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
-from ncu_assist.render.words.launches import NO_WORK, times_words
+from ncu_assist.render.words.launches import NO_WORK, lacking_word, times_words
 from ncu_assist.render.words.terms import verdict_badge
 from ncu_assist.render.words.verdicts import estimated, of_representative
 from ncu_assist.rules import launch_bound
@@ -128,11 +128,12 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
         gain = estimated(first.estimated_speedup, finding.assumed)
         badge = Badge(", ".join(filter(None, [_in_time(first, shown), gain])), "unsure", AT_BEST)
     why = _sentences(finding.message)
+    name = (lacking_word(shown.results) if shown.results else "") or finding.rule
     if not finding.advice:
-        return AnswerRow("What to do", one_line(of + why, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),))
+        return AnswerRow("What to do", one_line(of + why, MESSAGE), badge, ((Link(name, "#diagnosis"), ""),))
     text = f"{of}{_sentences(finding.full_advice)}"
     told = one_line(why, MESSAGE)
-    return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(finding.rule, "#diagnosis"), ""),), told)
+    return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(name, "#diagnosis"), ""),), told)
 
 
 AT_BEST = "the time at best, by what the counters allow: only a measurement of the change is certain"

@@ -27,7 +27,7 @@ from ncu_assist.render.words.history import MOST_SAID, in_l2_lines
 from ncu_assist.render.words.terms import share_term, source_badge
 from ncu_assist.render.words.verdicts import factor, faster_or_slower
 from ncu_assist.rules import RULES
-from ncu_assist.rules.base import severity
+from ncu_assist.rules.base import Severity, severity
 from ncu_assist.versions import short_name
 
 FILTER_FROM = 12  # rows, from which a filter is of use
@@ -344,12 +344,13 @@ ESTIMATED_TERM = Term(
 DIAGNOSIS_COLUMNS = (
     Column("version"),
     Column("first finding"),
-    Column("severity"),
+    Column("severity", "left", "number"),
     Column("estimated", "right", "number", ESTIMATED_TERM),
     Column("on"),
     Column("expected", "left", "text", EXPECTED_TERM),
     Column("found", "left", "text", FOUND_TERM),
 )
+WEIGHTS: tuple[Severity, ...] = ("info", "low", "medium", "high")  # what a table is sorted by
 FindingsByCell = list[tuple[HistoryCell, tuple[StoredFinding, ...]]]
 
 
@@ -377,7 +378,7 @@ def _diagnosis_row(row: VersionRow, history: History, wanted: tuple[str, ...]) -
     return (
         Cell(one_line(row.version)),
         Cell(found.rule) if found else Cell(),
-        Cell(found.severity) if found else Cell(),
+        Cell(found.severity, repr(float(WEIGHTS.index(found.severity)))) if found else Cell(),
         _estimate_cell(found),
         Cell(one_line(cell.workload or ABSENT)) if cell and elsewhere else Cell(),
         Cell(", ".join(wanted)) if wanted else Cell(),

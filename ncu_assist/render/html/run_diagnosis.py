@@ -25,6 +25,7 @@ from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone
 from ncu_assist.render.words.launches import (
     TO_FLOOR,
     floor_times_words,
+    lacking_word,
     shape_words,
     spread_sentences,
     unexplained_words,
@@ -371,9 +372,10 @@ def diagnosis_first(results: RuleResults) -> tuple[Ranked, ...]:
 def _finding_view(ranked: Ranked, results: RuleResults, where: tuple[FoundAt, ...]) -> FindingView:
     finding, remark = ranked.finding, ranked.severity == "info"
     facts = results.about(finding)
+    lacking = lacking_word(results) if ranked is results.diagnosis.first else ""
     known = [(key, value) for key in finding.evidence if (value := facts.get(key)) is not None]
     return FindingView(
-        rule=finding.rule,
+        rule=lacking or finding.rule,
         detail=", ".join(finding.detail.values()),
         severity=_severity(ranked),
         gain=estimated(ranked.estimated_speedup, finding.assumed) if not remark else "",
@@ -382,7 +384,7 @@ def _finding_view(ranked: Ranked, results: RuleResults, where: tuple[FoundAt, ..
             Fact(term_of(key), evidence_value(value, ROWS[key].unit, facts.is_approximate(key))) for key, value in known
         ),
         places=where,
-        about=_about(finding.rule),
+        about=_about(finding.rule) if not lacking else (),
     )
 
 

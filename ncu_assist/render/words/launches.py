@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.launches import LaunchRow, Payoff
     from ncu_assist.analysis.run_view import RunView
     from ncu_assist.record import Launch
+    from ncu_assist.rules.model.of_run import RuleResults
 
 COLUMNS = (
     Column("#", "right", "number"),
@@ -133,6 +134,13 @@ def diagnosis_word(row: LaunchRow) -> str:
     if row.first is None or row.results is None:
         return "-"
     return TOO_FEW if row.results.diagnosis.lacks_counters else row.first.finding.rule
+
+
+def lacking_word(results: RuleResults) -> str:
+    """Return why rules say nothing of launches: they ended with the program, or few counters; empty where they do."""
+    if not results.diagnosis.lacks_counters:
+        return ""
+    return INTERRUPTED if results.facts.is_interrupted else TOO_FEW
 
 
 def diagnosis_words(group: LaunchGroup) -> str:

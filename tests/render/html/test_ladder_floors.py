@@ -179,3 +179,15 @@ def test_a_family_on_two_chips_has_a_section_of_the_other_one() -> None:
     assert "<h3>Each version against its parent on NVIDIA H100 80GB HBM3</h3>" in section
     assert section.index("others-table") < section.index("others-library-0")
     assert 'id="others"' not in ladder_html(kernel_ladder(PROJECT, "rope"))
+
+
+def test_severity_sorts_by_weight() -> None:
+    ladder = kernel_ladder(PROJECT, "elementwise_add")
+    table = diagnoses_table(ladder.history, ladder.tried)
+    assert table is not None
+    place = next(place for place, column in enumerate(table.columns) if column.title == "severity")
+    assert table.columns[place].order == "number"
+    keys = {row[place].text: float(row[place].key) for row in table.rows if row[place].key}
+    order = ["info", "low", "medium", "high"]
+    assert sorted(keys, key=lambda one: keys[one]) == [one for one in order if one in keys]
+    assert {"info", "high"} <= {*keys}
