@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -41,6 +41,7 @@ def throughputs(combined: Combined) -> list[tuple[str, float]]:
     return [(key, value) for key, value in known if value or key != LINK]
 
 
+MOST_NUMBERS = 5  # of launches in a message
 NOTABLE = 0.05  # of the bytes: less, staying in L2, hardly changes a rate
 InL2 = Literal["all", "written"]
 
@@ -271,6 +272,10 @@ def in_l2(facts: WorkloadFacts | None, run: Run) -> InL2 | None:
     return "written" if written and NOTABLE * moved <= written <= l2_bytes else None
 
 
+def _some(numbers: Sequence[str]) -> str:
+    return ", ".join(numbers[:MOST_NUMBERS]) + (" …" if len(numbers) > MOST_NUMBERS else "")
+
+
 def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> str | None:
     """Return the workload whose counters are shown: the one wanted, else the first with counters; None without any.
 
@@ -282,6 +287,11 @@ def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> st
     names = every if whole is None or whole is run else [name for name in every if name in profiled]
     if wanted is not None and not names:
         raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
+    others = [] if wanted in names else [str(one.index) for one in (whole or run).launches if one.workload == wanted]
+    if wanted is not None and others:  # it was measured, and other launches were chosen
+        own = f"{run.version} has launch {_some([str(one.index) for one in run.launches])} of {' and '.join(names)}"
+        command = f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --launch {others[0]} --workload {wanted}"
+        raise UsageProblem(f"{own}; of workload '{wanted}' it has launch {_some(others)}", command)
     if wanted is not None and wanted not in names:
         about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
         message = f"{run.kernel}/{run.version} was not measured on workload '{wanted}'; {about}"

@@ -22,7 +22,7 @@ from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import ROOT, is_folder_name
 from ncu_assist.store.index import Listed, RunFacts, RunHead
 from ncu_assist.store.reading import StoredRun
-from ncu_assist.versions import is_called, with_short_names
+from ncu_assist.versions import is_called, short_name, with_short_names
 
 NEAR = 0.5  # how alike a name must be to be offered, of 1
 MOST_OFFERED = 3
@@ -169,9 +169,18 @@ def _nothing(store: Store, context: Context, known: tuple[str, ...], version: st
         listed = known_names(every) if len(every) <= MOST_LISTED else f"kernels: {', '.join(known[:MOST_LISTED])}"
         return UsageProblem(f"{message}; {listed}", "ncu-assist list")
     owners = [kernel for kernel, own in names.items() if near[0] in with_short_names(own)]
-    meant = near if near[0] in known else [f"{kernel}/{near[0]}" for kernel in owners]
+    meant = near if near[0] in known else [f"{one}/{of_its_number(version, near[0], names[one])}" for one in owners]
     offered = ", ".join(f"'{name}'" for name in meant[:MOST_OFFERED])
     return UsageProblem(f"{message}; did you mean {offered}?", f"ncu-assist show {meant[0]}")
+
+
+def of_its_number(version: str, near: str, names: Iterable[str]) -> str:
+    """Return what is meant by a version that there is not: ``v3`` for ``v3_online``, where ``near`` is ``v4_online``.
+
+    That is ``near`` itself where it has the same number, or none of ``names`` has.
+    """
+    number = short_name(version)
+    return number if not is_called(near, number) and any(is_called(one, number) for one in names) else near
 
 
 L = TypeVar("L", bound=Listed)

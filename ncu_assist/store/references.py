@@ -15,6 +15,7 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import (
+    NEAR,
     Context,
     best_run,
     choose_kernel,
@@ -24,6 +25,7 @@ from ncu_assist.store.choosing import (
     machine_hash,
     made_here_first,
     newest_of_source,
+    of_its_number,
     refuse_misnamed,
     refuse_unreadable,
     shown_source,
@@ -184,6 +186,9 @@ def full_name(store: Store, context: Context, kernel: str, version: str) -> str:
         refuse_unreadable(store, kernel, version)
         refuse_misnamed(context, [kernel], version)
         listing = f"ncu-assist list {shlex.quote(kernel)}"
+        near = difflib.get_close_matches(version, known, n=1, cutoff=NEAR)
+        if near and (meant := of_its_number(version, near[0], known)) != near[0]:
+            raise UsageProblem(f"{kernel} has no version '{version}'; did you mean '{meant}'?", listing)
         raise unknown(f"{kernel} has no version '{version}'", version, with_short_names(known), listing)
     return found[0]
 

@@ -315,6 +315,17 @@ def test_a_version_of_several_kernels_is_tried_again_with_the_same_command(
     assert answer.err.endswith(f"\n  try: ncu-assist {meant}\n")
 
 
+def test_a_workload_of_other_launches_than_those_chosen(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None
+) -> None:
+    monkeypatch.chdir(repository)
+    answer = run("show", "softmax/v3", "--launch", "0", "--workload", "c64k")
+    assert "has launch 0 of c4k; of workload 'c64k' it has launch 1\n" in answer.err
+    tried = answer.err.rpartition("try: ncu-assist ")[2].split()
+    assert tried[2:] == ["--launch", "1", "--workload", "c64k"]
+    assert run(*tried).code == 0
+
+
 class TestLinesForEditors:
     @pytest.mark.slow
     def test_each_line_is_what_the_documented_matcher_reads_and_its_file_is_there(

@@ -49,6 +49,7 @@ def report() -> Available:
         ("gh100", "gld_efficiency", "sector_efficiency_load"),
         ("gh100", "dram_read_bytes", "dram__bytes_read.sum"),
         ("gh100", "dram_bandwith", "dram_bandwidth"),
+        ("gh100", "dram_byte", "dram_bytes"),  # before every name of ncu, as dram__bytes.avg
     ],
 )
 def test_the_right_spelling_is_offered(chip: str, asked: str, right: str) -> None:
@@ -105,6 +106,11 @@ def test_mistaken_names_lead_to_what_exists() -> None:
         assert all(spelled(answer, on_chip(None)) for answer in answers), name
         if not recorded_names().get(name):
             assert not full.has(name)
+
+
+def test_the_rollups_of_a_report_are_in_an_order_of_their_own() -> None:
+    names = [f"dram__bytes.{rollup}" for rollup in ("sum", "max", "avg.per_second", "min", "avg", "sum.per_second")]
+    assert [*in_report({*names}).rollups["dram__bytes"]] == sorted(one.removeprefix("dram__bytes.") for one in names)
 
 
 def test_a_report_answers_in_what_it_holds(report: Available) -> None:

@@ -284,6 +284,17 @@ def test_what_means_nothing_is_told(desk: Desk, text: str, message: str, more: s
     assert problem.value.hint.startswith("ncu-assist "), "a command to paste"
 
 
+def test_of_names_alike_the_one_of_the_same_number_is_meant(desk: Desk) -> None:
+    for text, meant in (
+        ("v0_fused", "add_one/v0"),
+        ("add_one/v0_fused", "v0"),
+        ("add_one/v1_fusd", "v1_fused"),
+        ("add_one/v7_fused", "v1_fused"),
+    ):
+        with pytest.raises(UsageProblem, match=f"did you mean '{meant}'"):
+            desk.resolve(text)
+
+
 def test_a_damaged_run_is_told(desk: Desk) -> None:
     (desk.save("v1_fused", 1).folder / "samples.parquet").unlink()
     for text in ("v1@20261121T074501Z", "v1"):

@@ -222,9 +222,9 @@ class Available:
 
 def in_report(names: Iterable[str], where: str = "this report") -> Available:
     """Return what a report holds, from the names of its metrics."""
-    rollups: dict[str, set[str]] = {}
-    for base, rollup in map(split, names):
-        rollups.setdefault(base, set()).add(rollup)
+    rollups: dict[str, list[str]] = {}
+    for base, rollup in map(split, sorted({*names})):  # in the same order in every process
+        rollups.setdefault(base, []).append(rollup)
     return Available(where, rollups)
 
 

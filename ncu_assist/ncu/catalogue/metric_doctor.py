@@ -263,10 +263,13 @@ def _candidates(name: str, available: Available) -> Iterator[str]:
         return
     if base in available.rollups:
         yield from (join(base, one) for one in _rollups(base, rollup, available))
+    near = nearest(name.lower(), [*ROWS, *MISTAKEN])
+    keys = [one for found in near for one in (_answers(found, available) if found in MISTAKEN else (found,))]
+    if "__" not in name:  # as every name of ncu has: a key is meant
+        yield from keys
     for other in nearest(base, available.rollups, 3):
         yield from (join(other, one) for one in (rollup, *_rollups(other, rollup, available)))
-    for one in nearest(name.lower(), [*ROWS, *MISTAKEN]):
-        yield from _answers(one, available) if one in MISTAKEN else (one,)
+    yield from keys
 
 
 def _answers(mistaken: str, available: Available) -> Iterator[str]:
