@@ -59,7 +59,7 @@ def _serve() -> None:
 def _read(main, arguments: list[str], said: Path) -> None:  # type: ignore[no-untyped-def]
     sys.stderr = said.open("w")
     os.dup2(sys.stderr.fileno(), 2)
-    sys.stdout = Path(os.devnull).open("w")  # where the reader is slow it says how far it is: no answer
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # where the reader is slow it says how far it is: no answer
     signal.alarm(LIMIT_S)
     code = 1
     try:
