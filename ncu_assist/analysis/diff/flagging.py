@@ -155,7 +155,8 @@ def with_roles(
     Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect, and in
     one that is slower by its clock alone. The rate of a resource that does not bind the candidate is a side effect
     everywhere, and so is work of units that are ``far`` from their limits; where the time is not settled, so is all
-    that is not work on its ``bottleneck``. Runs that cannot be compared have no roles.
+    that is not work on its ``bottleneck``. Fewer warps are worse only in a slower version that latency binds. Runs that
+    cannot be compared have no roles.
     """
     if verdict.verdict == "not-comparable":
         return changes
@@ -163,6 +164,8 @@ def with_roles(
     moved = {change.metric: way for change in changes if (way := _way(change))}
     dram = next((change for change in changes if change.metric == DRAM), None)
     told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved) for change in changes]
+    if bottleneck and bottleneck.group == LATENCY and verdict.verdict == "slower":
+        told = [replace(one, verdict="regressed") if _lacks_warps(one, changes) else one for one in told]
     top = _top_stall(changes)
     roles = (
         "side-effect" if c.metric in far else _role(c, _judged_as(c, dram), verdict, bottleneck, top) for c in told
@@ -254,6 +257,15 @@ def _is_of_idle(wait: Change, warps: Change) -> bool:
     return _way(wait) != 0 and MOST_OF_WARPS * came < waiting <= came
 
 
+def _lacks_warps(warps: Change, changes: tuple[Change, ...]) -> bool:
+    """Tell whether it is occupancy that fell, and the warps that went did more than wait for others.
+
+    Where latency binds, time is what warps have to wait for over how many of them share the wait (Little's law).
+    """
+    spare = any(one.metric in FOR_OTHER_WARPS and _is_of_idle(one, warps) for one in changes)
+    return warps.metric == OCCUPANCY and _way(warps) < 0 and not spare
+
+
 def _way(change: Change) -> int:
     """Return 1 for a metric that is more than it was, -1 for less; 0 where it did not move beyond its noise."""
     if (
@@ -299,6 +311,8 @@ def waits_apart(diff: Diff) -> Diff:
     told = tuple(
         replace(one, role=_role(one, one.metric, diff.verdict, bound, top) if _got_worse(one) else "none")
         if one.metric.startswith(STALL_SHARE)
+        else replace(one, verdict="changed", role="none")
+        if one.metric == OCCUPANCY and one.verdict == "regressed" and not _lacks_warps(one, parts)
         else one
         for one in parts
     )

@@ -154,6 +154,30 @@ def test_a_wait_is_of_idle_warps_where_most_that_came_wait_and_no_other(
     assert [one.verdict for one in told] == ["changed", word, other]
 
 
+@pytest.mark.parametrize(
+    ("word", "binds", "waiting", "role"),
+    [
+        ("slower", "latency", 10.0, "explains"),
+        ("slower", "DRAM", 10.0, "none"),  # it has what it needs in flight
+        ("faster", "latency", 10.0, "none"),
+        ("unclear", "latency", 10.0, "none"),
+        ("slower", "latency", 32.0, "none"),  # 3.9 of the 4 warps that went only waited for others
+    ],
+)
+def test_fewer_warps_explain_a_slowdown_that_latency_binds(word: Word, binds: str, waiting: float, role: Role) -> None:
+    fewer = replace(WARPS, baseline=16.0, candidate=12.0, delta=-4.0)
+    wait = replace(IDLE, baseline=waiting, candidate=10.0, delta=10.0 - waiting, verdict="improved")
+    told = with_roles((fewer, wait), verdict(word), Bottleneck(binds, 55.0))[0]
+    assert (told.role, told.verdict) == (role, "regressed" if role == "explains" else "changed")
+
+
+def test_the_warps_that_a_slower_version_lacks_are_told() -> None:
+    """v7 of elementwise_add has 14 % of the warps that fit, v6 74 %: latency binds it, which DRAM did before."""
+    diff = compare(Project(ROOT), ("elementwise_add/v6", "elementwise_add/v7"), None, DiffOptions())
+    said = next(flag for flag in diff.flags if flag.metric == "achieved_occupancy")
+    assert said.message == "Achieved Occupancy fell from 73.8 % to 14.2 %: explains the slowdown"
+
+
 def test_a_share_that_fell_by_more_than_idle_warps_make_of_it_is_better() -> None:
     fell = replace(OTHER, candidate=20.0, delta=-20.0)
     assert [one.verdict for one in with_roles((WARPS, IDLE, fell), verdict("unclear"), DRAM)][2] == "improved"
