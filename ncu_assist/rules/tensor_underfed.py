@@ -104,6 +104,7 @@ ADVICE: dict[Cause, str] = {
 # Of wgmma without code: ncu's stall reasons are of all warps, and mix these waits with others.
 BY_CODE = "only the code, which was not read here, tells why: tiles, each product, barriers, or work between products"
 AHEAD = 0.5  # of the time of warps that load: those that wait for room so long are ahead of those that multiply
+MULTIPLYING = "; time of warps that multiply: "
 IN_TIME = "; tiles are there in time: more stages would not help"
 
 
@@ -176,7 +177,7 @@ def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding
     cause = _cause(warps, finding.saved_ns / facts.duration_ns)
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
     theirs = sass.assign(**{name: sass[name].where(rows[cause], 0.0) for name in sampled})
-    message = f"{finding.message}; {_told(warps)}"
+    message = f"{finding.message.partition(MULTIPLYING)[0]}{MULTIPLYING}{_told(warps)}"  # of one told already, too
     if cause == "tiles" and (room := tile_room(facts)):
         message += f"; {room.told}"
     elif (warps.room or 0.0) >= AHEAD:
@@ -195,7 +196,7 @@ def _told(warps: MultiplyingWarps) -> str:
     told = sorted(parts.items(), key=lambda one: -one[1])
     said = ", ".join(f"{100 * part:.0f} % {name}" for name, part in told if part >= LEAST_PART) or "0 %"
     beside = f"{100 * warps.queued:.0f} % waits, {100 * warps.beside:.0f} % other work"
-    return f"time of warps that multiply: {said}; beside products, {beside}"
+    return f"{said}; beside products, {beside}"
 
 
 LEAST_PART = 0.005  # what would print as 0 %

@@ -263,4 +263,5 @@ def test_tiles_that_come_late_ask_for_stages_and_say_what_is_free() -> None:
     )
     told_by_code, _ = tensor_underfed.by_code(found, sass, results.facts)
     assert told_by_code.advice.startswith(tensor_underfed.ADVICE["tiles"])
+    assert tensor_underfed.by_code(told_by_code, sass, results.facts)[0] == told_by_code  # a cause is said once
     assert "; a TMA load brings 24.6 kB on average, and a block could have " in told_by_code.message

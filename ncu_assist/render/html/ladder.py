@@ -204,7 +204,9 @@ def _verdict(ladder: KernelLadder) -> str:
     said += [f"on {one_line(state.workload)}: {duration(time_ns)}"] if state.workload and time_ns else []
     verdicts = ladder.history.library_verdicts
     said += [_against_library(library, verdicts.get(library.workload))] if library else []
-    said += [level_words(state.same, state.unclear)] if own == best and (state.same or state.unclear) else []
+    told = [library.library] if library else []  # how it stands to that is said before
+    level = level_words(*([name for name in names if name not in told] for names in (state.same, state.unclear)))
+    said += [level] if own == best and level else []
     against = state.verdict
     beside = state.baseline.run.version if state.baseline and own == best else ""
     if (

@@ -125,6 +125,14 @@ def test_a_hostile_ladder_is_inert_and_passes_every_check(browser: Browser, host
     check_page(browser, path)
 
 
+def test_the_library_that_is_named_is_not_named_again_as_the_same() -> None:
+    """v9, a framework's, is as fast as the fastest own version: that is said where it is named as the library."""
+    said = content(Project(Path(__file__).parents[3]), "fast_h2d").times.verdict
+    headline = said.partition(". ")[0]
+    assert "as fast as v9_triton_mapped" in headline
+    assert headline.count("v9") == 1
+
+
 def test_it_says_what_history_says(recorded: Project) -> None:
     made = content(recorded, "lightning_decode")
     rows = {row.name: row for row in made.times.chart.rows}
