@@ -28,7 +28,7 @@ from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
-from ncu_assist.render.words.changes import counter_note, difference_lines
+from ncu_assist.render.words.changes import count_of, counter_note, difference_lines
 from ncu_assist.render.words.floors import copy_words, workload_words
 from ncu_assist.render.words.terms import against, term_of, verdict_cell, verdict_tone
 from ncu_assist.render.words.verdicts import (
@@ -246,15 +246,25 @@ def _tiles(facts: DiffFacts) -> Iterator[Fact]:
         busy = f"{before.bottleneck.percent:.0f} %{ARROW}{after.bottleneck.percent:.0f} % at the busiest unit"
         one, other = before.bottleneck.name, after.bottleneck.name
         yield Fact(Term("Bound by"), other, busy, was="" if one == other else one)
-    if before.duration_ns is not None and after.duration_ns is not None:
-        counts = [f"{side.launches} launch{'es' * (side.launches != 1)}" for side in (before, after)]
-        note = counts[0] if counts[0] == counts[1] else ARROW.join(counts)
-        yield _tile(term_of("duration", "Under ncu"), (before.duration_ns, after.duration_ns), "ns", note)
+    counts = _counts(diff)
+    times = facts.baseline.combined.duration_ns, facts.candidate.combined.duration_ns
+    if None not in times:
+        yield _tile(term_of("duration", "Under ncu"), times, "ns", counts)
     moved = facts.baseline.combined.values["dram_bytes"], facts.candidate.combined.values["dram_bytes"]
     if facts.has_counters and None not in moved:
         rates = [one.combined.values["dram_bandwidth"] for one in (facts.baseline, facts.candidate)]
         note = ARROW.join(quantity(rate, "byte/s") for rate in rates if rate is not None) if None not in rates else ""
-        yield _tile(term_of("dram_bytes", "DRAM traffic"), moved, "byte", note)
+        told = note if before.compared == after.compared == 1 else "; ".join(filter(None, [counts, note]))
+        yield _tile(term_of("dram_bytes", "DRAM traffic"), moved, "byte", told)
+
+
+def _counts(diff: Diff) -> str:
+    """Return of how many launches the counters are that are compared, e.g. ``4 launches → 4 of 41 launches``."""
+    told = [
+        count_of(side.launches) if side.compared == side.launches else f"{side.compared} of {count_of(side.launches)}"
+        for side in (diff.baseline, diff.candidate)
+    ]
+    return ARROW.join(dict.fromkeys(told))
 
 
 def _tile(term: Term, both: Sequence[float | None], unit: str, note: str) -> Fact:
@@ -310,7 +320,14 @@ def why_section(facts: DiffFacts) -> PageSection:
         bound = {"first": "", "lines": _bound_lines(diff), "products": (), "note": ""}
         return PageSection("why", "What binds each", bound if bound["lines"] else None, "diff_why.html.j2")
     first = next(iter(resource_lines(why, names(diff), WHY_WIDTH)), "") if why else ""
-    products = [_product_table(one, why, facts.names, place) for place, one in enumerate(_products(why))] if why else []
+    products = (
+        [
+            _product_table(one, why, facts.names, place, diff.baseline.compared)
+            for place, one in enumerate(_products(why))
+        ]
+        if why
+        else []
+    )
     note = "The factors of a table multiply to the change of the time under ncu."
     if len(products) > 1:
         before, after = facts.names
@@ -329,8 +346,11 @@ def _products(why: Why) -> list[Factors]:
     return list(dict.fromkeys(one for limit in (why.baseline, why.candidate) if (one := why.on(limit))))
 
 
-def _product_table(made: Factors, why: Why, sides: tuple[str, str], place: int) -> Table:
-    """Return the factors of the time on a resource, which multiply to the whole change under ncu."""
+def _product_table(made: Factors, why: Why, sides: tuple[str, str], place: int, launches: int) -> Table:
+    """Return the factors of the time on a resource, which multiply to the whole change under ncu.
+
+    Where there are several ``launches`` of a side, work is of one of them.
+    """
     before, after = sides
     was, binds = (limit and limit.bottleneck.name == made.resource for limit in (why.baseline, why.candidate))
     role = "" if was and binds else f", which binds {after}" if binds else f", which bound {before}"
@@ -340,7 +360,7 @@ def _product_table(made: Factors, why: Why, sides: tuple[str, str], place: int) 
         Column(after, "right", ""),
         Column("makes it", "right", ""),
     )
-    each = " a launch" if made.of("launches") else ""
+    each = " a launch" if made.of("launches") or launches > 1 else ""
     rows = [_factor_row(part, each if part.kind == "work" else "", is_bound=bool(binds)) for part in made.parts]
     whole = (Cell("together, under ncu"), Cell(""), Cell(""), _gain_cell(why.time_ratio))
     return Table(f"product-{place}", f"The change of time as a product on {made.resource}", columns, (*rows, whole))

@@ -62,6 +62,7 @@ def test_the_page_of_a_diff(project: Project, chain: StoredRun) -> None:
     assert found["Under ncu"].note == "10 launches → 1 launch"
     moved = summed(chain, "dram__bytes_read.sum") + summed(chain, "dram__bytes_write.sum")
     assert found["DRAM traffic"].was == quantity(moved, "byte")
+    assert found["DRAM traffic"].note == "10 launches → 1 launch"
 
 
 def test_the_ladder(project: Project, chain: StoredRun) -> None:

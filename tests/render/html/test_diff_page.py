@@ -416,6 +416,34 @@ def test_what_differs_beside_the_version_stands_in_the_box_of_the_verdict(made_u
     assert "another size of the problem?" in re.sub(r'data-copy="[^"]*"', "", box)
 
 
+def test_tiles_and_factors_are_of_the_launches_that_are_compared_and_say_of_how_many(tmp_path: Path) -> None:
+    def program(version: str, *kernels: str) -> StoredRun:
+        launches = tuple(
+            launch(n, kernel, None, ranges=(), duration_ns=1e5)  # type: ignore[arg-type]
+            for n, kernel in enumerate(kernels)
+        )
+        counted = {"gpu__time_duration.sum": 1e5, "dram__bytes_read.sum": 1e8, "dram__bytes_write.sum": 0.0}
+        run = make_run(version=version, workloads=(), source="imported", launches=launches)
+        return save_run(Store(tmp_path / "reports"), run, metrics_frame(*[counted] * len(kernels)))
+
+    facts = facts_of((program("v1_a", "one", "two"), program("v2_b", "one", "two", "three")), tmp_path / "reports")
+    made = models(html.diff_sections(facts))
+    tiles = {tile.term.label: tile for tile in made.verdict.tiles}
+    assert (tiles["Under ncu"].was, tiles["Under ncu"].text) == ("200 µs", "200 µs")
+    assert tiles["Under ncu"].note == "2 launches → 2 of 3 launches"
+    assert tiles["DRAM traffic"].note.startswith(tiles["Under ncu"].note)
+
+
+def test_work_of_a_launch_says_so_where_both_sides_have_as_many() -> None:
+    project = find_project(REPOSITORY)
+    one, other = named(project, ["lightning_decode_deferred/v1", "lightning_decode_deferred/v3"], None)
+    made = models(html.diff_sections(facts_of((one, other), REPOSITORY / "reports")))
+    assert {tile.note for tile in made.verdict.tiles if tile.term.label in ("Under ncu", "DRAM traffic")} == {
+        "16 launches"
+    }
+    assert made.why.products[0].rows[0][0].text == "DRAM bytes a launch"
+
+
 def test_what_explains_a_slowdown_stands_above_the_table(made_up: Facts) -> None:
     worse = {
         "gpu__time_duration.sum": 200_000.0,
