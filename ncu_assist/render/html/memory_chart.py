@@ -79,13 +79,13 @@ def layout(shown: RunView, baseline: RunView | None = None) -> MemoryLayout:
             height = 2 * lane if space in used else QUIET
             boxes[space] = Box(*_across("space", y, y + height))
             y += height + GAP
-        y = max(y, start + LEAST_HEIGHT + GAP)
+        y = max(y, start + (max(LEAST_HEIGHT, 2 * lane) if name in used else LEAST_HEIGHT) + GAP)
         boxes[name] = Box(*_across("l1", start, y - GAP))
-    end = y - GAP
+    host, dram = 2 * lane if "host" in used else QUIET, max(LEAST_HEIGHT, 2 * lane + 20)
+    end = max(y - GAP, TOP + dram + GAP + host)  # where only those two moved anything, they need the most room
     boxes |= {"kernel": Box(*_across("kernel", TOP, end)), "l2": Box(*_across("l2", TOP, end))}
-    host = 2 * lane if "host" in used else QUIET
     boxes["host"] = Box(*_across("memory", end - host, end))
-    boxes["dram"] = Box(*_across("memory", TOP, min(end - host - GAP, TOP + max(LEAST_HEIGHT, 2 * lane + 20))))
+    boxes["dram"] = Box(*_across("memory", TOP, TOP + dram))
     quiet = tuple(one for one in (*UPPER, *LOWER, "banks", "host") if one in boxes and one not in used)
     lanes = {
         flow.id: _lane_of(flow.id, flow.source, flow.target, boxes, lane)

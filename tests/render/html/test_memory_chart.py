@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from render.html.charts_page import ARCHIVE, GALLERY, launch, recorded, shown
 
 from ncu_assist.analysis.memory_flows import FLOWS, memory_tables
+from ncu_assist.analysis.run_view import RunView
 from ncu_assist.frame import combine_launches
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.memory_chart import THINNEST, WIDEST, delta, memory_chart, width_of
@@ -155,6 +157,28 @@ def test_what_was_not_counted_is_not_called_nothing() -> None:
     texts = [word.text for word in made.chart.words]
     assert "no traffic" not in texts
     assert texts[texts.index("Global") + 1] == texts[texts.index("Shared") + 1] == "not counted"
+
+
+def test_no_label_lies_outside_or_on_another_where_only_dram_and_host_were_counted() -> None:
+    one = shown("v6")
+
+    def side(amount: float) -> RunView:
+        names = ("dram__bytes_read.sum", "dram__bytes_write.sum", "l1tex__m_xbar2l1tex_read_bytes.sum")
+        host = "lts__t_sectors_srcunit_tex_aperture_sysmem_op_read_lookup_miss.sum"
+        few = dict.fromkeys((*names, host), amount)
+        return replace(one, combined=combine_launches(None, one.combined.launches[:1], [few]))
+
+    chart = memory_chart(side(2e9), side(1e6)).chart
+    assert chart is not None
+    words = [word for word in chart.words if word.text]
+    assert {"2 GB", "64 GB", "▲ 2000x"} <= {word.text for word in words}
+    assert all(12 <= word.y <= chart.height - 4 for word in words)
+    columns = {word.x: sorted(each.y for each in words if each.x == word.x) for word in words}
+    assert all(below - above >= 12 for ys in columns.values() for above, below in pairwise(ys))
+    dram = next(box for box, cls in chart.boxes if box.left > 1000 and box.top < 20)
+    heads = [word.y for word in words if word.text == "2 GB" and word.x > 900]
+    assert len(heads) == 2
+    assert all(dram.top < y < dram.bottom for y in heads)
 
 
 def test_what_went_is_told_by_its_kind() -> None:
