@@ -119,7 +119,7 @@ def _named(text: str, launches: Sequence[Launch]) -> list[Launch]:
     try:
         return list(selection_of(None, [text]).of(launches))
     except UsageProblem as error:
-        hint = re.sub(r"^--filter (.*)$", r"['\1']", error.hint.replace(HOW, IN_PYTHON).replace(FILTERS, IN_PYTHON))
+        hint = IN_PYTHON if FILTERS in error.hint else re.sub(r"^--filter (.*)$", r"['\1']", error.hint)
         raise UsageProblem(error.message, hint) from error
 
 
@@ -193,8 +193,15 @@ def _fitting(
     is_part = len(filters) == 1 and part and any(part in one for one in known)
     raise UsageProblem(
         f"none of {len(launches)} launches {what} '{', '.join(filters)}'; {_listed(filters, known)}",
-        f"--filter {prefix}{REGEX}{re.escape(part)}" if is_part else HOW,
+        f"--filter {prefix}{REGEX}{re.escape(part)}" if is_part else _how(launches),
     )
+
+
+def _how(launches: Sequence[Launch]) -> str:
+    """Return what may be asked for, with numbers that some of these launches have."""
+    numbers = [one.index for one in launches]
+    several = f", --launch {numbers[0]}-{numbers[-1]}" if len(numbers) > 1 else ""
+    return f"--launch {numbers[-1]}{several}, or {FILTERS}"
 
 
 def _listed(filters: Sequence[str], known: Counter[str]) -> str:

@@ -65,9 +65,10 @@ def command(
 ) -> int:
     """Hold the newest version of KERNEL against its baseline, and fail where it got worse than limits allow.
 
-    KERNEL may also be a reference, as `show` takes them: the run to look at. Exit code 0: every limit is kept on every
-    workload; 3: one is broken, a regression; 4: none is, and one cannot be told or the runs cannot be compared, or one
-    of the two versions is not measured: it has no run of its source as it is now. No other version or run stands in.
+    Without KERNEL it is that of the folder you stand in. KERNEL may also be a reference, as `show` takes them: the run
+    to look at. Exit code 0: every limit is kept on every workload; 3: one is broken, a regression; 4: none is, and one
+    cannot be told or the runs cannot be compared, or one of the two versions is not measured: it has no run of its
+    source as it is now. No other version or run stands in.
 
     With --since an edited version is held against its run of before, a new one against the baseline that COMMIT has. A
     version that nothing is there to hold against is named and fails nothing. Against several runs, as @last:10, a time
@@ -93,13 +94,15 @@ def command(
     any other gets the noise of such counters on top.
     """
     from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
-    from ncu_assist.pipeline.gating import GateRequest, gate
+    from ncu_assist.pipeline.gating import GateRequest, gate, kernel_here
 
     options.check_format(as_json, text_format)
+    project = options.current_project()
+    if since is None:
+        candidate = candidate or kernel_here(project)
     _check_named(candidate, since, window)
     if junit is not None:
         check_output(junit, True, binary=False)
-    project = options.current_project()
     request = GateRequest(candidate or "", against, kernel, workload, fail_on, force, require_live, unclear == "pass")
     result: Gate | GateSet | NotMeasured
     try:

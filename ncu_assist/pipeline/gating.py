@@ -38,7 +38,7 @@ from ncu_assist.spec import ALL
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, misnamed_of
+from ncu_assist.store.choosing import Context, kernel_of_folder, known_kernels, misnamed_of
 from ncu_assist.store.references import full_name, resolve, spelled_out
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
@@ -47,6 +47,12 @@ from ncu_assist.versions import short_name
 # whether 0.5 % is kept (benchmarks/same_code.py); slower by 2 % is found in 100 of 100 (benchmarks/power.py).
 USUAL_PART, USUAL_LIMIT = 0.02, "time:2%"
 __all__ = ["GateRequest", "gate"]
+
+
+def kernel_here(project: Project) -> str | None:
+    """Return the kernel whose folder one stands in; None elsewhere."""
+    context = Context(project, Path.cwd())
+    return kernel_of_folder(context, known_kernels(Store(project.reports), context))
 
 
 def gate(project: Project, request: GateRequest) -> Gate | NotMeasured:

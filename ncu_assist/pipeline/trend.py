@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from ncu_assist.spec import ALL
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, choose_kernel, gpu_model
-from ncu_assist.store.references import full_name
+from ncu_assist.store.references import REPORT_ENDINGS, full_name
 from ncu_assist.verdict.levels import MOST_RUNS
 
 
@@ -47,6 +48,10 @@ def trend(project: Project, request: TrendRequest) -> Trend:
         if key not in OVER_LAUNCHES:
             message = f"no metric is called '{key}'; {did_you_mean(key, OVER_LAUNCHES)}"
             raise UsageProblem(message, "ncu-assist metrics")
+    report = request.named or ""
+    if report.endswith(REPORT_ENDINGS):
+        command = f"ncu-assist show {shlex.quote(report)}"
+        raise UsageProblem(f"{report} is a report, and a trend is of a kernel's runs in the archive", command)
     store, context = Store(project.reports), Context(project, Path.cwd(), None)
     typed, _, version = (request.named or "").partition("/")
     kernel = choose_kernel(store, context, typed or None, None)

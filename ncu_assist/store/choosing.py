@@ -48,7 +48,7 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
     if kernel in kernel_names(context.project):
         return str(kernel)  # whatever the archive holds, which may be large
     known = known_kernels(store, context)
-    kernel = kernel or _kernel_of_folder(context, known)
+    kernel = kernel or kernel_of_folder(context, known)
     if kernel is not None:
         if kernel not in known:
             refuse_unreadable(store, kernel, version)
@@ -75,7 +75,7 @@ def also_called(store: Store, context: Context, text: str, chosen: str) -> tuple
     """Return the other kernels that a bare version may have meant, where the kernel profiled last was taken."""
     version = text.partition("@")[0]
     known = known_kernels(store, context)
-    if not version or "/" in text or context.kernel or _kernel_of_folder(context, known):
+    if not version or "/" in text or context.kernel or kernel_of_folder(context, known):
         return ()
     return tuple(one for one in known if one != chosen and has_all(store, context, one, [version]))
 
@@ -139,7 +139,8 @@ def has_all(store: Store, context: Context, kernel: str, versions: Iterable[str 
     return all(any(is_called(name, one) for name in names) for one in wanted)
 
 
-def _kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:
+def kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:
+    """Return the kernel whose folder, of sources or of runs, one stands in or below; None elsewhere."""
     folder = context.folder.resolve()
     for above in (context.project.kernels.resolve(), context.project.reports.resolve()):
         if folder.is_relative_to(above) and folder != above:

@@ -326,6 +326,25 @@ def test_a_workload_of_other_launches_than_those_chosen(
     assert run(*tried).code == 0
 
 
+def test_two_launches_of_one_run_are_not_profiled_again(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None
+) -> None:
+    monkeypatch.chdir(repository)
+    answer = run("diff", "softmax/v3", "--launch", "0", "--launch", "1")
+    assert "the two worked on different data" in " ".join(answer.out.split())
+    assert "try:" not in answer.out
+
+
+def test_a_gate_in_the_folder_of_a_kernel_is_of_that_kernel(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None
+) -> None:
+    monkeypatch.chdir(repository / "kernels" / "rope")
+    alone = run("gate", "--json")
+    assert alone.json == run("gate", "rope", "--json").json
+    monkeypatch.chdir(repository)
+    assert "nothing to judge was named" in run("gate").err
+
+
 class TestLinesForEditors:
     @pytest.mark.slow
     def test_each_line_is_what_the_documented_matcher_reads_and_its_file_is_there(

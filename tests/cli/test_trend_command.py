@@ -181,6 +181,7 @@ def test_a_page_and_markdown(here: Path, run: Run) -> None:
     [
         (("add_one", "--workload", "large"), "no run of add_one was timed on workload 'large'; known: small"),
         (("add_two",), "there is no kernel 'add_two'"),
+        (("reports/their.ncu-rep",), "reports/their.ncu-rep is a report, and a trend is of a kernel's runs"),
         (("add_one/v9",), "add_one has no version 'v9'"),
     ],
 )

@@ -147,11 +147,16 @@ def clock_words(diff: Diff, called: tuple[str, str] | None = None) -> str:
 
 
 def next_command(diff: Diff) -> str:
-    """Return the command that would settle the verdict; empty when it is settled or nothing can."""
+    """Return the command that would settle the verdict; empty when it is settled or nothing can.
+
+    Nothing can of two launches of one run: measured again they are what they are.
+    """
+    if diff.is_one_run:
+        return ""
     sides = (diff.baseline, diff.candidate)
     if any(side.source == "imported" or side.workload is None for side in sides):
         said = OF_LIVE_PROGRAMS if all(side.source == "live" for side in sides) else OF_PROGRAMS
-        return said if diff.verdict.reason in FEW_LAUNCHES and not diff.is_one_run else ""
+        return said if diff.verdict.reason in FEW_LAUNCHES else ""
     return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
