@@ -31,7 +31,7 @@ def printed_ratios(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def test_show_names_the_launch_that_ratios_are_of(run: Run, recorded: Path) -> None:
     text = " ".join(run("show", "v0", "--workload", "b64_d96").out.split())
-    alone = "launch 35 alone, elementwise_kernel: the longest of 10, 30 % of the time"
+    alone = "launch 35 alone, elementwise_kernel: the longest of 2 of a kernel that takes 55 % of the time"
     assert f"Speed of light of {alone}" in text
     assert f"Warp states of {alone}" in text
     assert re.search(r"L2 Hit Rate [\d.]+ % launch 35", text)

@@ -204,8 +204,8 @@ _TEXTS = {
         "other, so that together may be more than the product of both alone"
     ),
     "@last, @best, @baseline": (
-        "names of runs: the last one, that of the fastest checked version, the baseline; also `KERNEL/@best`. "
-        "`@last:10` is a window of ten runs, under `gate --against`"
+        "names of runs: the last one, that of the fastest checked version, the baseline; also `KERNEL@best` or "
+        "`KERNEL/@best`. `@last:10` is a window of ten runs, under `gate --against`"
     ),
     "exit code, exit codes": (
         "what a command ends with: 0 done, 1 a bug, 2 usage, 3 a regression, 4 unclear or not measured, 5 build, "
