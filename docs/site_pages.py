@@ -25,7 +25,7 @@ import site_messages  # noqa: E402
 
 MESSAGES = "<!-- the messages of ncu -->"
 IN_SEARCH = (  # beginning of a path -> how much its pages count in a search, the first that fits; others count 1
-    ("troubleshooting.md", 20), ("reference/messages.md", 5), ("glossary.md", 12), ("reference/references.md", 12),
+    ("troubleshooting.md", 30), ("reference/messages.md", 5), ("glossary.md", 12), ("reference/references.md", 12),
     ("reference/exit_codes.md", 12), ("guide/programs.md", 6), ("guide/diff.md", 12), ("method.md", 12), ("guide/", 3),
     ("index.md", 2), ("reference/archive.md", 2), ("reference/rules/", 2), ("reference/metrics", 0.5),
     ("kernels/", 0.5),
