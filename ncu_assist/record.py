@@ -271,6 +271,11 @@ class Run:
         return any(check.workload == workload and not check.passed for check in self.checks)
 
 
+def of_two_kernels(one: Run, other: Run) -> bool:
+    """Tell whether two runs are of different kernels; a program or a report of others may be of any."""
+    return one.kernel != other.kernel and not (one.is_foreign or other.is_foreign)
+
+
 READERS: schema.Readers[Run] = {1: msgspec.json.Decoder(Run).decode}
 
 

@@ -161,10 +161,12 @@ def _of_math(
 
 
 # Operations a second, where that is from, whether it is assumed, and the clock of the SMs while it was measured
-Rate = tuple[float, str, bool, float | None]
+MathRate = tuple[float, str, bool, float | None]
 
 
-def _rate(math: Math, dtype: str, ceilings: Ceilings | None, run: Run | None, clock_mhz: float | None) -> Rate | None:
+def _rate(
+    math: Math, dtype: str, ceilings: Ceilings | None, run: Run | None, clock_mhz: float | None
+) -> MathRate | None:
     form = "tf32" if math == "tf32" else TENSOR_TYPES.get(dtype) if math == "tensor" else None
     if ceilings is not None:
         found = _tensor(form, ceilings) if form else _pipes(math, ceilings)
@@ -191,7 +193,7 @@ def split_ns(least: Floor, dtype: str, ceilings: Ceilings | None, run: Run | Non
     return split.ns if split and split.ns < least.ns else None
 
 
-def _pipes(math: Math, ceilings: Ceilings) -> Rate | None:
+def _pipes(math: Math, ceilings: Ceilings) -> MathRate | None:
     rates = [(ceilings.rate("pipe", name, "events"), each) for name, each in PIPES.get(math, ())]
     known = [rate.per_second * each for rate, each in rates if rate is not None]
     if not known or len(known) < len(rates):
@@ -200,7 +202,7 @@ def _pipes(math: Math, ceilings: Ceilings) -> Rate | None:
     return sum(known), f"measured on {ceilings.where}", False, clock
 
 
-def _tensor(form: str, ceilings: Ceilings) -> Rate | None:
+def _tensor(form: str, ceilings: Ceilings) -> MathRate | None:
     """Return the rate of warp groups, of this type or from that of halves, else that of warps, where there is no other.
 
     A half is a half: either type was measured to be as fast.

@@ -33,7 +33,7 @@ from ncu_assist.pipeline.reading import learned_noise, read_waits
 from ncu_assist.pipeline.trend import measured_like
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
-from ncu_assist.record import Run
+from ncu_assist.record import Run, of_two_kernels
 from ncu_assist.spec import ALL
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.answers import Answers
@@ -108,7 +108,7 @@ def _metric_names(project: Project, request: GateRequest) -> Collection[str]:
 
 
 def _check_kernels(baseline: Run, candidate: Run, request: GateRequest) -> None:
-    if baseline.kernel != candidate.kernel and not (baseline.is_foreign or candidate.is_foreign or request.force):
+    if of_two_kernels(baseline, candidate) and not request.force:
         kernel = candidate.kernel
         raise UsageProblem(
             f"{baseline.kernel}/{baseline.version} and {kernel}/{candidate.version} are different kernels",

@@ -26,7 +26,7 @@ from ncu_assist.frame.columns import Values
 from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
-from ncu_assist.record import Launch, Run, Source, Timing, WorkloadFacts
+from ncu_assist.record import Launch, Run, Source, Timing, WorkloadFacts, of_two_kernels
 from ncu_assist.rules.model.resources import Resource, bottleneck
 from ncu_assist.store import StoredRun
 from ncu_assist.verdict import Verdict, compare_durations, compare_unpaired, not_comparable
@@ -328,7 +328,7 @@ def _read(stored: StoredRun, every: bool) -> Mapping[int, Values]:
 
 
 def _check_kernels(baseline: Run, candidate: Run, force: bool) -> None:
-    if baseline.kernel != candidate.kernel and not (baseline.is_foreign or candidate.is_foreign or force):
+    if of_two_kernels(baseline, candidate) and not force:
         raise UsageProblem(
             f"{baseline.kernel}/{baseline.version} and {candidate.kernel}/{candidate.version} are different kernels",
             f"compare two versions of one kernel, e.g. ncu-assist diff {candidate.kernel}/@baseline "

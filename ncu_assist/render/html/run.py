@@ -103,11 +103,11 @@ def _counted(
     Where launches are picked, each has those with a model.
     """
     shown = record.shown
-    longest = of_representative(shown)
-    of = f"Of {longest}." if longest else ""
-    yield speed_section(shown, record.breakdowns, longest)
+    alone = of_representative(shown)
+    of = f"Of {alone}." if alone else ""
+    yield speed_section(shown, record.breakdowns, alone)
     yield diagnosis_section(shown, lines, source, explained=explained)
-    yield PageSection("roofline", "Roofline", roofline(shown.counted, of=longest), "chart_section.html.j2")
+    yield PageSection("roofline", "Roofline", roofline(shown.counted, of=alone), "chart_section.html.j2")
     yield PageSection("memory", "Memory chart", memory_chart(shown), "chart_section.html.j2")
     yield PageSection("stalls", "Warp stall reasons", stalls_model(shown), "run_stalls.html.j2", of)
     yield PageSection("occupancy", "Occupancy", occupancy_model(shown), "run_occupancy.html.j2", of)

@@ -119,7 +119,9 @@ NOT_SERVED = "not served"  # a workload of another dtype, or that is for other v
 ANOTHER_SOURCE = "another source"
 SWEPT = "each point was timed on its own, not interleaved with the others: a few tenths of a per cent say nothing"
 UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of both"
-OF_LONGEST = "bound by … (#3): of its launch 3 alone, the longest of the kernel that takes most time; all else: of all"
+OF_ONE_LAUNCH = (
+    "bound by … (#3): of its launch 3 alone, the longest of the kernel that takes most time; all else: of all"
+)
 ALL_WORKLOADS = "geomean: of the speed-ups over the parent; worst: the smallest of them"
 
 
@@ -179,7 +181,7 @@ def legend(history: History) -> list[str]:
     lines += [UNDER_NCU] if history.shown is None else []
     lines += [SWEPT] if history.sweeps else []
     cells = [history.cell(row) for row in history.rows]
-    lines += [OF_LONGEST] if any(cell.bottleneck and cell.bound_launch is not None for cell in cells) else []
+    lines += [OF_ONE_LAUNCH] if any(cell.bottleneck and cell.bound_launch is not None for cell in cells) else []
     return [*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else [])]
 
 

@@ -68,12 +68,17 @@ def test_no_value_of_a_ladder_an_index_or_a_diff_is_broken(browser: Browser, nam
         assert not page.locator(".no-print:visible").count()
 
 
-def test_of_many_launches_the_list_and_the_one_picked_are_printed(browser: Browser, tmp_path: Path) -> None:
+def of_launches(folder: Path) -> Path:
+    """Write the page of a report of many launches, and return its path."""
     report = ROOT / "tests" / "data" / "library_full_h200_2025.3.1.ncu-rep.zst"
     (bare,) = bare_reports([str(report)], [report], None)
-    path = tmp_path / "report.html"
+    path = folder / "report.html"
     path.write_text(run_html(run_record(bare)), encoding="utf-8")
-    with opened(browser, path) as page:
+    return path
+
+
+def test_of_many_launches_the_list_and_the_one_picked_are_printed(browser: Browser, tmp_path: Path) -> None:
+    with opened(browser, of_launches(tmp_path)) as page:
         printed(page)
         assert page.locator(".launch:visible").count() == 1
         assert page.evaluate(_BROKEN) == []
@@ -82,11 +87,7 @@ def test_of_many_launches_the_list_and_the_one_picked_are_printed(browser: Brows
 
 def test_every_sheet_names_the_columns_of_a_table(browser: Browser, tmp_path: Path) -> None:
     """A button's box is left out where a browser repeats the head of a table on the next sheet: only text is not."""
-    report = ROOT / "tests" / "data" / "library_full_h200_2025.3.1.ncu-rep.zst"
-    (bare,) = bare_reports([str(report)], [report], None)
-    path = tmp_path / "report.html"
-    path.write_text(run_html(run_record(bare)), encoding="utf-8")
-    with opened(browser, path) as page:
+    with opened(browser, of_launches(tmp_path)) as page:
         printed(page)
         boxes = "all => all.map((one) => getComputedStyle(one).display)"
         found = page.locator("#launches-table thead button").evaluate_all(boxes)
