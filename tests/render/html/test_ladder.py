@@ -25,7 +25,7 @@ from ncu_assist.render.html.ladder import ladder_html, ladder_sections
 from ncu_assist.render.html.ladder_chart import small_charts
 from ncu_assist.render.html.ladder_tables import idea, version_comments
 from ncu_assist.render.table import RunLinks
-from ncu_assist.render.words.history import OF_LONGEST, legend
+from ncu_assist.render.words.history import OF_ONE_LAUNCH, legend
 from ncu_assist.render.words.terms import against
 from ncu_assist.sources import discover_versions, source_sha256
 from ncu_assist.store import Store
@@ -264,7 +264,7 @@ def test_a_comment_becomes_paragraphs(recorded: Project) -> None:
 
 def test_a_number_behind_what_binds_is_explained(recorded: Project) -> None:
     """v0 calls ten kernels: what binds it is that of the longest, its diagnosis of all."""
-    assert OF_LONGEST in legend(kernel_ladder(recorded, "lightning_decode").history)
+    assert OF_ONE_LAUNCH in legend(kernel_ladder(recorded, "lightning_decode").history)
 
 
 def test_half_a_sentence_is_no_label(recorded: Project) -> None:
