@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.spec import Version
+from ncu_assist.spec import Version, python_tree
 from ncu_assist.versions import descent
 
 # The languages that versions are written in: by the end of a file's name, the sign of a comment.
@@ -99,7 +99,7 @@ def _imported(code: str) -> Iterator[str]:
 def _nodes(code: str) -> Iterator[ast.AST]:
     """Yield the parts of Python code; none of code that is no Python."""
     with contextlib.suppress(SyntaxError, ValueError, RecursionError, MemoryError):
-        yield from ast.walk(ast.parse(code))
+        yield from ast.walk(python_tree(code))
 
 
 def discover_versions(folder: Path) -> tuple[Version, ...]:
@@ -186,7 +186,7 @@ def _packages(path: Path, said: str) -> tuple[str, ...]:
 def reference_problem(folder: Path, inputs: Sequence[str] | None = None) -> str:
     """Say what keeps reference.py from being used, with ``inputs`` if known, as far as is told without running it."""
     try:
-        tree = ast.parse((folder / REFERENCE).read_text(encoding="utf-8"))
+        tree = python_tree((folder / REFERENCE).read_text(encoding="utf-8"))
     except SyntaxError as error:
         return f"reference.py:{error.lineno}: {error.msg}"
     except (OSError, ValueError, RecursionError, MemoryError) as error:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import importlib.util
 import operator
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
-from typing import Literal
+from typing import Literal, overload
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.versions import Descent, Lineage
@@ -34,13 +35,29 @@ def math_of(dtype: str) -> Math:
     return OF_DTYPE.get(dtype, "int")
 
 
+@overload
+def python_tree(code: str) -> ast.Module: ...
+@overload
+def python_tree(code: str, mode: Literal["eval"]) -> ast.Expression: ...
+def python_tree(code: str, mode: str = "exec") -> ast.AST:
+    """Return what ``ast.parse`` returns, beside other threads too; raises what that raises.
+
+    Python 3.11 counts the depth of all threads as one, and says SystemError where a garbage collection lets another
+    one parse in the middle of this one: CPython's issue 106905. The next try tells.
+    """
+    for _ in range(10):
+        with contextlib.suppress(SystemError):
+            return ast.parse(code, mode=mode)
+    return ast.parse(code, mode=mode)
+
+
 def evaluate(text: str, integers: Mapping[str, int]) -> int:
     """Return the value of ``text``, which may use integers, names, ``+ - * //`` and parentheses, and nothing else.
 
     Raises UsageProblem for any other syntax and for names that are not in ``integers``.
     """
     try:
-        tree = ast.parse(text, mode="eval")
+        tree = python_tree(text, "eval")
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # NUL, and parentheses without end
         raise UsageProblem(f"'{text[:SHOWN]}' is not an expression", "use integers, names and + - * //") from error
     try:

@@ -1,6 +1,9 @@
+import gc
 import re
 import shlex
 import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,7 @@ from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
 from ncu_assist.sources import discover_versions, header_comment, source_files, source_sha256
-from ncu_assist.spec import Kernel, why_skipped
+from ncu_assist.spec import Kernel, python_tree, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel, read_kernel
 
 
@@ -24,6 +27,27 @@ def test_versions_are_discovered_and_sorted_as_numbers(tmp_path: Path) -> None:
     files = dict.fromkeys(("v10_ten.py", "v9_nine.py", "v2_two.cu", "notes.py", "v3.py"), PYTHON_VERSION)
     versions = read_kernel(write_kernel(tmp_path, files)).versions
     assert [v.name for v in versions] == ["v2_two", "v9_nine", "v10_ten"]
+
+
+def test_python_is_read_by_threads_side_by_side_though_garbage_is_collected() -> None:
+    """Python 3.11 said SystemError to one reading in 30 of these."""
+    code = "\n".join(f"def f{i}(x):\n    return {'(' * 20}x + {i}{')' * 20}" for i in range(50))
+    before, interval = gc.get_threshold(), sys.getswitchinterval()
+    gc.callbacks.append(lets_others_run)
+    gc.set_threshold(50)
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as pool:
+            trees = list(pool.map(python_tree, [code] * 400))
+    finally:
+        gc.callbacks.remove(lets_others_run)
+        gc.set_threshold(*before)
+        sys.setswitchinterval(interval)
+    assert {len(tree.body) for tree in trees} == {50}
+
+
+def lets_others_run(phase: str, info: dict[str, int]) -> None:
+    """What a collector's callback does: it runs Python, between whose steps threads change."""
 
 
 def test_expressions_of_a_workload(tmp_path: Path) -> None:

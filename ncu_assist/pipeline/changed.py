@@ -27,6 +27,7 @@ from ncu_assist.pipeline.gating import gate
 from ncu_assist.pipeline.planning import MeasureRequest, profile
 from ncu_assist.project import Project
 from ncu_assist.sources import VERSION_FILE, Misnamed, discover_versions, misnamed, source_files
+from ncu_assist.spec import python_tree
 from ncu_assist.spec_file import FILE as KERNEL_FILE
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.steps import Reporter
@@ -107,7 +108,7 @@ class Since:
         try:
             now = path.read_text(encoding="utf-8")
             if name.endswith(".py"):
-                return ast.dump(ast.parse(before)) != ast.dump(ast.parse(now))
+                return ast.dump(python_tree(before)) != ast.dump(python_tree(now))
             return tomllib.loads(before) != tomllib.loads(now)
         except (SyntaxError, ValueError):  # whoever reads it says what is wrong
             return True

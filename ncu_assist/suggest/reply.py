@@ -18,7 +18,7 @@ import msgspec
 from ncu_assist.backends.torch_extension import TORCH_HEADER
 from ncu_assist.errors import NcuAssistError
 from ncu_assist.sources import HEADER_COMMENT
-from ncu_assist.spec import Kernel
+from ncu_assist.spec import Kernel, python_tree
 from ncu_assist.store.drafts import Claim, MetricPrediction, QuotedEvidence
 from ncu_assist.suggest.evidence.records import EvidenceItem
 
@@ -558,7 +558,7 @@ def _parsed(source: str) -> ast.Module:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of odd escapes in strings: not ours to say
-            return ast.parse(source)
+            return python_tree(source)
     except SyntaxError as error:
         raise UnusableReply(f"its source is no Python: line {error.lineno}: {error.msg}") from error
     except (ValueError, RecursionError, MemoryError) as error:
