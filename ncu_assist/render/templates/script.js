@@ -145,7 +145,7 @@
   const expand = () => {
     const wanted = all(FOLDED).some((one) => !one.open);
     all(FOLDED).forEach((one) => { one.open = wanted; });
-    if (wanted) all("tbody:not([hidden]) > tr > td > [data-unfold]").forEach(unfold);
+    if (wanted) unfoldLines();
     all("[data-expand]").forEach((one) => { one.textContent = wanted ? "Fold all" : "Expand all"; });
   };
 
@@ -154,6 +154,7 @@
     button.closest("tbody").nextElementSibling.hidden = false;
     button.closest("tbody").hidden = true;
   };
+  const unfoldLines = () => all("tbody:not([hidden]) > tr > td > [data-unfold]").forEach(unfold);
 
   // launches of a report, and pages of a bundle: the one that is picked is shown
   const pick = (part) => {
@@ -267,6 +268,7 @@
   const SHORTCUTS = { "/": focusFilter, t: nextTheme, e: expand, "?": help, n: () => goHot(1), p: () => goHot(-1), j: () => pickNext(1),
     k: () => pickNext(-1) };
   const pressed = (event) => {
+    if ((event.ctrlKey || event.metaKey) && event.key === "f") unfoldLines();  // the browser finds no hidden line
     if (event.key === "Escape") {
       close();
       const box = event.target.closest?.("[data-filter]");

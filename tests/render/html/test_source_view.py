@@ -385,7 +385,15 @@ def test_expanding_all_shows_cold_lines_and_leaves_them(browser: Browser, tmp_pa
             page.keyboard.press("e")
         assert page.locator("tbody.cold:visible").count() == 2
         assert not page.locator("[data-unfold]:visible").count()
-        assert page.get_by_text("line_1;").is_visible()
+        assert page.get_by_text("line_10;").is_visible()
+
+
+def test_the_search_of_the_browser_meets_cold_lines(browser: Browser, tmp_path: Path) -> None:
+    text = "\n".join(f"line_{number};" for number in range(1, 61))
+    with opened(browser, written(tmp_path, view(tmp_path, (Row(30, 90.0), Row(31, 10.0)), text))) as page:
+        assert not page.get_by_text("line_10;").is_visible()
+        page.keyboard.press("Control+f")
+        assert page.get_by_text("line_10;").is_visible()
 
 
 def test_a_statement_of_assembly_shows_its_instruction(tmp_path: Path) -> None:
