@@ -21,6 +21,7 @@ _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Mult: operator.mul,
     ast.FloorDiv: operator.floordiv,
 }
+PARSE_TRIES = 10  # of a reading, of which one in 30 fails at worst: tests/test_spec.py forces it
 SHOWN = 80  # characters of an expression that cannot be read
 ALL = "all"  # of --workload: every workload
 DTYPE_BYTES = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2, "int64": 8, "int32": 4, "uint8": 1}
@@ -40,12 +41,12 @@ def python_tree(code: str) -> ast.Module: ...
 @overload
 def python_tree(code: str, mode: Literal["eval"]) -> ast.Expression: ...
 def python_tree(code: str, mode: str = "exec") -> ast.AST:
-    """Return what ``ast.parse`` returns, beside other threads too; raises what that raises.
+    """Return the tree of Python code, also while other threads parse; raises as ``ast.parse`` does.
 
-    Python 3.11 counts the depth of all threads as one, and says SystemError where a garbage collection lets another
-    one parse in the middle of this one: CPython's issue 106905. The next try tells.
+    Python 3.11 counts the depth of all threads in one place. It raises SystemError if a garbage collection lets
+    another thread parse in the middle of this one (CPython's issue 106905), so that is tried again.
     """
-    for _ in range(10):
+    for _ in range(PARSE_TRIES):
         with contextlib.suppress(SystemError):
             return ast.parse(code, mode=mode)
     return ast.parse(code, mode=mode)
