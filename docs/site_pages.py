@@ -33,7 +33,7 @@ IN_SEARCH = (  # beginning of a path -> how much its pages count in a search, th
 MOST_CURES = 6  # rows on the page of a rule
 NOT_SEARCHED = ("prompt_v6.md",)  # a sample of what a model is sent: it holds words of everything
 KEYS = "<!-- the keys of all answers -->"
-FOR_AUTHORS = "**How it is told.**"
+FOR_AUTHORS, FOLDED = "**When it is reported.**", "When it is reported, and how the saving is estimated"
 LINK = re.compile(r"(\]\()(?!https?:|#)([^)]+)(\))")
 
 
@@ -208,7 +208,7 @@ def _rule_text(rule: Any) -> str:
     )
     opened, begins, rest = text.partition(f"\n\n{FOR_AUTHORS}")
     folded = rest.strip().replace("\n", "\n    ")
-    return f'{opened}\n\n??? note "How it is told: the rule itself"\n\n    {folded}' if begins else text
+    return f'{opened}\n\n??? note "{FOLDED}"\n\n    {folded}' if begins else text
 
 
 def recorded_cases() -> Mapping[str, str]:

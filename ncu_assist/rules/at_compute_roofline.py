@@ -1,20 +1,27 @@
-"""Is done: the pipe that the work needs is at its ceiling.
+"""The kernel is done: the pipe that its work needs is at its ceiling.
 
-Hardware: each scheduler issues one instruction a cycle. A loop of nothing but multiply-adds keeps the FMA pipe 85 to
-95 % busy, one of wgmma the tensor cores 99 %. A kernel of sums of products that is there has no time to give.
+What the hardware does: each scheduler issues one instruction a cycle. A loop of nothing but multiply-adds keeps the FMA
+pipe 85 to 95 % busy. A loop of wgmma keeps the tensor cores 99 % busy.
 
-Cost: none. Faster is only less work: a better algorithm, a smaller type, or tensor cores where rounding allows them.
+Why it costs time: it does not. A matrix product at that rate has no time left to save. Only less work makes it faster.
 
-Thresholds: 0.95 of what `ncu-assist ceilings` measured for the pipe on this GPU; without that 0.95 of 85 %, *assumed*.
-That was measured with operands that are used again; with three others a multiply-add waits for its registers, and such
-a loop reaches 85 % (diagnoses). So where warps wait most for their turn, the dispatcher or the pipe, that is enough.
-Three of four instructions must be multiply-adds in floats, or the tensor cores' best instruction of the chip (wgmma on
-9.0): loop counters, addresses and loads of a tiled product take less than the fourth. Then issuing at that rate is as
-good as the pipe itself. A product on the tensor cores is done as well where it is as fast, by the cycle, as a library's
-was measured on such a GPU: its operands are not used again as a loop's are. Doubles are done at 0.95 of the measured
-FP64 pipe where they are the format of the data, or `math` of kernel.toml says `fp64`; else, where floats are made
-doubles and back, that is a choice. Anything else that fills a pipe is `pipe-bound`. Without counts of instructions
-nobody can tell that multiply-adds are the work, and of floats nothing is said.
+What to try: stop, or do less work: a better algorithm, a smaller type, or tensor cores if rounding allows them.
+
+When it is reported: the pipe reaches 0.95 of the rate that `ncu-assist ceilings` measured for it on this GPU. Without a
+measurement the limit is 0.95 of 85 %, *assumed*. The measured loop reuses its operands. A multiply-add with three new
+operands waits for its registers, and a loop of those reaches 85 %. So 0.95 of 85 % is also enough if warps wait most
+for their turn, for the dispatcher or for the pipe.
+
+Three of four instructions must be multiply-adds on floats, or the kernel must use the chip's best tensor-core
+instruction (wgmma on 9.0). The last quarter is for the loop counters, addresses and loads of a tiled product.
+Multiply-adds that fill the issue slots at that rate count like a full pipe. A product on tensor cores is also done if
+it is as fast, in operations a cycle, as a library's product measured on this GPU model: a real product cannot reuse its
+operands as a loop can. Doubles are done at 0.95 of the measured FP64 pipe if the data are doubles, or if `math` in
+kernel.toml says `fp64`. Floats converted to doubles and back are a choice and are not reported. Anything else that
+fills a pipe is `pipe-bound`. Without instruction counts the rule cannot tell whether multiply-adds are the work, and
+reports nothing for floats.
+
+How the saving is estimated: there is nothing to save.
 """
 
 from __future__ import annotations

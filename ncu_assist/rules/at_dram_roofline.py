@@ -1,26 +1,33 @@
-"""The kernel is done: DRAM is at its ceiling, and what it moves is needed.
+"""The kernel is done: DRAM is at its ceiling, and the bytes that it moves are needed.
 
-What the hardware does: no kernel reaches the nominal bandwidth of DRAM. Rows must be opened, reads and writes take
-turns, and the first and last bytes travel alone. On an H200 a copy of 32 MiB reaches 77 % of the peak, one of 128 MiB
-and every larger one 89 to 90 %; on an H100 90 %, 95 % and 91 % (the curves under ncu that come with the tool).
+What the hardware does: no kernel reaches the nominal bandwidth of DRAM. DRAM must open rows and switch between reads
+and writes, and the first and last bytes of a launch do not fill it. On an H200 a copy of 32 MiB reaches 77 % of the
+peak, and copies from 128 MiB on reach 89 to 90 %. On an H100 a copy reaches 90 % at 32 MiB, 95 % at 128 MiB and 91 %
+above that (measured under ncu; the curves ship with the tool).
 
-Why there is nothing to win: at that ceiling the time is the bytes over the rate. More warps, fewer instructions or
-fewer stalls change neither.
+Why it costs time: at the ceiling, the time is the bytes divided by the rate. More warps, fewer instructions or fewer
+stalls change neither.
 
-What to try: stop. What is left is to move fewer bytes: fuse with the kernel before or after, smaller types, or data
-that stays in L2 from the launch before.
+What to try: stop, or move fewer bytes: fuse the kernel with the one before or after it, use smaller types, or keep data
+in L2 from one launch to the next.
 
-How it is told: 95 % of the bandwidth that a plain kernel reached on a GPU of this model for this mix of reads and
-writes and this number of bytes (`ncu-assist ceilings`; curves of known GPUs come with the tool). Without a measured
-curve it is *assumed*: 95 % of the least that streams reached over this kind of memory (GDDR 91 to 96 % of the peak, HBM
-89 to 95 %) but for 3 µs of start, and no less than 75 % of the peak; below that least it is *within 5 %* of the
-ceiling. Where nobody said how many bytes the work needs, DRAM is at its ceiling and the kernel may still move too much.
-What L2 still holds of its results at the end counts as moved, as it does in the curves; without one, only up to the
-peak of DRAM. Launches below 20 µs (`short-kernel`) move hardly more than the smallest point of a
-curve, and most of their time is not DRAM's: they are done only where they reach 75 % of the peak as well. A rate within
-1 % of that limit has reached it, below 1 GB within 2.2 %: repeats and GPUs of one model differ by so much. DRAM bytes
-that uncoalesced accesses or repeated traffic waste, above 5 %, make it their fault instead; a product on tensor cores
-that are mostly idle and whose tiles seem to come again is not done either (`tensor-underfed`).
+When it is reported: DRAM reaches 95 % of the bandwidth that a plain kernel reached on this GPU model with the same mix
+of reads and writes and the same number of bytes (`ncu-assist ceilings`; curves of known GPUs ship with the tool).
+Without a measured curve the limit is *assumed*: 95 % of the least that streams reached on this kind of memory (GDDR 91
+to 96 % of the peak, HBM 89 to 95 %), less 3 µs for the start, and at least 75 % of the peak. Below that least, the
+finding says *within 5 %* of the ceiling. If the bytes that the work needs are not known, the finding says that DRAM is
+at its ceiling, and the kernel may still move too much.
+
+Results that L2 still holds at the end count as moved, as they do in the curves. Without a curve they count only up to
+the peak of DRAM. A rate within 1 % of the limit has reached it, below 1 GB within 2.2 %: repeats and GPUs of one model
+differ by that much. Launches below 20 µs (`short-kernel`) move little more than the smallest point of a curve, and most
+of their time is not DRAM's. They must also reach 75 % of the peak.
+
+Waste has rules of its own: nothing is reported if uncoalesced accesses or repeated traffic waste more than 5 % of the
+DRAM bytes. The same applies to a product whose tensor cores are mostly idle and whose tiles seem to be read again
+(`tensor-underfed`).
+
+How the saving is estimated: there is nothing to save.
 """
 
 from __future__ import annotations

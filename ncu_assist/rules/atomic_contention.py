@@ -1,25 +1,29 @@
-"""Serialises on atomics, in global or in shared memory.
+"""The kernel serialises on atomics in global or shared memory.
 
-Hardware: atomics on one address are carried out one after the other: those on global memory in the slice of L2 that
-holds it, every few cycles one; those on shared memory lane by lane, and floats there by compare-and-swap, where whoever
-loses tries again.
+What the hardware does: atomics on one address run one after the other. For global memory, the slice of L2 that holds
+the address does one every few cycles. For shared memory they run lane by lane. Float atomics there are compare-and-swap
+loops, and each lane that loses tries again.
 
-Cost: everything else is idle. Warps wait for the old value, for room in the queue, or, when they are done, for their
-last atomics to arrive; in shared memory each lane of the same address is one more wavefront.
+Why it costs time: everything else is idle. Warps wait for the old value, for room in the queue or, at their end, for
+their last atomics to arrive. In shared memory each further lane on an address costs one more wavefront.
 
-What to try: add up first, in registers, over a warp (`__reduce_add_sync`, shuffles, one atomic for all lanes of
-`__match_any_sync`), over a block in shared memory, and then do one atomic; keep several copies of hot addresses; draw
-places in a list for a whole warp at once.
+What to try: add up first in registers, then over a warp (`__reduce_add_sync`, shuffles, one atomic for all lanes of
+`__match_any_sync`), then over a block in shared memory, and do one atomic at the end. Keep several copies of hot
+addresses. Reserve places in a list for a whole warp at once.
 
-Thresholds: waits for memory count, and those in the queue behind it as far as what that leads to rests. A wait counts
-beyond 1.5 µs a request, which is what warps of coalesced kernels at DRAM's ceiling wait on an H200 (0.7 to 1.5 µs; up
-to 0.5 µs below it). Where that is most of it, atomics that are added up first do not wait at all, and what is left is
-the wait of loads that is normal for so busy a DRAM: 0.5 µs where it rests. It counts only as much as all atomics would
-take on one address, at 2.5 cycles of L2 each (four counters of the fault gallery on an H200; on a GPU that was not
-measured both are *assumed*). In shared memory the time is that of the wavefronts which atomics repeat in the data pipe,
-or, for a loop of compare-and-swap, the share of warps' waits for shared memory that atomics and the loads before them
-stand for: such a loop has a load for each atomic (between half and twice as many count). DRAM at its rate for so many
-bytes is the limit then.
+When it is reported: atomics cost at least 1 % of the time.
+
+How the saving is estimated: for global memory, from the warps' waits for memory. Waits in the queue behind it count if
+the units that the queue leads to are idle, in proportion. Only the part of a wait beyond 1.5 µs a request counts. In
+coalesced kernels at DRAM's ceiling warps wait 0.7 to 1.5 µs on an H200, below the ceiling up to 0.5 µs. If most of the
+wait is beyond 1.5 µs, atomics that are added up first do not wait at all. What remains is the normal wait of loads at
+this load of DRAM: 0.5 µs if DRAM is idle. The saving is at most the time of all atomics on one address, at 2.5 cycles
+of L2 each (four counters of the fault gallery on an H200). On a GPU that was not measured both figures are *assumed*.
+
+For shared memory, the saving is the time of the wavefronts that atomics repeat in the data pipe. For a loop of
+compare-and-swap it is the share of the warps' waits for shared memory that belongs to atomics and the loads before
+them. Such a loop has about one load for each atomic (between half and twice as many). The time that DRAM needs for its
+bytes limits the saving.
 """
 
 from __future__ import annotations

@@ -1,29 +1,32 @@
 """Warps wait for other warps of their block at a barrier.
 
-At `__syncthreads` (or another barrier of the block) every warp waits for the slowest. The wait is long where one warp
-does more than the others, where the data of one arrives later, or where there is a barrier after every small step; and
-it is not covered where few blocks share the multiprocessor, or all of them wait at the same time.
+What the hardware does: at `__syncthreads` (or another barrier of the block) every warp waits for the slowest one.
 
-What it could save: the share of warp states at barriers, as far as no other warp kept the busiest resource at work
-meanwhile. A step of the ADU pipe carries a barrier out, and with it go some ten instructions: a store and a load of
-shared memory, their addresses, the loop. Those issue slots are not counted as such a resource, the rest of them is: a
-product with a barrier in 400 instructions keeps its products. Behind DRAM at its ceiling barriers cost nothing; without
-its throughput nobody knows, and the saving is *assumed*.
+Why it costs time: the wait is long if one warp has more work than the others, if its data arrives later, or if a
+barrier follows every small step. Nothing hides the wait if few blocks share the multiprocessor, or if all of them wait
+at the same time.
 
-Where warps wait for nothing as much as for barriers, steps between these are most of what is executed, and they keep a
-unit busy for 60 % of the time in which multiprocessors have warps (below that they wait for a slow warp, and the work
-has to be evened out), the time goes with the steps: sums and scans that a block does by halves in shared memory. Within
-a warp such a step is a shuffle and a sum, two of those ten instructions, so that the others go as well, with their
-passes through L1; what shuffles do there already stays. All warps do the same then, so those that others wait for wait
-for memory themselves as often as any does that is at no barrier: that part of the waits stays. There are five such
-steps to the 32 lanes of a warp: blocks that meet less often have none.
+What to try: fewer barriers (two buffers in turn, several steps between barriers), `__syncwarp` and shuffles within a
+warp, even work between barriers, smaller blocks so that fewer warps wait and other blocks fill in, `cuda::barrier` with
+separate arrive and wait, a producer warp that runs ahead.
 
-A kernel with `wgmma` is not asked: ncu counts a warp that waits for a product (`wgmma.wait_group`) as one at a barrier,
-and so one that has ended and waits for its cluster. `tensor-underfed` tells them apart by the code.
+When it is reported: the saving is at least 2 % of the time. A kernel with `wgmma` is left to `tensor-underfed`. ncu
+counts a warp that waits for a product (`wgmma.wait_group`), or that has ended and waits for its cluster, as one at a
+barrier. `tensor-underfed` uses the code to tell these waits apart.
 
-What to try: fewer barriers (two buffers in turn, several steps between two), `__syncwarp` and shuffles within a warp,
-even work between barriers, smaller blocks so that fewer warps wait and other blocks fill in, `cuda::barrier` with
-arrive and wait apart, a producer warp that runs ahead.
+How the saving is estimated: the share of warp states at barriers, times the room that the busiest resource has. A
+barrier takes one step of the ADU pipe and comes with about ten instructions: a store and a load of shared memory, their
+addresses, the loop. The issue slots of these instructions do not count as busy; all other issue slots do. A product
+with a barrier in 400 instructions keeps its products. If DRAM is at its ceiling, barriers cost nothing. Without DRAM's
+throughput the saving is *assumed*.
+
+If barriers are the first stall reason, the steps between them can be most of the work: sums and scans that a block does
+by halves in shared memory. The rule assumes this if the steps are most of what is executed and keep a unit busy for 60
+% of the time in which multiprocessors have warps. (Below 60 % the warps wait for a slow warp, and the work must be
+evened out.) Within a warp such a step is a shuffle and an add, two of the ten instructions. The other eight are saved,
+with their passes through L1. Shuffles that are already there stay. All warps do the same then, so the slowest warps
+wait for memory as often as any warp that is not at a barrier, and that part of the waits stays. A reduction over the 32
+lanes of a warp has five such steps. Blocks with fewer barriers a warp have none.
 """
 
 from __future__ import annotations

@@ -1,19 +1,22 @@
-"""Reads constant memory at diverging addresses.
+"""Lanes of a warp read constant memory at different addresses.
 
-Hardware: the constant cache hands out one address a cycle to all lanes of a warp. An instruction whose lanes ask for n
-different addresses is carried out n times, one after the other, by the address divergence unit (ADU).
+What the hardware does: the constant cache delivers one address a cycle to all lanes of a warp. If the lanes ask for n
+addresses, the address divergence unit (ADU) carries the instruction out n times, one after the other.
 
-Cost: the unit is busy n times as long; other warps wait for their turn (`mio_throttle`) and for the value
-(`short_scoreboard`). A table that misses the small cache of an SM waits for the next one at each address as well.
+Why it costs time: the unit is busy n times as long. Other warps wait for their turn (`mio_throttle`) and for the value
+(`short_scoreboard`). A table that misses the small cache of an SM also waits for the next cache at each address.
 
-What to try: read the table from shared memory (fill it once a block) or through plain global loads; sort the work so
-that lanes of a warp want the same entry; keep a few entries in registers and choose by comparison.
+What to try: read the table from shared memory (fill it once a block) or with plain global loads; sort the work so that
+lanes of a warp want the same entry; keep a few entries in registers and select by comparison.
 
-Thresholds: at most every fourth instruction is a load of a constant (its address has to be worked out or loaded, and
-something must use the value), so requests beyond a quarter of the instructions are repeats. The time is the share of
-warps' waits for such units, times the constants' part of what the units do; where the ADU takes the time, at 80 % of
-what it can reach, all other waits are for it as well. What stays is a read for every fourth instruction, and of those
-only the two cycles of the unit: a request takes longer where it misses the small cache, as no table elsewhere does.
+When it is reported: constants are requested more than once every four instructions. The address of a constant must be
+computed or loaded, and another instruction must use the value, so at most every fourth instruction is a load of a
+constant. Requests beyond that are repeats.
+
+How the saving is estimated: the share of the warps' waits for such units, times the constants' part of the work of
+these units. If the ADU takes the time, at 80 % of what it can reach, all other waits are for it as well. One read for
+every fourth instruction stays, at two cycles of the unit each. A request takes longer if it misses the small cache, but
+a table in other memory has no such misses.
 """
 
 from __future__ import annotations

@@ -1,26 +1,25 @@
-"""Built without optimisation: with `nvcc -G`, or with ptxas at `-O0`.
+"""The kernel was built without optimisation: with `nvcc -G`, or with ptxas at `-O0`.
 
-Compiler: without optimisation each value gets a register of its own and is moved from one to the next, constants and
-addresses are put into registers again at each use, functions are called and save registers in local memory. With `-G`
-products and sums are not fused either, and accesses are generic (`LD`, not `LDG` or `LDS`), as nobody works out which
-memory a pointer leads to.
+What the compiler does: without optimisation each value gets a register of its own and is moved from one register to the
+next. Constants and addresses are loaded into registers again at each use. Functions are called and save registers in
+local memory. With `-G` multiplies and adds are not fused either, and memory accesses are generic (`LD`, not `LDG` or
+`LDS`), because the compiler does not work out which memory a pointer points to.
 
-Cost: several times as many instructions, most of which wait for the one before. Counters are of that build: what other
-rules find may not be there in an optimised one, and what is there then may not show yet.
+Why it costs time: there are several times as many instructions, and most of them wait for the one before. The counters
+describe this build. What other rules find may not exist in an optimised build, and other faults may appear there.
 
 What to try: build without `-G` and without `-Xptxas -O0` (Triton: `DISABLE_PTXAS_OPT`); `-lineinfo` keeps the source
 lines. Then profile again.
 
-Thresholds: ptxas deletes a move of a register into itself (`MOV R4, R4`) at every level but `-O0`, where 1 to 43 % of
-the instructions of a kernel are such; of 528 optimised kernels none has one (docs/sources.md, Builds without
-optimisation). From half a percent on it is told. The code must be in the report. With `-G` accesses are generic.
+When it is reported: more than half a percent of the instructions move a register into itself (`MOV R4, R4`). ptxas
+deletes such moves at every level except `-O0`, where they are 1 to 43 % of the instructions of a kernel. None of 528
+optimised kernels has one (docs/sources.md, Builds without optimisation). The code must be in the report. Generic
+accesses mean `-G`. The finding ranks by its saving but behind what the launch waits for, because it says the same about
+every launch of a build. Each other finding then says to compile with optimisation first, and is *assumed*.
 
-The time is at least that of the moves, of calls and of what they save, among the instructions that were executed; each
-takes its turn and the wait for its result along. What fused products and addresses worked out once would win comes on
-top, and nobody knows it before that build was measured.
-
-It is ranked by that time, but behind what the launch waits for, as it says the same of every launch of a build. Each
-other finding then says to compile with optimisation first, and is *assumed*.
+How the saving is estimated: at least the time of the moves, calls and register saves among the executed instructions,
+each with its issue slot and the wait for its result. Fused multiply-adds and addresses computed once save more, but how
+much is not known before an optimised build is measured.
 """
 
 from __future__ import annotations

@@ -1,18 +1,24 @@
 """The launch has fewer blocks than the chip can hold at once.
 
-A multiprocessor works on the blocks that it is given. With fewer blocks than multiprocessors some have nothing to do;
-with fewer than fit (less than one wave), those that work have fewer warps than they could to cover their waits.
+What the hardware does: a multiprocessor works on the blocks that it is given. With fewer blocks than multiprocessors,
+some multiprocessors have nothing to do.
 
-What it could save: blocks spread over all multiprocessors take the time down to blocks over multiprocessors. Beyond
-that, where waiting is the problem (no resource at 80 % of what it can reach in the time that a multiprocessor had
-work), the waits that other warps could cover shrink by the warps now over those that fit. A launch with a block on
-every multiprocessor that keeps DRAM or a pipe busy, or the link to the host, has enough: half a wave may do. The time
-in which most multiprocessors wait for the longest block is left to `workload-imbalance`: it saves that. Without
-throughputs nobody knows whether a unit is busy, and without warp states what others could cover: then the time in which
-no scheduler issued stands in, an upper bound, *assumed*.
+Why it costs time: the idle multiprocessors do no work. With less than one wave of blocks, the others have fewer warps
+than they could have to hide latency.
 
-What to try: split the work finer, so that each block does less (a part of a row, fewer elements a thread), split sums
-into parts that a second step or an atomic adds up, take batch and heads into the grid, run other kernels beside it.
+What to try: split the work finer, so that each block does less (a part of a row, fewer elements a thread); split sums
+into parts that a second step or an atomic adds up; take batch and heads into the grid; run other kernels at the same
+time.
+
+When it is reported: the launch has less than one wave of blocks, and the saving is at least 2 % of the time. A launch
+has enough blocks if every multiprocessor has one and DRAM, a pipe or the link to the host is busy: half a wave may do.
+
+How the saving is estimated: with the blocks spread over all multiprocessors, the time falls to blocks over
+multiprocessors. If waiting is also a problem (no resource at 80 % of what it can reach while a multiprocessor had
+work), the waits that other warps could hide shrink too, in the ratio of the warps now to the warps that fit. The time
+in which most multiprocessors wait for the longest block belongs to `workload-imbalance`. Without throughputs nobody
+knows whether a unit is busy. Without warp states the time in which no scheduler issued takes their place, an upper
+bound. In both cases the saving is *assumed*.
 """
 
 from __future__ import annotations

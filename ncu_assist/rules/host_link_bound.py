@@ -1,27 +1,28 @@
 """The kernel reads or writes memory of the host, across PCIe or C2C.
 
-What the hardware does: pinned host memory can be used from a kernel as if it were the GPU's. Each access that misses
-the caches crosses the link to the host: about 55 GB/s over PCIe 5.0 x16, where DRAM delivers thousands.
+What the hardware does: a kernel can use pinned host memory as if it were the GPU's own. Each access that misses the
+caches crosses the link to the host: about 55 GB/s over PCIe 5.0 x16, while DRAM delivers thousands.
 
 Why it costs time: DRAM and the SMs are idle while the link works.
 
-What to try: ask for whole lines of 128 bytes; copy the data to the GPU first, with the copy engine and beside other
-work; leave on the GPU what is used again; read what must come from the host once, side by side, into shared memory.
-Managed memory: prefetch it.
+What to try: ask for whole lines of 128 bytes; copy the data to the GPU first, with the copy engine and while other
+kernels run; keep on the GPU what is used again; read host data once, coalesced, into shared memory; prefetch managed
+memory.
 
-How the time is worked out: the longest of bytes read, bytes written, and requests for reading, over what the link can
-deliver of each. A request is for a line of 128 bytes at most, and the link carries only so many a second, however small
-they are. They are counted as what is written over PCIe beside the data, 16 bytes a request.
-The rates are the link's measured ones; without them bytes alone count, at the rate of the generation of PCIe that GPUs
-of this compute capability have, 16 lanes, 85 % of the nominal rate (the copy engine reaches 55.5 of 63 GB/s on an
-H200), *assumed*. Over a faster link, such as C2C, it is too long; it is never more than the launch took.
+When it is reported: the saving is more than 0.8 % of the time, by which repeats of a launch differ. What uncoalesced
+loads waste (sectors that they do not use, requests for less than a line) is left to `uncoalesced-global-load`. This
+rule is about the traffic that would still cross.
 
-What loads waste that are not coalesced, sectors that they do not use and requests for less than a line, is
-`uncoalesced-global-load`; here is what crosses without it.
+How the saving is estimated: the longest of three times: of the bytes read, the bytes written and the read requests,
+each at the rate of the link. A request is for at most one line of 128 bytes, and the link carries a limited number of
+requests a second, however small they are. Requests are counted as what is written over PCIe in addition to the data, 16
+bytes a request. The rates are measured on the link. Without measured rates only bytes count, at 85 % of the nominal
+rate of 16 lanes of the PCIe generation of GPUs of this compute capability (on an H200 the copy engine reaches 55.5 of
+63 GB/s), *assumed*. For a faster link, such as C2C, that time is too long; it is never more than the launch took.
 
-Where: reads make warps wait for the load. No warp waits for a store: a full link shows at whatever else uses memory,
-so where more is written than read the lines are those that store, by the sectors they send. Which of several stores
-goes to the host is not counted.
+Where it happens: reads make warps wait for the load. No warp waits for a store, so a full link shows at other memory
+instructions. If the kernel writes more than it reads, the lines shown are those that store, by the sectors that they
+send. Which of several stores goes to the host is not counted.
 """
 
 from __future__ import annotations

@@ -1,28 +1,30 @@
-"""L1 is at its limit, because the same data is asked from it again and again.
+"""L1 is at its limit because the same data is loaded from it again and again.
 
-What the hardware does: an SM's L1 hands out 128 bytes a cycle, one wavefront. A load of 16 bytes a lane takes four of
-them, and two where all lanes want the same 16 bytes; of 4 bytes it takes one either way (counted in the fault gallery).
-A sum of products takes a quarter of that time in each of the four schedulers, so a kernel that loads an operand for
-every sum of products waits for L1 long before the arithmetic is busy, even when each load hits.
+What the hardware does: the L1 of an SM delivers 128 bytes a cycle, one wavefront. A load of 16 bytes a lane takes four
+wavefronts, or two if all lanes want the same 16 bytes. A load of 4 bytes takes one in both cases (counted in the fault
+gallery). In the cycle of one wavefront the four schedulers issue four multiply-adds.
 
-Why it costs time: loads that hit are cheap, not free. Where L1's pipe is the busiest unit, the time follows the
-number of loads.
+Why it costs time: loads that hit are cheap, not free. A kernel that loads an operand for every multiply-add waits for
+L1 long before the arithmetic is busy, even if each load hits. When L1's pipe is the busiest unit, the time is
+proportional to the number of loads.
 
-What to try: keep in registers what is used again: several results a thread, so that one load serves all of them;
-a sliding window in a filter; a tile of registers in a product. Wider loads, 16 bytes a lane, where the requests
-rather than the bytes are at their limit.
+What to try: keep in registers what is used again: several results a thread, so that one load serves all of them; a
+sliding window in a filter; a register tile in a product. Use wider loads, 16 bytes a lane, if requests rather than
+bytes are the limit.
 
-How it is told: a part of L1 or the LSU pipe is the busiest unit, at 60 % or more (below that NVIDIA's own
-speed-of-light rule calls a kernel bound by latency), global loads are most of its wavefronts, coalesced, and at least
-half of them hit. The time saved is that of the loads that hit: data that is there already could have been kept.
+When it is reported: a part of L1 or the LSU pipe is the busiest unit, at 60 % or more (below that NVIDIA's own
+speed-of-light rule calls a kernel bound by latency). Coalesced global loads are most of its wavefronts, and at least
+half of them hit. It is also reported when L1 takes the time, at 80 % of what it can reach, and something else fills it.
+`detail.path` says what: shared memory without conflicts, or the way back to registers.
 
-Where L1 takes the time, at 80 % of what it can reach, it is said of all else that fills it, `detail.path` says what:
-shared memory without conflicts, or the way back to registers. A thread that multiplies 8 x 8 values loads 16 of them
-for 64 multiply-adds, which is a quarter of a wavefront each; by how much that is less is the time saved, or half, where
-the work is no product. Without counts of loads and wavefronts nobody can tell which of them it is: half, *assumed*.
-Products keep that quarter in either case. A load that is spared is not issued either, nor, where the work is on floats,
-are its address and the loop around it, which several results share: the issue slots lose that part. Of other work they
-lose the loads, where the rate of the LSU pipe was measured.
+How the saving is estimated: the time of the loads that hit, because data that is already there could have been kept.
+For shared memory, what exceeds a quarter of a wavefront a multiply-add: a thread that multiplies 8 x 8 values loads 16
+of them for 64 multiply-adds. If the work is not a product, half. Without counts of loads and wavefronts the rule cannot
+tell what fills L1: half, *assumed*. Products keep their quarter in all cases.
+
+A load that is saved is not issued either. If the work is on floats, several results share the address of a load and the
+loop around it, so the issue slots lose these as well. For other work the issue slots lose only the loads, if the rate
+of the LSU pipe was measured.
 """
 
 from __future__ import annotations

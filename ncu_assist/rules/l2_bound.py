@@ -1,20 +1,23 @@
-"""L2 is at its limit: it has what is asked for, but cannot hand it out faster.
+"""L2 is at its limit: it has the data that is asked for, but cannot deliver it faster.
 
-What the hardware does: L2 lies between all SMs and DRAM and hands out about twice what DRAM can. What does not fit
-in an SM's L1 but fits in L2 comes at that rate, however often it is asked for.
+What the hardware does: L2 is between all SMs and DRAM and delivers about twice what DRAM can. Data that does not fit in
+an SM's L1 but fits in L2 comes at that rate, however often it is asked for.
 
-Why it costs time: where L2 is the busiest unit and DRAM is nearly idle, the time follows the sectors that the SMs ask
-L2 for, not the size of the data.
+Why it costs time: when L2 is the busiest unit and DRAM is nearly idle, the time is proportional to the sectors that the
+SMs ask L2 for, not to the size of the data.
 
-What to try: use what was fetched more often before it is dropped. Let a block keep its part in shared memory or in
-registers and do all work on it there; bigger tiles, so that fewer blocks read the same data; merge sweeps over a
-table into one; thread-block clusters that share through distributed shared memory; smaller types.
+What to try: use fetched data more often before it is dropped. Let a block keep its part in shared memory or registers
+and do all work on it there; use bigger tiles, so that fewer blocks read the same data; merge sweeps over a table into
+one; share through distributed shared memory in thread-block clusters; use smaller types.
 
-How it is told: a part of L2 is the busiest unit, at 60 % or more (below that NVIDIA's own speed-of-light rule calls a
-kernel bound by latency), at least half of what it is asked for hits, and coalesced global loads and stores are most of
-it: spills, atomics and wasted sectors have names of their own. The time saved is that of the sectors that hit: each
-was there already, so somebody has had it. L1, which would serve them instead, bounds it. Without counts of sectors and
-hits it is said where a part of L2 takes the time, at 80 % of what it can reach, and half of the work, *assumed*.
+When it is reported: a part of L2 is the busiest unit, at 60 % or more (below that NVIDIA's own speed-of-light rule
+calls a kernel bound by latency), at least half of the sectors hit, and coalesced global loads and stores are most of
+the sectors. Spills, atomics and wasted sectors have rules of their own. Without counts of sectors and hits, it is
+reported if a part of L2 takes the time, at 80 % of what it can reach.
+
+How the saving is estimated: the time of the sectors that hit, because some block has fetched each of them before. L1,
+which would serve them instead, limits the saving. Without counts of sectors and hits the saving is half of the work,
+*assumed*.
 """
 
 from __future__ import annotations

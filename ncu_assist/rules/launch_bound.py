@@ -1,18 +1,22 @@
 """The kernel is too short for what it costs to start one.
 
-To start a kernel the GPU fetches its code and arguments, hands out blocks, waits for the first loads, and at the end
-waits for the last stores before the next may start. A kernel of one load and one store a thread takes 2 to 3 µs on an
-H200, however little it moves, and on other GPUs from 1 µs on; of that a node of a CUDA graph still costs 0.8 µs. ncu
-times a launch alone: what passes between two launches of a program comes on top. Nothing inside the kernel helps.
+What the hardware does: to start a kernel the GPU fetches its code and arguments, hands out blocks and waits for the
+first loads. At the end it waits for the last stores before the next kernel may start.
 
-What it could save: 2.5 µs a launch, in the middle of what the smallest kernels take; of several launches judged
-together one stays. A single launch saves that only if it is fused with a neighbour, and keeps its work: the time for
-its bytes, and at least the 0.8 µs that a tiny kernel takes as a node of a CUDA graph, where launches hardly cost
-anything. The figures were measured on an H200; on a GPU that was not measured they are *assumed*. Said of launches
-below 10 µs, of which that is a quarter and more; from there on the kernel itself is worth looking at first.
+Why it costs time: a kernel with one load and one store a thread takes 2 to 3 µs on an H200, however little it moves,
+and from 1 µs on other GPUs. As a node of a CUDA graph it still costs 0.8 µs. ncu times a launch alone, so the gap
+between two launches of a program comes on top. Nothing inside the kernel helps.
 
-What to try: fuse it with what runs before or after it, do the steps of a chain in one launch, batch small problems, put
-the chain into a CUDA graph, overlap launches (programmatic dependent launch, streams).
+What to try: fuse the kernel with the one before or after it, do the steps of a chain in one launch, batch small
+problems, put the chain into a CUDA graph, overlap launches (programmatic dependent launch, streams).
+
+When it is reported: the launch takes less than 10 µs, so that its start is a quarter of the time or more. In longer
+launches look at the kernel itself first.
+
+How the saving is estimated: 2.5 µs a launch, in the middle of what the smallest kernels take. If several launches are
+judged together, one of them stays. A single launch saves 2.5 µs only if it is fused with a neighbour. Its work stays:
+the time for its bytes, and at least the 0.8 µs that a tiny kernel takes as a node of a CUDA graph, where launches cost
+hardly anything. The figures were measured on an H200; on a GPU that was not measured they are *assumed*.
 """
 
 from __future__ import annotations

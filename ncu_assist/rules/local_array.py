@@ -1,22 +1,25 @@
-"""Keeps an array in local memory because it is indexed at run time.
+"""The kernel keeps an array in local memory because it is indexed at run time.
 
-Hardware: registers have no addresses. An array of a thread that is indexed by a value known only at run time lies in
-local memory: in DRAM behind L1 and L2, a sector for eight lanes if all lanes read the same index.
+What the hardware does: registers have no addresses. An array of a thread that is indexed by a value known only at run
+time is in local memory: in DRAM, behind L1 and L2. An access takes one sector for eight lanes if all lanes use the same
+index.
 
-Cost: each access is a memory instruction; stores go through to L2. Arrays of many threads together soon exceed L1.
+Why it costs time: each access is a memory instruction, and stores go through to L2. The arrays of many threads soon
+exceed L1.
 
-What to try: unroll the loops so that every index is a constant; choose by comparisons where there are few elements;
-keep the array in shared memory, one column a thread so that lanes meet no bank conflicts; pack small counters.
+What to try: unroll the loops so that every index is a constant; select by comparison if there are few elements; keep
+the array in shared memory, one column a thread so that lanes have no bank conflicts; pack small counters.
 
-Thresholds: counted are local requests that are no spills. Where spills were not counted apart, it is either: this is
-said where a thread had registers to spare, `register-spill` where it had none, *assumed*.
+When it is reported: local requests that are not spills cost at least 1 % of the time. A repeated launch varies by that
+much. If spills were not counted separately, `local-array` is reported for threads with registers to spare and
+`register-spill` for threads without, both *assumed*.
 
-The time is the larger of two: that in which schedulers issue nothing since warps wait on memory, by local memory's part
-of all sectors, with the issue slots of the accesses and their addresses; and that of local memory's part of the work of
-L1 or L2, where one of them is 72 % busy. Where there is half an operation on floats an access, all that is neither is
-loops and addresses, which go with an index that is a constant; else, and where nobody knows that it is an array, an
-access has one instruction for its address: in a build without optimisation each variable lies in local memory.
-Below 1 % of the time nothing is said, since a repeated launch varies by that much.
+How the saving is estimated: the larger of two times. One is the time in which schedulers issue nothing because warps
+wait for memory, times local memory's part of all sectors, plus the issue slots of the accesses and their addresses. The
+other is local memory's part of the work of L1 or L2, if one of them is 72 % busy. If there is an operation on floats
+for every two accesses, all instructions that are neither are loops and addresses, which disappear once the index is a
+constant. In other work, or if it may not be an array, an access has one instruction for its address: in a build without
+optimisation each variable is in local memory.
 """
 
 from __future__ import annotations

@@ -1,36 +1,38 @@
-"""The kernel waits for DRAM, but asks it for too little at a time.
+"""The kernel waits for DRAM but asks for too little at a time.
 
-What the hardware does: a load from DRAM takes the better part of a microsecond. To be busy all that time, DRAM must
-have enough requests under way: about 32 KiB an SM on an H100, 48 KiB on an H200 (NVIDIA's own tuning constant in
-CCCL). With fewer, it waits between requests, while the warps wait for it.
+What the hardware does: a load from DRAM takes most of a microsecond. To stay busy, DRAM needs enough requests in
+flight: about 32 KiB an SM on an H100, 48 KiB on an H200 (NVIDIA's own tuning constant in CCCL). With fewer, DRAM waits
+between requests while the warps wait for DRAM.
 
-Why it costs time: by Little's law the rate is the bytes under way over the latency. Half the bytes, half the rate.
+Why it costs time: by Little's law the rate is the bytes in flight over the latency. Half the bytes, half the rate.
 
 What to try: more bytes a thread before the first is used: vector loads of 16 bytes, several independent loads in an
-unrolled loop, cp.async or TMA into shared memory a few stages ahead. More warps help as well where the SM has room.
+unrolled loop, cp.async or TMA into shared memory a few stages ahead. More warps also help if the SM has room.
 
-How it is told: waits for loads are the first stall reason, nearly all that L1 has not comes from DRAM, which is below
-what it can reach, no other unit is busy at 60 % or before DRAM, loads are coalesced, and a warp brings less of its
-share of the bytes needed than the SM has of its warps: otherwise warps are what is missing, and `low-occupancy` says
-so. The time saved is the waiting, by what DRAM lacks to its ceiling; less than a tenth is not said.
+When it is reported: waits for loads are the first stall reason, and nearly all that L1 misses comes from DRAM. DRAM is
+at least a tenth below what it can reach. It is the busiest unit, or every other unit is below 60 %. Loads are
+coalesced. Each warp has a smaller part of its share of the needed bytes in flight than the SM has of its warps;
+otherwise warps are missing, and that is `low-occupancy`.
 
-Where the bytes shown would bring twice the rate that DRAM has, it is not DRAM that lets the loads wait, but what stands
-before it: atomics that L2 adds up one by one, say. More loads would only queue there as well.
+The bytes shown are a lower bound. A warp that waits counts with one request, however many it has in flight. A warp that
+works while it loads does not count. By Little's law at least DRAM's read rate times the shortest latency of a load is
+in flight. Kernels with one load a warp in the fault gallery show 454 to 590 ns on an H200 and an H100, at half of
+DRAM's rate. The rule takes 270 ns, 0.6 of the quickest, because warps may work while they load. If the counter shows
+fewer bytes than that, it misses most loads (several a warp, `cp.async`, TMA).
 
-The bytes shown are a lower bound: of a warp that waits one request is counted, however many it has under way, and none
-of a warp that works on meanwhile. By Little's law at least the rate of DRAM's reads times the shortest latency of a
-load is under way. Kernels with one load a warp in the fault gallery show 454 to 590 ns on an H200 and an H100, at half
-of DRAM's rate; 270 ns, 0.6 of the quickest, allow for warps that work on while they load. Where the counter shows less
-than that, it misses most loads (several a warp, `cp.async`, TMA).
+Then an upper bound decides: an SM's warps times what a warp reads from L2 in its whole life, by whatever means. If even
+that is too little (threads that load once and end), the finding is reported. In a loop a life is long, and the bound
+says nothing. The bound assumes that all warps are alike. It is too low if many end at once, so it only counts if it
+allows the rate that DRAM has.
 
-Then the most that can be under way decides: an SM's warps times what a warp reads from L2 in its whole life, by
-whatever means. Where even that is too little (threads that load once and end), it is said; in a loop a life is long,
-and the bound tells nothing. It takes all warps to be alike. Where many end at once it is too low, so it only counts
-where it allows the rate that DRAM has.
+Bulk copies and TMA, which one thread issues, are in neither count. If they bring most of what SMs read, nothing queues
+and warps still wait, Little's law alone decides: the bytes in flight give this part of DRAM's rate, however many warps
+there are. More or larger stages are missing.
 
-Bulk copies and TMA, which one thread asks for, are in neither count. Where they bring most of what SMs read, nothing
-queues anywhere and warps wait all the same, Little's law itself is left: what is under way brings this part of DRAM's
-rate and no more, however many warps there are. More stages are missing, or larger ones.
+If the bytes shown would give twice the rate that DRAM has, the loads wait for something in front of DRAM, such as
+atomics that L2 adds up one by one. More loads would only queue there, and nothing is reported.
+
+How the saving is estimated: the time that warps wait for loads, times what DRAM lacks to its ceiling.
 """
 
 from __future__ import annotations

@@ -1,37 +1,37 @@
-"""Too few warps fit on a multiprocessor to cover its waits.
+"""Too few warps fit on a multiprocessor to hide latency.
 
-A scheduler issues from whichever of its warps is ready. While one waits for memory or for an earlier result, another
-can issue; with few warps, nobody is ready and the cycle is lost. How many blocks fit is decided by what each takes:
-registers, shared memory, barriers of the hardware, places for blocks and for warps. The scarcest is the limiter. The
-limit by shared memory of a kernel that uses none is only what the driver set aside, and does not count.
+What the hardware does: a scheduler issues from any of its warps that is ready. While one waits for memory or for an
+earlier result, another can issue. How many blocks fit depends on what each takes: registers, shared memory, hardware
+barriers, slots for blocks and for warps. The scarcest of these is the limiter.
 
-Reported only where waiting is the problem, that is where no resource is busy for 60 % of the time in which
-multiprocessors had work (the threshold of Nsight Compute's own rule SOLBottleneck): a kernel at the limit of DRAM or of
-a pipe is not sped up by more warps, at any occupancy. A unit of which nearly all was measured as reachable counts from
-two thirds of that on, as in `near-ceiling`. A launch that has too few blocks to fill even the places that there are is
-`grid-underfill`; one that has just as many as there are places was given them for that, and would have more.
+Why it costs time: with few warps, none may be ready, and the cycle is lost.
 
-What it could save: in a kernel that waits, time goes with one over the warps that share the wait. The part of warp
-states that others could cover shrinks by the warps now over the warps that fit once the limiter is gone, which is where
-the next limit is, or the blocks of the launch run out, and as far as every unit has room: nine tenths of its peak at
-most, as more warps make no loop of nothing else. That is the most that there is to win. The nearest change that lets
-more warps in seldom brings all of them: beside the advice stands what it wins by the same model.
-
-Where the kernel pays for spilling registers already, fewer of them would spill more, and the finding says so.
-
-A product by `wgmma` is not asked: its warps wait for tensor cores and for TMA, which work on by themselves. How much of
-that is under way is a matter of stages and of products that are issued ahead, and the registers that let only one block
-in hold its results. `tensor-underfed` says which of them is missing. Nor is a kernel that bulk copies bring its data:
-there it is stages as well, and `low-bytes-in-flight`.
-
-Without warp states the time in which no scheduler issued stands in for what others could cover, and without throughputs
-nobody knows whether waiting is the problem: then it is *assumed*.
-
-What to try, by limiter. Registers: smaller blocks, where what is left over has room for one more of these;
-`__launch_bounds__` with a number of blocks, smaller tiles a thread, load where used; beware of spills. Shared memory:
-smaller or fewer buffers, smaller types, a larger carve-out, a table that larger blocks share. Blocks: larger blocks.
-Warps: a block size that divides the places for warps. Barriers: numbers of named barriers that the compiler knows; one
+What to try, by limiter. Registers: smaller blocks, if the registers that are left over have room for one more of them;
+`__launch_bounds__` with a number of blocks; smaller tiles a thread; loads next to their use; beware of spills. Shared
+memory: smaller or fewer buffers, smaller types, a larger carve-out, a table that larger blocks share. Blocks: larger
+blocks. Warps: a block size that divides the warp slots evenly. Barriers: named barriers with constant numbers; a number
 known only at run time reserves all sixteen.
+
+When it is reported: waiting is the problem, that is, no resource is busy for 60 % of the time in which multiprocessors
+had work (the threshold of Nsight Compute's own rule SOLBottleneck). More warps do not speed up a kernel at the limit of
+DRAM or of a pipe, at any occupancy. For a unit that can reach nearly all of its peak, the threshold is two thirds of
+what was measured as reachable, as in `near-ceiling`. The limit by shared memory of a kernel that uses none does not
+count: it is only what the driver set aside.
+
+A launch with too few blocks to fill the slots it has is `grid-underfill`. A launch with exactly as many blocks as slots
+was sized for them, and would be given more. A product by `wgmma` is left to `tensor-underfed`. Its warps wait for
+tensor cores and TMA, which work on their own; how much is in flight depends on stages and on products issued ahead, and
+the registers that let only one block in hold its results. A kernel whose data comes by bulk copies needs stages as
+well, and is left to `low-bytes-in-flight`.
+
+How the saving is estimated: in a kernel that waits, the time is inversely proportional to the warps that share the
+wait. The warp states that others could hide shrink in the ratio of the warps now to the warps that fit without the
+limiter. The next limit and the blocks of the launch bound that number. Every unit needs room: more warps fill at most
+nine tenths of its peak, because they do not make a loop of nothing else. This is the most that can be won. The nearest
+change that lets more warps in seldom brings all of them; what it wins by the same model is next to the advice. If the
+kernel already spills registers at a cost, fewer of them would spill more, and the finding says so. Without warp states
+the time in which no scheduler issued takes their place, and without throughputs nobody knows whether waiting is the
+problem. In both cases the saving is *assumed*.
 """
 
 from __future__ import annotations

@@ -1,22 +1,23 @@
-"""Is nearly done: a unit is between the limits of other rules and its ceiling, and nothing better is known.
+"""The kernel is nearly done: its busiest unit is near its ceiling, and no other rule names a cause.
 
-Hardware: whatever unit is the busiest sets the least time of its work. Near its ceiling there is little to win that
-does not take work off this unit: more warps, fewer stalls and faster other units do not.
+What the hardware does: the busiest unit sets the least time of its work. Near its ceiling only less work for this unit
+helps: more warps, fewer stalls and faster other units do not.
 
-Cost: none that a rule knows. The distance to the ceiling is what perfect overlap could still win.
+Why it costs time: no rule knows a cause. The distance to the ceiling is what perfect overlap could still win.
 
-What to try: give this unit less to do. Of DRAM and L2 fewer bytes, of L1 more reuse in registers, of a pipe or the
-issue slots fewer instructions for the same result. Of a matrix product on the FMA pipe to use the tensor cores instead,
-where its accuracy allows it. Or stop here.
+What to try: give this unit less to do: for DRAM and L2 fewer bytes, for L1 more reuse in registers, for a pipe or the
+issue slots fewer instructions for the same result. For a matrix product on the FMA pipe, use the tensor cores if its
+accuracy allows it. Or stop here.
 
-Thresholds: from two thirds of what the unit can reach on, 60 % of its peak, below which NVIDIA's own speed-of-light
-rule calls a kernel bound by latency. It is said only where no rule with a cause names this unit, and the kernel is not
-done; nor, below 80 % of what the unit can reach, where most warps wait for something that has nothing to do with it:
-instructions, other warps, sleep. From 80 % of what the unit can reach (88 % of DRAM) it stands first: a finding that
-takes no work off it could win next to nothing. What a unit can reach is measured (`ncu-assist ceilings`), or nine
-tenths of its peak, *assumed*.
+When it is reported: the unit is at two thirds or more of what it can reach. That is 60 % of its peak, below which
+NVIDIA's own speed-of-light rule calls a kernel bound by latency. No rule with a cause names this unit, and the kernel
+is not done. Below 80 % of what the unit can reach, it is not reported if most warps wait for something that has nothing
+to do with it: instructions, other warps, sleep. From 80 % of what the unit can reach (88 % for DRAM) it comes first: a
+finding that takes no work off the unit could win next to nothing. What a unit can reach is measured (`ncu-assist
+ceilings`), or nine tenths of its peak, *assumed*. Without counters of single units, the finding names the busier of the
+two throughputs, memory or SM as a whole.
 
-Without counters of single units the busiest of the throughputs is named, memory or SM as a whole.
+How the saving is estimated: it is not.
 """
 
 from __future__ import annotations

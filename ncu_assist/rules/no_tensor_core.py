@@ -1,29 +1,34 @@
-"""Does matrix work on halves or bytes without tensor cores.
+"""The kernel does matrix work on halves or bytes without tensor cores.
 
-Hardware: a tensor core multiplies small matrices in one instruction. On an H200 that is 16 times as many sums of
-products a cycle as on floats in the FMA pipe, and 8 times as many as with HFMA2.
+What the hardware does: a tensor core multiplies small matrices in one instruction. On an H200 that gives 16 times as
+many multiply-adds a cycle as floats on the FMA pipe, and 8 times as many as HFMA2.
 
-Cost: the FMA pipe, the issue slots and shared memory do in many instructions what one would.
+Why it costs time: the FMA pipe, the issue slots and shared memory need many instructions for what one would do.
 
-What to try: a library product (cuBLAS, CUTLASS); `nvcuda::wmma` or `mma.sync` in kernels of one's own, `wgmma` on 9.0;
+What to try: a library product (cuBLAS, CUTLASS); `nvcuda::wmma` or `mma.sync` in your own kernels, `wgmma` on 9.0;
 tiles whose sides are multiples of 16. Sums may stay floats.
 
-Thresholds: multiply-adds are an eighth of all instructions, as where each loads and converts two operands of its own in
-a loop that takes three more, on halves, or on floats that were halves: the workload's dtype says so, as a bfloat16
-becomes a float by a shift, which no counter tells from others, or there are conversions (one in 500: a tile of 256
-converts one value for 128 sums); an operand load for 32 of them at least, from shared memory or global memory, which no
-polynomial has; and 64 operations a byte, of DRAM and of what the workload needs, which nothing has that uses each value
-once. Products of floats are no finding: tensor cores would round them. Of a library's product of floats "What would
-pay" names TF32, where the time in which its units were busy is longer than that takes. The time after is that of a
-product at the rate a cycle that a library's reached on such a GPU, else at 70 % of the tensor cores' peak; but no less
-than it takes to get operands out of shared memory, where a warp has 16 x 16 results, the tile of `nvcuda::wmma`: two
-pieces of 512 bytes for 4096 products of halves, half as much for bytes. That is what binds such kernels first
-(`attention_values_in_floats_fix` of the fault gallery has L1's data pipe 81 % busy, its tensor cores 42 %); more
-results a warp, or `wgmma` on 9.0, go on from there. Bounds of L2 and DRAM stay.
-Of integers half of all instructions must be products that only
-one half of the FMA pipe does, `dp4a` among them, the same loads must feed them, and the ALU pipe hardly work: what
-hashes has shifts and logic beside each product. That they are bytes is *assumed*.
-Without counts of operations on halves only the workload's dtype can tell that floats were halves.
+When it is reported: multiply-adds are an eighth of all instructions or more. A loop in which each multiply-add loads
+and converts two operands of its own, with three more instructions, has that many. There is an operand load, from shared
+or global memory, for at least every 32 multiply-adds; a polynomial has none. And there are 64 operations for each byte,
+both of DRAM traffic and of what the workload needs; work that uses each value once has fewer.
+
+The multiply-adds are on halves, or on floats that were halves. The workload's dtype says so: a bfloat16 becomes a float
+by a shift, which no counter tells from other shifts. Conversions also say so (one in 500: a tile of 256 converts one
+value for 128 multiply-adds). Without counts of operations on halves only the dtype can tell. Products of floats are not
+reported, because tensor cores would round them. For a library's product of floats "What would pay" names TF32 if its
+units were busy for longer than TF32 takes.
+
+For integers, half of all instructions must be products that only one half of the FMA pipe does, `dp4a` among them. The
+same loads must feed them, and the ALU pipe must hardly work: hashes have shifts and logic next to each product. That
+the integers are bytes is *assumed*.
+
+How the saving is estimated: the time after the fix is that of a product at the rate a cycle of a library's product on
+this GPU model, else at 70 % of the tensor cores' peak. It is no less than the time to get operands out of shared memory
+if a warp has 16 x 16 results, the tile of `nvcuda::wmma`: two pieces of 512 bytes for 4096 products of halves, half as
+much for bytes. That is the first limit of such kernels (`attention_values_in_floats_fix` of the fault gallery keeps
+L1's data pipe 81 % busy and its tensor cores 42 %). More results a warp, or `wgmma` on 9.0, go further. The limits of
+L2 and DRAM stay.
 """
 
 from __future__ import annotations

@@ -1,71 +1,71 @@
-"""Saturates one pipe with work that another could do, or that need not be done.
+"""One pipe is full with work that another pipe could do or that need not be done.
 
-Hardware: an SM carries out in each cycle, by kind of instruction, 128 sums or products of floats (FMA), 64 integer
-operations (ALU) or integer multiplications (half of the FMA pipe), 64 or only 2 in double precision (FP64), 16 special
-functions and conversions (XU), and 32 lanes of loads, stores or shuffles (LSU); the table of arithmetic throughput in
-the CUDA C++ Programming Guide has it for each chip. Whatever the kind, each of its four schedulers issues one
-instruction a cycle: a mix of kinds can fill all issue slots, and no pipe.
+What the hardware does: in each cycle an SM carries out, by kind of instruction, 128 adds or multiplies of floats (FMA),
+64 integer operations (ALU) or integer multiplies (half of the FMA pipe), 64 or only 2 operations in double precision
+(FP64), 16 special functions and conversions (XU), and 32 lanes of loads, stores or shuffles (LSU). The table of
+arithmetic throughput in the CUDA C++ Programming Guide has the figures of each chip. Each of the four schedulers issues
+one instruction a cycle, whatever its kind, so a mix of kinds can fill all issue slots and no pipe.
 
-Cost: at its limit the slowest of these decides, while the others wait.
+Why it costs time: the slowest of these at its limit sets the time, and the others wait. An exact division, root or
+power is a routine: a special function, five multiplies and adds of floats (eight of doubles) that correct it, and a
+branch around the path for rare operands. A division of integers by a number known only at run time is a routine as
+well: 17 instructions, or 75 in 64 bits. A multiply by a reciprocal computed before the loop, with one correction, takes
+7 and 20.
 
 What to try, by `detail.pipe`:
-`fma`: let products and sums be one instruction (`fmaf`, no `__fadd_rn`/`__fmul_rn`, no `-fmad=false`); move integer
-multiplications out of loops. `alu`: merge logic, work on packed values, leave part of it to the FMA pipe.
-`fma_heavy`: the half of the FMA pipe that multiplies integers; constants by shifts and sums, 32 bits instead of 64,
-reciprocals worked out once in the place of divisions.
-`fp64`: floats, if their precision does; look for constants without `f` and for `double` between. Where it does not,
-`math = "fp64"` in kernel.toml says that the work needs doubles: then they are no fault.
-`xu`: multiply by reciprocals that were worked out once instead of dividing; a polynomial for part of the functions.
-`adu`: fewer branches, barriers and constants at an index known only at run time; several elements a thread share them.
-`uniform`: leave what is the same for all threads of a loop before it.
+`fma`: fuse multiplies and adds into one instruction (`fmaf`, no `__fadd_rn`/`__fmul_rn`, no `-fmad=false`); move
+integer multiplies out of loops. `alu`: merge logic, work on packed values, leave part of the work to the FMA pipe.
+`fma_heavy` (the half of the FMA pipe that multiplies integers): shifts and adds for constants, 32 bits instead of 64,
+reciprocals computed once instead of divisions.
+`fp64`: floats, if their precision is enough; look for constants without `f` and for `double` in between. If it is not
+enough, `math = "fp64"` in kernel.toml says that the work needs doubles, and they are no longer reported.
+`xu`: multiply by reciprocals computed once instead of dividing; use a polynomial for part of the functions.
+`adu`: fewer branches, barriers and constants at an index known only at run time; let several elements a thread share
+them.
+`uniform`: move what is the same for all threads out of the loop.
 `lsu`: exchange fewer values between lanes: add up in each thread first, use `__reduce_add_sync` for integers.
-`issue` (no pipe, but the issue slots): fewer instructions for the same result. Several elements a thread, that share
-addresses, angles, weights; wider accesses; packed or cheaper instructions.
+`issue` (the issue slots, not a pipe): fewer instructions for the same result, for example several elements a thread
+that share addresses, angles or weights; wider accesses; packed or cheaper instructions.
 
-Thresholds: a pipe binds from 72 % of all time on: 80 %, where Nsight Compute calls it a bottleneck, of the 90 % that
-any unit reaches; XU and FP64 from 60 % of active time on, where it says that they might become one, since they take an
-instruction for several cycles and are asked in bursts; FP64 below that too where it is the busiest unit and most warps
-are ready, and queue for a pipe or their turn. So do others where warps wait for room in just that pipe, or for their
-turn, more than for anything else. Issue slots bind where they are nearer to their limit than anything else, and no pipe
-above 60 % has the products that are the work, or is itself full: else the pipe is why instructions queue (unfused sums
-and products fill 98 % of the slots and 94 % of the FMA pipe). Pipes are held against that while SMs are active: a last
-wave that leaves most of them idle makes no full pipe less full.
+When it is reported: a pipe is busy for 72 % of all time: 80 %, where Nsight Compute calls it a bottleneck, of the 90 %
+that any unit reaches. XU and FP64 bind from 60 % of active time, where Nsight Compute says that they might become a
+bottleneck, because they take several cycles for an instruction and are used in bursts. FP64 also binds below that if it
+is the busiest unit and most warps are ready and queue for a pipe or for their turn. Other pipes bind from 60 % if warps
+wait most for room in that pipe or for their turn. Issue slots bind if they are nearer to their limit than anything
+else, and no pipe above 60 % does the products that are the work or is itself full. Otherwise the pipe is why
+instructions queue (unfused adds and multiplies fill 98 % of the slots and 94 % of the FMA pipe). Pipes are judged while
+SMs are active, so a last wave that leaves most SMs idle does not hide a full pipe. Without counts of instructions the
+rule cannot tell products from integers, or shuffles from loads, and reports nothing about these.
 
-Without counts of instructions nobody can tell products from integers, or shuffles from loads: nothing is said of those.
+`issue` is also reported if the kernel carries out at least four times the operations on floats that kernel.toml
+declares: the algorithm repeats them, in several passes or once for each of those that share a result. The factor is
+four because a count may take a multiply and an add for one, and a tree over lanes adds up twice what a loop adds once.
+What surrounds a special function on the XU pipe (at most eight multiplies and adds, two operations each) does not count
+as superfluous. Nothing is reported if tensor cores do the work, because they pad their tiles.
 
-What the fix is worth: of products and sums the smaller half, where few were fused; of doubles what the ratio of the two
-rates leaves, where they are a choice (data that are doubles, which nobody converts, leave none, nor does work that
-kernel.toml calls `fp64`; of a report without either that is *assumed*, as no counter tells it); of special functions
-half (a polynomial of eight steps on the FMA pipe takes as long as one function, so sharing them halves the time), of
-counts of bits half, as far as the ALU has room for the adders that take their place (seven adders of two operations
-make four words of eight), of conversions between floats and doubles all; between ALU and FMA pipe half of what one has
-more than the other (nothing where a quarter of all instructions is integer work on the FMA pipe already: compilers put
-sums and moves there as products, and leave logic and shifts, which only the ALU does); of shuffles all but what the
-issue of the rest takes. Integer products, branches and constants at an index are needed once by all elements of a
-thread that takes as many as its widest access brings: three quarters go where a lane accesses 4 bytes now, half where
-it accesses 16, as long as the issue slots have room for the rest.
+How the saving is estimated: by kind of work. Multiplies and adds: the smaller half, if few were fused. Doubles: what
+the ratio of the two rates leaves, if they are a choice. Data that are doubles and that nobody converts leave nothing,
+and neither does work that kernel.toml calls `fp64`; without dtype and kernel.toml this is *assumed*, because no counter
+tells it. Special functions: half, because a polynomial of eight steps on the FMA pipe takes as long as one function, so
+sharing them halves the time. Counts of bits: half, if the ALU has room for the adders that replace them (seven adders
+of two operations make four words of eight). Conversions between floats and doubles: all. ALU and FMA pipe: half of what
+one has more than the other, but nothing if a quarter of all instructions is integer work on the FMA pipe already.
+Compilers move adds and moves there as multiplies, and leave logic and shifts, which only the ALU does. Shuffles: all
+but the time to issue the rest. Integer products, branches and constants at an index: all elements of a thread need
+these once, and a thread takes as many elements as its widest access brings. Three quarters are saved if a lane accesses
+4 bytes now, half if it accesses 16, as long as the issue slots have room for the rest.
 
-`issue`, where far more operations on floats are carried out than kernel.toml declares: the algorithm does them again,
-in several passes or once for each of those that share a result. Each has accesses, addresses and barriers of its own,
-and all of that goes with them; DRAM, L2 and the link keep their work, and the floor stays. It is said from four times
-the declared operations on: a count may take a product and a sum for one, and a tree over lanes adds up twice what a
-loop adds once. What surrounds a special function on the XU pipe (eight products and sums at most, two operations
-each) is not counted as superfluous, and nothing is said where tensor cores do the work, which pad their tiles. The
-declared count is a person's, so that the gain is *assumed*.
+For `issue`, all instructions that are neither operations on floats, products of integers nor accesses are saved:
+addresses, loops, moves. Less than a quarter is not reported, because the best loops have as much. Exact routines are
+counted by their branches; each keeps its special function and one product. Each instruction is saved with its issue
+slot and the wait for its result. If the work is on integers alone, the rule cannot tell it from addresses: half.
+Repeated operations are saved with their accesses, addresses and barriers. DRAM, L2 and the link keep their work, and
+the floor stays. The declared count was written by a person, so this saving is *assumed*. Integer divisions are counted
+by their three special functions and conversions. With a reciprocal their products fall from 6 to 3, and in 64 bits from
+44 to 14.
 
-Of all instructions that go which are neither operations on floats, products of integers nor accesses: addresses, loops,
-moves; less than a quarter is not said, as the best loops have it. A division, a root or a power to the last bit is a
-routine: a special function, five products and sums of floats (eight of doubles) that correct it, and a branch around
-the way that rare operands take; by these branches they are counted, and of each the function and one product stay. With
-an instruction goes its turn and the wait for its result. Where work is on integers alone, nobody can tell it from
-addresses: half.
-
-A division of integers by a number known at run time is a routine as well, of 17 instructions, or of 75 in 64 bits, with
-three special functions and conversions, by which it is counted. A product with a reciprocal that was worked out before
-the loop, and one correction, take 7 and 20; the products of integers among them go from 6 to 3 and from 44 to 14.
-
-All by the part of lanes that work (idle ones are `warp-divergence`), and no more than leaves pipes and memory the work
-they have.
+All savings count only the lanes that work (idle lanes are `warp-divergence`), and leave pipes and memory the time for
+their own work.
 """
 
 from __future__ import annotations

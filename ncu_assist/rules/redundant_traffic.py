@@ -1,25 +1,26 @@
 """DRAM moves more bytes than the work needs.
 
-What the hardware does: what does not stay in registers, shared memory or L2 between two uses is read again from DRAM,
-and what a kernel hands to the next through memory is written and read again.
+What the hardware does: data that does not stay in registers, shared memory or L2 between two uses is read from DRAM
+again. Data that a kernel passes to the next one through memory is written and read again.
 
 Why it costs time: a kernel at DRAM's limit takes as long as its bytes do. Three launches that each read and write an
-array take three times as long as one that does all three steps.
+array take three times as long as one launch that does all three steps.
 
-What to try: fuse launches that work on the same elements; finish all work on a tile while it is on the chip; change
-the order of blocks so that those that share data run at the same time; keep intermediate results in smaller types.
+What to try: fuse launches that work on the same elements; finish all work on a tile while it is on the chip; change the
+order of blocks so that those that share data run at the same time; keep intermediate results in smaller types.
 
-How the time is worked out: DRAM bytes beyond `bytes` of kernel.toml, less what uncoalesced accesses and local memory
-explain. They take of each unit the part that they are of its own work: of the bytes at DRAM, of the sectors that SMs
-ask of L2, of those that L1 gets from there and sends there; times how busy that unit was. Up to 5 % are left alone:
-halos, and what the flush of the caches left behind. Before every launch of a chain the caches are flushed, so what one
-leaves in L2 for the next counts as moved: where the surplus is below three times L2 that is an upper bound, *assumed*.
+When it is reported: DRAM moves over 5 % more bytes than `bytes` of kernel.toml, not counting what uncoalesced accesses
+and local memory explain. Up to 5 % are halos, and what the flush of the caches left behind. The order of blocks is the
+cause if, in one launch, SMs read at least twice as much from L2 as comes from DRAM: several blocks use the data, and
+part of it had left L2 before the last of them came. Otherwise a block reads again what it already had.
 
-The order of blocks is it where SMs read from L2, in one launch, at least twice what comes from DRAM: data are used by
-several blocks, and part of them had left L2 before the last of these came. Else a block reads again what it had.
+How the saving is estimated: the surplus bytes are a part of the work of each unit: of the bytes at DRAM, of the sectors
+that SMs ask of L2, of those that L1 receives and sends. That part counts times how busy the unit was. The caches are
+flushed before every launch of a chain, so what one launch leaves in L2 for the next counts as moved. A surplus below
+three times L2 is therefore an upper bound, *assumed*.
 
-Where: the lines that read an array which an earlier line of the same kernel has read, by the sectors they ask for;
-without such lines, as in a chain of launches, those that warps wait for.
+Where it happens: the lines that read an array which an earlier line of the same kernel has read, by the sectors that
+they ask for. Without such lines, as in a chain of launches, the lines that warps wait for.
 """
 
 from __future__ import annotations

@@ -1,20 +1,22 @@
-"""Spills registers to local memory.
+"""The kernel spills registers to local memory.
 
-Hardware: a thread has at most 255 registers, fewer where `__launch_bounds__`, `__maxnreg__` or `-maxrregcount` ask for
-more warps. What does not fit is stored to local memory, which lies in DRAM behind L1 and L2, and is loaded again.
+What the hardware does: a thread has at most 255 registers, or fewer if `__launch_bounds__`, `__maxnreg__` or
+`-maxrregcount` ask for more warps. Values that do not fit are stored to local memory, which is in DRAM behind L1 and
+L2, and loaded again.
 
-Cost: every spilled value is two more memory instructions on the way of each warp; stores go through to L2 always, loads
-come from L1 only while all threads' spills fit into it.
+Why it costs time: every spilled value costs each warp two more memory instructions. Stores always go through to L2.
+Loads come from L1 only while the spills of all threads fit into it.
 
 What to try: give the kernel more registers (a larger limit, smaller blocks in `__launch_bounds__`), unroll less, keep
-fewer values alive, hold a smaller tile a thread, put what is rarely used into shared memory.
+fewer values alive, hold a smaller tile a thread, move rarely used values to shared memory.
 
-Thresholds: counted are `derived__local_spilling_requests`, apart from other local memory.
+When it is reported: spills cost at least 1 % of the time. A repeated launch varies by that much. Spills are counted by
+`derived__local_spilling_requests`, apart from other local memory. If the report does not count spills apart from
+arrays, local memory counts as spills if a thread has all the registers that it can have, *assumed*.
 
-The time is the larger of two: that in which schedulers issue nothing since warps wait on memory, by local memory's part
-of all sectors; and that of local memory's part of the work of L1 or L2, where one of them is 72 % busy. Below 1 % of
-the time nothing is said, since a repeated launch varies by that much. Where spills were not counted apart from arrays,
-local memory is put down to spills if a thread has all the registers that it can have, *assumed*.
+How the saving is estimated: the larger of two times. One is the time in which schedulers issue nothing because warps
+wait for memory, times local memory's part of all sectors. The other is local memory's part of the work of L1 or L2, if
+one of them is 72 % busy.
 """
 
 from __future__ import annotations

@@ -1,19 +1,21 @@
 """Lanes of a warp want different words of the same bank of shared memory.
 
-What the hardware does: shared memory has 32 banks of 4 bytes; successive words lie in successive banks. A pass (a
-wavefront) serves each bank once. Lanes that want different words of one bank wait for further passes: up to 32 of
-them for one instruction. Lanes that want the same word share it, which costs nothing.
+What the hardware does: shared memory has 32 banks of 4 bytes, and successive words are in successive banks. One pass (a
+wavefront) serves each bank once. Lanes that want different words of one bank need further passes: up to 32 for one
+instruction. Lanes that want the same word share it at no cost.
 
-Why it costs time: L1 and shared memory have one data pipe an SM, a wavefront a cycle. Where the pipe is busy, the
-time shrinks with the wavefronts; where it is mostly idle, the conflicts hide behind something else.
+Why it costs time: L1 and shared memory have one data pipe an SM, with one wavefront a cycle. If the pipe is busy, the
+time is proportional to the wavefronts. If it is mostly idle, the conflicts are hidden behind something else.
 
 What to try: pad the rows of a tile by one element (33 instead of 32); mix bits of the row into the column (a swizzle);
 let lanes walk the banks in another order; store an array of structures as separate arrays.
 
-How the time is worked out: excessive wavefronts over all of the data pipe, times how busy it was; DRAM and the other
-units bound it; where none is busy, so does the part of their time that warps wait for shared memory. Up to 2 % of
-wavefronts are left alone: arbitration between warps looks like that. Conflicts of atomics are not counted here, padding
-does not help against them.
+When it is reported: more than 2 % of the wavefronts of shared memory are excessive. Up to 2 % are left alone, because
+arbitration between warps looks the same. Conflicts of atomics do not count: padding does not help against them.
+
+How the saving is estimated: excessive wavefronts over all wavefronts of the data pipe, times how busy it was. The work
+of DRAM and the other units limits the saving. If no unit is busy, so does the share of time that warps wait for shared
+memory.
 """
 
 from __future__ import annotations

@@ -1,17 +1,22 @@
 """The last wave of blocks is nearly empty.
 
-Blocks start in waves: as many as the chip holds, then one more whenever one ends. If all take the same time, a launch
-of 1.06 waves takes as long as one of 2, and during the second nearly all multiprocessors have nothing to do.
+What the hardware does: blocks start in waves: as many as the chip holds, then one more whenever one ends.
 
-What it could save: the part of the last wave that is empty, over all waves, but no more than the multiprocessors
-really rested (the mean against the one that worked longest): blocks of unequal length or many waves even it out. While
-DRAM or L2 is busy a resting multiprocessor costs nothing, so only the room that they had counts. Below 2 % of the time
-nothing is said, because no last wave is full. Without the cycles of multiprocessors or DRAM's throughput the shape of
-the launch alone tells, an upper bound, *assumed*.
+Why it costs time: if all blocks take the same time, a launch of 1.06 waves takes as long as one of 2, and during the
+second wave nearly all multiprocessors have nothing to do.
 
-What to try: choose block or tile size so that the blocks are just below a whole number of waves; smaller blocks, which
-make more and finer waves; a persistent kernel of one wave whose blocks take pieces of work in turn; stream-K or split-K
-for matrix products; let the next kernel start early (programmatic dependent launch).
+What to try: choose a block or tile size so that the blocks are just below a whole number of waves; smaller blocks,
+which make more and finer waves; a persistent kernel of one wave whose blocks take pieces of work in turn; stream-K or
+split-K for matrix products; let the next kernel start early (programmatic dependent launch).
+
+When it is reported: there is more than one wave, and the saving is at least 2 % of the time, because no last wave is
+ever quite full.
+
+How the saving is estimated: the empty part of the last wave, over all waves, but no more than multiprocessors were
+really idle (the mean against the one that worked longest): blocks of unequal length or many waves even it out. While
+DRAM or L2 is busy an idle multiprocessor costs nothing, so only the room that they had counts. Without the cycles of
+multiprocessors or DRAM's throughput the estimate comes from the shape of the launch alone. It is then an upper bound,
+*assumed*.
 """
 
 from __future__ import annotations

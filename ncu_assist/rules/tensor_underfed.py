@@ -1,37 +1,41 @@
-"""Has tensor cores that wait for operands, or uses their older instruction.
+"""Tensor cores wait for operands, or run their older instruction.
 
-Hardware: tensor cores take operands from registers (`mma.sync`, `nvcuda::wmma`) or, on 9.0, straight from shared memory
-(`wgmma`), which alone reaches their full rate there. Each cycle without operands is lost.
+What the hardware does: tensor cores take operands from registers (`mma.sync`, `nvcuda::wmma`) or, on 9.0, straight from
+shared memory (`wgmma`). Only `wgmma` reaches their full rate there.
 
-Cost: tensor cores stand still while the warps that multiply load tiles themselves, wait for tiles, wait for each
-product before they issue the next, wait for one another, or do other work between products. The finding says which of
-these it is, where the code tells; only its own advice is about this kernel.
+Why it costs time: each cycle without operands is lost. Tensor cores are idle while the warps that multiply load tiles
+themselves, wait for tiles, wait for each product before they issue the next, wait for one another, or do other work
+between products. If the code tells, the finding says which of these it is, and only its own advice is about this
+kernel.
 
-What to try depends on that. Where warps load tiles from global memory or use one buffer: stage tiles in shared memory,
-two or more buffers, filled with `cp.async` or TMA while the last ones are multiplied; larger tiles a warp; `ldmatrix`
-and layouts without bank conflicts. Where the chip has `wgmma` and the kernel does not use it: `wgmma`, through CUTLASS
-or a library: `mma.sync` has two thirds of its rate. Loads of operands from shared memory are there because `mma.sync`
-takes them from registers: what they cost is put down to its line where the chip has `wgmma`. Where tiles are there in
-time: another product in flight, two groups of warps that take turns, less work between products.
+What to try: if warps load tiles from global memory or use one buffer, stage tiles in shared memory, with two or more
+buffers that `cp.async` or TMA fills while the previous ones are multiplied; use larger tiles a warp, `ldmatrix`, and
+layouts without bank conflicts. If the chip has `wgmma` and the kernel does not use it, use it through CUTLASS or a
+library: `mma.sync` has two thirds of its rate. `mma.sync` needs loads of operands from shared memory because it takes
+them from registers; if the chip has `wgmma`, their cost counts at the line of `mma.sync`. If tiles arrive in time, keep
+another product in flight, let two groups of warps take turns, and do less work between products.
 
-Thresholds: tensor cores do most of the operations; where those were not counted, they are busy as long as the FMA pipe.
-The time after is that of a product at the rate a cycle that a library's reached on such a GPU (`ncu-assist ceilings`),
-else at 70 % of the chip's peak; where that is not known, or most of the work is on other types than halves, that of the
-cycles in which they worked, over 0.9. Of `mma.sync` where the chip has `wgmma` it is at two thirds of that rate, until
-its tensor cores are as busy as that allows: what is won by feeding it, not by another instruction. Loads within the SM
-are relieved; other pipes stay. L2 and DRAM stay too, but where nobody said how many bytes the work needs and its tiles
-seem to come again (SMs ask L2 for twice what comes from DRAM, or DRAM brings a quarter more than they ask for), tiles
-twice as wide halve what both do where they take the time, *assumed*. What bank conflicts cost is left to
-`shared-bank-conflict`, which says what to do about it: two buffers with the same conflicts are hardly faster than one.
+When it is reported: tensor cores do most of the operations. If those were not counted, tensor cores are busy as long as
+the FMA pipe. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about them: two buffers
+with the same conflicts are hardly faster than one.
 
-Causes, of a kernel with `wgmma`, by what the warps that multiply do (their code is that which leads to a product): they
-wait for *tiles*, at mbarriers that TMA opens, or for cp.async; for *every product*, with no other one behind it; with
-no product in flight, at *barriers* for other warps, or do *other work*: an epilogue, exponentials. The largest of these
-is it; but waits for every product are where the work between them, done meanwhile, would give all that lacks. Where
-together they are less than what the tensor cores lack, it is the work *beside* products, which end before it. Any wait,
-a barrier's too, while a product is in flight costs nothing, and so does that of warps that load tiles and wait for
-room. Where a run keeps no code the cause is not told: ncu's stall reasons are of all warps, and `barrier` and
-`long_scoreboard` mix these waits with others.
+How the saving is estimated: the time after the fix is that of a product at the rate a cycle of a library's product on
+this GPU model (`ncu-assist ceilings`), else at 70 % of the chip's peak. If the peak is not known, or most of the work
+is on other types than halves, it is the time that the tensor cores worked, over 0.9. For `mma.sync` on a chip with
+`wgmma` the rate is two thirds of that until its tensor cores are as busy as that allows: this is what feeding it wins,
+not another instruction. Loads within the SM are relieved; other pipes keep their work. L2 and DRAM keep theirs too,
+with one exception. If the bytes that the work needs are not known and tiles seem to be read again (SMs ask L2 for twice
+what comes from DRAM, or DRAM brings a quarter more than they ask for), tiles twice as wide halve the work of L2 and
+DRAM if these take the time, *assumed*.
+
+How the cause of a kernel with `wgmma` is found: by what the warps that multiply do (their code is that which leads to a
+product). They wait for *tiles*, at mbarriers that TMA opens, or for cp.async. They wait for *every product*, with no
+other one behind it. With no product in flight they wait at *barriers* for other warps, or do *other work*: an epilogue,
+exponentials. The largest of these is the cause. It is waits for every product, however, if the work between them, done
+meanwhile, would give all that is lacking. If all of them together are less than what the tensor cores lack, the cause
+is the work *beside* products, which end before it. A wait while a product is in flight costs nothing, even at a
+barrier, and neither do waits for room of warps that load tiles. If a run keeps no code the cause is not reported: ncu's
+stall reasons are of all warps, and `barrier` and `long_scoreboard` mix these waits with others.
 """
 
 from __future__ import annotations

@@ -1,22 +1,24 @@
 """Global stores move more sectors than their bytes need.
 
-What the hardware does: memory moves in sectors of 32 bytes. Lanes of a warp that write side by side fill whole
-sectors; lanes that are 32 bytes or more apart send a sector each with a few bytes in it. What L2 does not get whole
-it must also read from DRAM, to fill in the rest, before it can be written back.
+What the hardware does: memory moves in sectors of 32 bytes. Adjacent lanes of a warp fill whole sectors. Lanes that are
+32 bytes or more apart send a sector each with a few bytes in it. If L2 does not receive a sector whole, it must read
+the rest from DRAM before the sector can be written back.
 
 Why it costs time: the wasted sectors take room at L2's input and, unless later stores complete them there, twice at
 DRAM: once read, once written.
 
 What to try: let neighbouring lanes write neighbouring addresses. Turn an array of structures into a structure of
-arrays; collect a tile in shared memory and write it out side by side; in a transpose, stride on the shared-memory
-side, with a padded tile.
+arrays; collect a tile in shared memory and write it out coalesced; in a transpose, stride on the shared-memory side,
+with a padded tile.
 
-How the time is worked out: sectors beyond the ideal for the bytes written, at least one a request, over what each unit
-handled, times how busy the unit was; what the others need stays. L2 takes a request of up to four sectors of a line at
-once, and looks its tag up once; one that fills no sector also says which bytes it brings, and takes the way into L2 for
-a cycle more (counted in the fault gallery: 2.0 cycles for a sector alone, 1.0 in whole lines). At DRAM, reads beyond
-those of the loads count as well. Nothing is said of a saving below 0.8 % of the time, by which repeats of one launch
-differ, nor where addresses touch no more sectors than their bytes need (`Excessive L2 sectors, global`).
+When it is reported: the saving is more than 0.8 % of the time, by which repeats of a launch differ, and the addresses
+touch more sectors than their bytes need (`Excessive L2 sectors, global`).
+
+How the saving is estimated: sectors beyond the ideal for the bytes written, at least one a request, over what each unit
+handled, times how busy the unit was. The needs of the other units stay. L2 takes a request for up to four sectors of a
+line at once and looks its tag up once. A request that fills no sector also says which bytes it brings, and takes the
+way into L2 for one more cycle (counted in the fault gallery: 2.0 cycles for a single sector, 1.0 in whole lines). At
+DRAM, reads beyond those of the loads count as well.
 """
 
 from __future__ import annotations

@@ -1,12 +1,18 @@
-"""No rule explains the time: the nearest ceiling, its distance, and what warps wait for.
+"""No rule explains the time: the finding names the nearest ceiling, its distance, and what warps wait for.
 
-Stands where no finding explains the time, so that a kernel that no rule knows is told plainly instead of being given a
-wrong cause: none could win a tenth of it, takes work off the busiest unit, or says that the kernel is done.
-It estimates no gain. The nearest ceiling is the resource that was busiest from start to end. If it is far away, warps
-wait: the most frequent stall reason says for what, and the lines with most samples say where.
+What the hardware does: the nearest ceiling is the resource that was busiest from start to end. If it is far away, warps
+wait.
 
-What to try: look at the lines with most samples of that stall reason; profile with `--set full` if counters are
+Why it costs time: the most frequent stall reason says what warps wait for, and the lines with the most samples say
+where.
+
+What to try: look at the lines with the most samples of that stall reason; profile with `--set full` if counters are
 missing.
+
+When it is reported: no other finding explains the time. None could win a tenth of it, takes work off the busiest unit,
+or says that the kernel is done. A kernel that no rule knows is then reported as such, not with a wrong cause.
+
+How the saving is estimated: it is not.
 """
 
 from __future__ import annotations

@@ -1,20 +1,24 @@
 """Some multiprocessors work on while others have nothing left to do.
 
-A launch ends with its last block. If a few blocks have much more to do, or if the long ones land on the same
-multiprocessor, the rest of the chip waits for them.
+What the hardware does: a launch ends with its last block.
 
-What it could save: the time that the mean multiprocessor rests while the one that works longest goes on, less what the
-number of blocks explains by itself (`tail-effect`, `grid-underfill`), and less the larger of two things that even work
-shows as well. Half a block where blocks follow one another: multiprocessors end up to a block apart. And a tenth of the
-time: kernels of the fault gallery with equal blocks rest by up to 9.2 % on average (the sum of 512 MiB by 5.1 %, the
-inner product by 5.0 % on an H200 and 5.6 % on an H100, one wave of 21 µs by 9.2 %), because neither do blocks start in
-the same cycle nor is DRAM as near to every multiprocessor. While DRAM or L2 is busy a resting multiprocessor costs
-nothing, so only the room that they had counts. Less than 2 % of the time is not said. Where the cycles of the longest
-were not counted, none works longer than the kernel takes: the rest of the mean is then an upper bound, *assumed*.
-Uneven warps within every block do not show here, as each multiprocessor stays active.
+Why it costs time: if a few blocks have much more work, or if the long ones run on the same multiprocessor, the rest of
+the chip waits for them.
 
 What to try: start the long pieces first; split them (several warps or blocks a row, merge-based partitions); sort or
-bin the work by length; deal it out in small pieces by an atomic counter instead of in one stretch a block.
+bin the work by length; hand it out in small pieces by an atomic counter instead of one range a block.
+
+When it is reported: the saving is at least 2 % of the time. Uneven warps within every block do not show here, because
+each multiprocessor stays active.
+
+How the saving is estimated: the time that the mean multiprocessor is idle while the longest one works, less what the
+number of blocks explains by itself (`tail-effect`, `grid-underfill`), and less the larger of two things that even work
+shows as well. The first is half a block if blocks follow one another, because multiprocessors end up to a block apart.
+The second is a tenth of the time: in kernels of the fault gallery with equal blocks, multiprocessors are idle for up to
+9.2 % on average (the sum of 512 MiB 5.1 %, the inner product 5.0 % on an H200 and 5.6 % on an H100, one wave of 21 µs
+9.2 %), because blocks do not start in the same cycle and DRAM is not equally near to every multiprocessor. While DRAM
+or L2 is busy an idle multiprocessor costs nothing, so only the room that they had counts. If the cycles of the longest
+were not counted, it worked no longer than the kernel took. The idle time of the mean is then an upper bound, *assumed*.
 """
 
 from __future__ import annotations

@@ -12,6 +12,7 @@ from ncu_assist.rules.model.of_run import results_of
 from ncu_assist.store import Store
 
 REPORTS = Path(__file__).parents[2] / "reports"
+HEADINGS = ("What the ", "Why it costs time: ", "What to try", "When it is reported: ", "How the saving is estimated: ")
 # What each step of the ladder is about (its worklog); v4's conflicts are worth less than its stores: v5, which removes
 # them, is 1.05 times as fast, v6, which mends the stores, 2.76 times.
 LADDER = {
@@ -56,3 +57,6 @@ def test_every_rule_documents_itself() -> None:
         text = rule.__doc__ or ""
         assert name == rule.ID
         assert len(text) > 400, name
+        begins = [text.find(f"\n\n{heading}") for heading in HEADINGS]
+        assert min(begins) > 0, name
+        assert begins == sorted(begins), name

@@ -61,7 +61,7 @@ def test_v6_has_its_diagnosis_with_the_line(v6: Evidence) -> None:
     assert v6.diagnosis.where == ("v6_coalesced_store.cu:42 (100 %)",)
     assert v6.diagnosis.gain == pytest.approx(2.85, abs=0.05)
     assert "neighbouring" in v6.diagnosis.explanation
-    assert "How the time" not in v6.diagnosis.explanation
+    assert "How the saving" not in v6.diagnosis.explanation
     assert [one.id for one in v6.further] == ["tail-effect", "barrier-stall"]
 
 
