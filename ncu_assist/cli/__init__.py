@@ -19,78 +19,78 @@ from ncu_assist.render.escape import plain
 
 GROUPS = {  # heading -> name -> what it does; the module <name>_command is imported when the command is run
     "Begin": {
-        "demo": "Show what the tool does, on recorded runs.",
-        "doctor": "Say what this machine lacks for measuring, with one fix each.",
+        "demo": "Show what the tool does, using recorded runs.",
+        "doctor": "Check what measuring needs on this machine, and how to fix it.",
         "init": "Make the current folder a project.",
-        "new": "Write a kernel folder, from a .cu file or like another.",
-        "list": "List kernels, their versions and what has been measured.",
+        "new": "Create a kernel folder from a .cu file or another kernel.",
+        "list": "List kernels, their versions, and what has been measured.",
     },
     "Measure": {
         "check": "Compare versions with the reference.",
         "bench": "Check versions and time them against each other.",
-        "profile": "Build, check, time and profile versions, or any program.",
-        "watch": "Say after each save of a file whether it is faster now.",
-        "tune": "Try combinations of a version's values.",
-        "triage": "Say where the time of a program goes, kernel by kernel.",
+        "profile": "Build, check, time and profile versions, or profile a program.",
+        "watch": "After each save of a file, say whether it is faster.",
+        "tune": "Try combinations of a version's constants.",
+        "triage": "Show where the time of a program goes, kernel by kernel.",
         "ceilings": "Measure what this GPU can reach, or show what is stored.",
         "worker": "Lend the GPUs of this machine to a cluster.",
     },
     "Understand": {
-        "show": "Show a run, or a .ncu-rep: what binds it, and what would pay.",
+        "show": "Show a run or a .ncu-rep: what binds it, and what to try.",
         "diff": "Say which of two versions is faster, and what changed.",
         "history": "Show each version of a kernel against its parent.",
-        "trend": "Show how times moved over runs, and what changed where.",
-        "report": "Write pages of runs, diffs and ladders, a file each.",
-        "explain": "Explain a metric, a stall reason, a diagnosis, a word.",
-        "metrics": "List the metrics that the tool knows, and ncu's names.",
+        "trend": "Show how times changed over runs, and what changed with them.",
+        "report": "Write HTML pages of runs, diffs and ladders, one file each.",
+        "explain": "Explain a metric, a stall reason, a diagnosis or a term.",
+        "metrics": "List the metrics that the tool knows, with ncu's names.",
     },
     "Improve": {
-        "suggest": "Draft the next version with a model, and prove it.",
-        "ledger": "Show what came of drafts: what was kept, what it won.",
-        "mcp": "Serve the loop as tools to an agent.",
-        "skill": "Teach an agent how to work with this tool.",
+        "suggest": "Draft the next version with a language model, and prove it.",
+        "ledger": "Show the results of drafts: what was kept, and its speed-up.",
+        "mcp": "Serve the tools of this project to an agent.",
+        "skill": "Teach an agent to use this tool.",
     },
     "Guard": {
-        "gate": "Fail where a version got worse than limits allow.",
+        "gate": "Fail if a version got worse than the limits allow.",
         "baseline": "Set, show or clear the run that @baseline names.",
-        "bisect": "Find the first commit at which a version is slower, or wrong.",
+        "bisect": "Find the first commit at which a version is slower or wrong.",
     },
     "Archive": {
-        "import": "Archive a report from anywhere.",
+        "import": "Add a report to the archive.",
         "export": "Write a table of a run or a report as CSV, Parquet or JSON.",
-        "query": "Answer SQL over runs, timings, metrics and findings.",
+        "query": "Run SQL over runs, timings, metrics and findings.",
         "verify": "Check the archive for damage.",
-        "archive": "Keep an archive of many runs in order: pack, prune, merge.",
+        "archive": "Maintain an archive of many runs: pack, prune, merge.",
     },
     "The tool itself": {
-        "completion": "Print what a shell reads so that Tab completes.",
-        "bug-report": "Collect what a report of a bug needs, without names.",
+        "completion": "Print the shell code for Tab completion.",
+        "bug-report": "Collect what a bug report needs, without personal names.",
     },
 }
 COMMANDS = {name: what for group in GROUPS.values() for name, what in group.items()}
 EXAMPLES = {  # command, or none -> what one may type, and what for
     "": {
         "ncu-assist demo": "see it work, without a GPU",
-        "ncu-assist show their.ncu-rep": "somebody's report",
+        "ncu-assist show their.ncu-rep": "a report from anywhere",
         "ncu-assist profile vector_add.cu": "a program of your own",
         "ncu-assist new vector_add --from vector_add.cu": "a kernel with versions",
     },
     "new": {
         "ncu-assist new add --from add.cu": "then fill in reference.py",
         "ncu-assist new add --from faster.cu --next": "a second version",
-        "ncu-assist check add": "are both right",
-        "ncu-assist profile add": "time them and count",
+        "ncu-assist check add": "compare both with the reference",
+        "ncu-assist profile add": "time and profile both",
         "ncu-assist diff add/v0 v1": "which is faster, and why",
     },
     "bench": {
         "ncu-assist bench softmax": "all versions",
-        "ncu-assist bench softmax v3 v4": "these two against each other",
+        "ncu-assist bench softmax v3 v4": "only these two",
     },
     "profile": {
         "ncu-assist profile softmax v4": "a version of a kernel",
-        "ncu-assist profile vector_add.cu": "a program; edited, as v2",
+        "ncu-assist profile vector_add.cu": "a program; an edit is v2",
         "ncu-assist profile --kernel vector_add faster.cu": "another file as v2",
-        "ncu-assist profile --repeats 10 vector_add.cu": "a surer time for diff",
+        "ncu-assist profile --repeats 10 vector_add.cu": "more samples for diff",
         "ncu-assist profile -- python train.py": "any command",
     },
     "show": {
@@ -183,7 +183,7 @@ def _quiet_option() -> click.Option:
         if is_given:
             ctx.meta[QUIET] = True
 
-    words = "Write results and errors only: no progress, no notes."
+    words = "Print results and errors only: no progress, no notes."
     return click.Option(["--quiet", "-q"], is_flag=True, expose_value=False, callback=keep, help=words)
 
 
@@ -198,7 +198,7 @@ def _say_version(ctx: click.Context, _option: click.Parameter, asked: bool) -> N
 @click.group(
     cls=LazyGroup,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog=f"{_examples('')}\n\nThe whole manual: man ncu-assist. Of one command: ncu-assist COMMAND --help",
+    epilog=f"{_examples('')}\n\nFull manual: man ncu-assist. Help for one command: ncu-assist COMMAND --help",
 )
 @click.option(
     "--version",
@@ -225,7 +225,7 @@ def main() -> None:
     except click.ClickException as error:
         status = _tell(*refused(error, sys.argv[1:]), error.exit_code)
     except (click.Abort, KeyboardInterrupt):
-        click.echo("interrupted; what was finished is kept", err=True)
+        click.echo("interrupted; finished work is kept", err=True)
         status = INTERRUPTED
     except NcuAssistError as error:
         status = _tell(error.message, typed_again(error.message, error.hint, sys.argv[1:]), error.exit_code)

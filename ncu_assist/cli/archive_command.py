@@ -14,18 +14,18 @@ kernels = click.argument("kernels", metavar="[KERNEL]…", nargs=-1, shell_compl
 
 @click.group("archive")
 def command() -> None:
-    """Pack the small files of many runs, prune runs that nothing needs, merge another archive into this one."""
+    """Maintain an archive of many runs: pack their files, prune runs that nothing needs, merge another archive."""
 
 
 @command.command("pack")
 @kernels
 @options.as_json
 def pack(kernels: tuple[str, ...], as_json: bool) -> int:
-    """Put the files of the runs of each KERNEL, of all unless named, into few Parquet files.
+    """Pack the runs of each KERNEL (default: all) into few Parquet files.
 
     Every command reads packed runs as before, byte for byte. A pack, reports/KERNEL/packed/ID.parquet, holds up to
-    2,000 runs. It is read back before it gets its name, and only then the folders that it is made of go; pages stay.
-    What is damaged stays as it is, and is named: the exit code is 7 then. Run it again after more runs: small packs
+    2,000 runs. It is read back before it gets its name, and only then are the folders of its runs removed. Pages stay.
+    Damaged runs stay as they are and are named, and the exit code is 7. Run it again after more runs: small packs
     become larger ones.
     """
     from ncu_assist.pipeline.upkeep import pack
@@ -45,15 +45,15 @@ def pack(kernels: tuple[str, ...], as_json: bool) -> int:
     default="best,baseline,last:3",
     show_default=True,
     metavar="RULES",
-    help="What to keep besides what is needed: best, baseline, last:N of each version on each GPU.",
+    help="Runs to keep in addition to those needed: best, baseline, last:N of each version on each GPU.",
 )
-@click.option("--yes", is_flag=True, help="Remove what is listed.")
+@click.option("--yes", is_flag=True, help="Remove the listed runs.")
 @options.as_json
 def prune(kernels: tuple[str, ...], keep: str, yes: bool, as_json: bool) -> int:
-    """List the runs of each KERNEL, of all unless named, that nothing needs; with --yes remove them.
+    """List the runs of each KERNEL (default: all) that nothing needs; with --yes, remove them.
 
-    Never removed is what a ladder shows or compares with, the newest run of each version, a baseline that was set,
-    and a run whose id a worklog, a source, a draft or a document names.
+    These runs are never removed: those that a ladder shows or compares with, the newest run of each version, a baseline
+    that was set, and runs whose id a worklog, a source, a draft or a document names.
     """
     from ncu_assist.pipeline.upkeep import KeepRules, plan_prune
     from ncu_assist.pipeline.upkeep import prune as removed
@@ -74,10 +74,10 @@ def prune(kernels: tuple[str, ...], keep: str, yes: bool, as_json: bool) -> int:
 @click.argument("other", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @options.as_json
 def merge(other: Path, as_json: bool) -> int:
-    """Take the runs, baselines and drafts of OTHER, a project or its reports/, that are not here.
+    """Add the runs, baselines and drafts of OTHER, a project or its reports/, that are missing here.
 
-    The same run in both is one. Where both have another run, draft or baseline of one name, ours is kept and that is
-    said; the exit code is 5 then, and 7 where something of OTHER is damaged and was left out.
+    A run that is the same in both stays one run. If both have a different run, draft or baseline of the same name, the
+    local one is kept and reported, and the exit code is 5. It is 7 if something in OTHER is damaged and was left out.
     """
     from ncu_assist.pipeline.upkeep import merge
     from ncu_assist.render.json.archive import merged_json

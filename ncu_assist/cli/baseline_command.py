@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
 @click.group("baseline")
 def command() -> None:
-    """Set, show or clear the run that @baseline names, which `diff` and `gate` hold others against.
+    """Set, show or clear the run that @baseline names. `diff` and `gate` compare others with it.
 
-    A baseline is one run, not a version: after `baseline set v6`, @baseline stays that run, with its times and its
-    source, however v6 is edited or measured again; `baseline set v6` once more moves it. Each kernel has its own. Until
-    one is set it is v0, as v0 is now. It is kept in reports/KERNEL/baseline.json, beside the runs.
+    A baseline is one run, not a version. After `baseline set v6`, @baseline stays that run, with its times and its
+    source, even if v6 is edited or measured again. Run `baseline set v6` again to move it. Each kernel has its own
+    baseline. Until one is set, it is the current v0. It is stored in reports/KERNEL/baseline.json, next to the runs.
     """
 
 
@@ -41,9 +41,9 @@ def set_(reference: str, kernel: str | None, as_json: bool) -> int:
 @click.argument("kernel", required=False, shell_complete=completing.kernels)
 @options.as_json
 def show(kernel: str | None, as_json: bool) -> int:
-    """Show which run is the baseline of KERNEL, and since when; without KERNEL, of every kernel.
+    """Show which run is the baseline of KERNEL, and since when.
 
-    Exit code 2 or 7 where a run that was set is gone or damaged.
+    Without KERNEL, shows the baseline of every kernel. Exit code 2 or 7 if a run that was set is gone or damaged.
     """
     from ncu_assist.pipeline.baselines import all_in_force, baseline_of
 

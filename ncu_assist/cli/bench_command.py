@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 @options.gpus
 @options.cluster
 @options.allow_open
-@click.option("--spread", is_flag=True, help="Time the versions on each GPU by itself, and say how far GPUs differ.")
+@click.option(
+    "--spread", is_flag=True, help="Time the versions on each GPU separately, and show how much the GPUs differ."
+)
 @options.as_json
 def command(
     kernel: str,
@@ -41,12 +43,14 @@ def command(
     spread: bool,
     as_json: bool,
 ) -> int:
-    """Check versions of KERNEL (all unless named), then time them against each other, interleaved round by round.
+    """Check versions of KERNEL (default: all), then time them against each other, interleaved round by round.
 
-    With several versions named, the verdict of each against the first comes before the table. Only what has changed
-    since it was measured on this machine is timed, together with what it is compared with. Exit code 5 when a version
-    could not be timed. With --cluster that is done on each model of GPU that there is. Runs are archived: `diff` and
-    `history` have the verdicts. `profile` does the same, times what it has to count anew, and counts, for the why.
+    If several versions are named, the verdict of each against the first comes before the table. Only versions that
+    changed since they were measured on this machine are timed, together with the versions they are compared with. With
+    --cluster, this is done on each GPU model there. Exit code 5 if a version could not be timed.
+
+    Runs are archived; `diff` and `history` show the verdicts. `profile` also does all of this, and collects counters
+    that explain the times. It times again each version that it profiles.
     """
     from ncu_assist.pipeline.planning import MeasureRequest, bench_all
 

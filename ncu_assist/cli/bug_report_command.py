@@ -11,14 +11,14 @@ from ncu_assist.cli.console import check_output, progress, say, write, write_byt
 
 
 @click.command("bug-report")
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; stdout unless given.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write.  [default: stdout]")
 @click.option("--force", is_flag=True, help="Replace --output if it exists.")
 @options.as_json
 def command(output: Path | None, force: bool, as_json: bool) -> int:
-    """Collect what a report of a bug needs, as Markdown: versions, what doctor says, your last error.
+    """Collect what a bug report needs, as Markdown: versions, the output of doctor, your last error.
 
-    Names of users, hosts, folders and addresses are taken out, and nothing is sent. Read it before you publish it:
-    words of your own program in an error stay.
+    Names of users, hosts, folders and addresses are removed, and nothing is sent. Read the report before you publish
+    it: words of your own program in an error message stay.
     """
     from ncu_assist.cli.version import version_text
     from ncu_assist.pipeline.bug_report import bug_report
@@ -30,7 +30,7 @@ def command(output: Path | None, force: bool, as_json: bool) -> int:
     if output is not None:
         check_output(output, force, binary=False)
     with progress() as reporter:
-        reporter.status("looking at this machine")
+        reporter.status("checking this machine")
         found = bug_report(version_text(), examine({"model": endpoint_condition}))
     if as_json:
         write_json(bug_report_json(found))

@@ -14,12 +14,17 @@ from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 
 @click.command("ceilings")
 @click.argument("reference", required=False)
-@click.option("--show", is_flag=True, help="Show what is stored; measure nothing.")
-@click.option("--quick", is_flag=True, help="Fewer sizes and repeats.")
-@click.option("--export", "exported", type=click.Path(path_type=Path), help="Write one file to be sent; - is stdout.")
-@click.option("--import", "imported", type=click.Path(path_type=Path), help="Check such a file and store it.")
-@click.option("--gpu", metavar="NAME", help="Of which GPU to export; the one here unless given.")
-@click.option("--force", is_flag=True, help="Replace a file, or the ceilings of this GPU.")
+@click.option("--show", is_flag=True, help="Show what is stored, and measure nothing.")
+@click.option("--quick", is_flag=True, help="Use fewer sizes and repeats.")
+@click.option(
+    "--export",
+    "exported",
+    type=click.Path(path_type=Path),
+    help="Write the ceilings to one file, to send; - is stdout.",
+)
+@click.option("--import", "imported", type=click.Path(path_type=Path), help="Check and store a file from --export.")
+@click.option("--gpu", metavar="NAME", help="GPU to export.  [default: the one here]")
+@click.option("--force", is_flag=True, help="Replace an existing file, or the stored ceilings of this GPU.")
 @options.as_json
 def command(
     reference: str | None,
@@ -33,19 +38,20 @@ def command(
 ) -> int:
     """Measure what this GPU can reach, once, and store it under reports/ceilings.
 
-    DRAM by read:write mix and size, under ncu with the flags of `profile` and by events with the flush of `bench`; L2,
-    shared memory, host link, instruction pipes, tensor cores. Takes about a minute and a half. Where there is no GPU,
-    what is stored or came with the tool is shown. Exit code 5 when a part failed; the others are stored.
+    Measures DRAM by read:write mix and size, under ncu with the flags of `profile` and by events with the flush of
+    `bench`; then L2, shared memory, host link, instruction pipes and tensor cores. Takes about a minute and a half.
+    Without a GPU, shows the stored ceilings and those that came with the tool. Exit code 5 if a part failed; the others
+    are stored.
 
-    With REFERENCE, a run or a report as `show` takes them: what is known of its GPU, measured or assumed, and where
-    each number is from.
+    With REFERENCE, a run or a report as for `show`: shows what is known of its GPU, measured or assumed, with the
+    source of each number.
 
-    --export writes what was measured, how, and on which model, as one JSON file; --import takes such a file in for
-    reports of that model. Exit code 7 where it was changed, or holds what cannot be.
+    --export writes the measurements, the method and the GPU model to one JSON file. --import stores such a file, for
+    reports of that model. Exit code 7 if the file was changed, or contains impossible values.
     """
     _check({"REFERENCE": reference, "--export": exported, "--import": imported}, show, quick)
     if gpu is not None and exported is None:
-        raise UsageProblem("--gpu says what to export", "--export FILE")
+        raise UsageProblem("--gpu needs --export", "--export FILE")
     if reference is not None:
         return _known(reference, as_json)
     if exported is not None:
@@ -59,7 +65,7 @@ def _check(given: Mapping[str, object], show: bool, quick: bool) -> None:
     chosen += ["--quick"] if quick else []
     chosen += ["--show"] if show and chosen != ["REFERENCE"] else []
     if len(chosen) > 1:
-        raise UsageProblem(f"{' and '.join(chosen)} are two answers", "one of them")
+        raise UsageProblem(f"{' and '.join(chosen)} exclude each other", "keep one of them")
 
 
 def _known(reference: str, as_json: bool) -> int:
@@ -108,10 +114,10 @@ def _measure(show: bool, quick: bool, as_json: bool) -> int:
         if show or why is not None:
             found = known(project)
             if why is not None and not found:
-                raise EnvironmentProblem(f"{why.message}; and no ceilings are stored here", why.hint)
+                raise EnvironmentProblem(f"{why.message}, and no ceilings are stored here", why.hint)
             if why is not None:
                 reporter.note(
-                    f"Nothing was measured here: {why.message}. Shown is what is stored or came with the tool."
+                    f"Nothing was measured here: {why.message}. These ceilings are stored or came with the tool."
                 )
         else:
             found = (measure_ceilings(project, EXECUTORS["local"], quick, reporter),)

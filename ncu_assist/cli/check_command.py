@@ -22,7 +22,7 @@ SANITIZERS = ("memcheck", "racecheck", "initcheck", "synccheck")
     metavar="TOOL[,TOOL…]",
     is_flag=False,
     flag_value=",".join(SANITIZERS),
-    help="Run versions under compute-sanitizer too: memcheck, racecheck, initcheck, synccheck; all unless named.",
+    help="Also run compute-sanitizer: memcheck, racecheck, initcheck, synccheck. Without a value, all four.",
 )
 @options.gpus
 @options.cluster
@@ -38,13 +38,13 @@ def command(
     allow_open: bool,
     as_json: bool,
 ) -> int:
-    """Compare versions of KERNEL (all unless named) with its reference, on fresh inputs from several seeds.
+    """Compare versions of KERNEL (default: all) with its reference, on fresh inputs from several seeds.
 
-    With --sanitize each version also runs under the tools of compute-sanitizer, on the workloads named, else on up to
-    three small ones: accesses out of bounds, races on shared memory, reads of memory that nobody wrote, barriers that
-    not all threads reach. A finding says line, kernel and thread.
+    With --sanitize, each version also runs under compute-sanitizer, on the named workloads, else on up to three small
+    ones. The tools find accesses out of bounds, races on shared memory, reads of uninitialized memory, and barriers
+    that not all threads reach. A finding names the line, kernel and thread.
 
-    Exit code 5 when a version is wrong, crashes, does not build, or a tool finds something in it.
+    Exit code 5 if a version is wrong, crashes or does not build, or if a tool finds something.
     """
     from ncu_assist.pipeline.planning import MeasureRequest, check_all
 
@@ -52,7 +52,7 @@ def command(
     tools = tuple(dict.fromkeys(sanitize.split(","))) if sanitize is not None else ()
     for tool in tools:
         if tool not in SANITIZERS:
-            raise UsageProblem(f"compute-sanitizer has no tool '{tool}' here; {did_you_mean(tool, SANITIZERS)}")
+            raise UsageProblem(f"compute-sanitizer has no tool '{tool}'; {did_you_mean(tool, SANITIZERS)}")
     request = MeasureRequest(kernel, versions, workload, sanitize=tools, gpus=gpus)
     request = replace(request, cluster=cluster, allow_open=allow_open)
     with progress() as reporter:

@@ -13,10 +13,10 @@ from ncu_assist.cli.console import write
 @click.command("completion")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(shell: Literal["bash", "zsh", "fish"]) -> int:
-    """Print what SHELL has to read so that Tab completes what there is here.
+    """Print the shell code for Tab completion of commands, kernels, versions, metrics and more.
 
-    bash: eval "$(ncu-assist completion bash)" in ~/.bashrc; zsh: the same with zsh in ~/.zshrc, behind compinit;
-    fish: ncu-assist completion fish > ~/.config/fish/completions/ncu-assist.fish
+    bash: add eval "$(ncu-assist completion bash)" to ~/.bashrc. zsh: add the same with zsh to ~/.zshrc, after compinit.
+    fish: run ncu-assist completion fish > ~/.config/fish/completions/ncu-assist.fish
     """
     from click.shell_completion import get_completion_class
 

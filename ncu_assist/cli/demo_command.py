@@ -16,14 +16,14 @@ PROMPT = "prompt.md"
 
 @click.command("demo")
 @click.argument("folder", type=click.Path(path_type=Path), default="ncu-assist-demo")
-@click.option("--measure", is_flag=True, help="Measure the kernel on this machine's GPU first, for minutes.")
+@click.option("--measure", is_flag=True, help="First measure the kernel on this machine's GPU, which takes minutes.")
 @options.as_json
 @click.pass_context
 def command(ctx: click.Context, folder: Path, measure: bool, as_json: bool) -> int:
-    """Show history, diff, page and prompt on a kernel with recorded runs, in a new FOLDER. No GPU is needed.
+    """Show history, diff, a page and a prompt for a kernel with recorded runs, in a new FOLDER.
 
-    Each command is printed before its answer, and can be typed again in FOLDER. With --json the folder is written and
-    the commands are named, but none is run.
+    No GPU is needed. Each command is printed before its answer, and can be typed again in FOLDER. With --json, the
+    folder is written and the commands are listed, but none is run.
     """
     from ncu_assist.pipeline.new_kernel import DEMO_COMMANDS, DEMO_MEASURED, copy_demo
 
@@ -37,7 +37,7 @@ def command(ctx: click.Context, folder: Path, measure: bool, as_json: bool) -> i
         for words in commands:
             _answer(ctx, words)
     if not measure:
-        write(f"\nAll of it was recorded. To measure on a GPU of yours, in that folder:\n  {_typed(DEMO_MEASURED)}")
+        write(f"\nAll of this was recorded. To measure on your own GPU, in that folder:\n  {_typed(DEMO_MEASURED)}")
     return 0
 
 

@@ -42,33 +42,35 @@ LAST = "@last"
     multiple=True,
     metavar="N|A-B",
     shell_complete=completing.launches,
-    help="Only these launches, by the numbers that `show` lists, from 0; given twice, of one side each.",
+    help="Select launches by the numbers that `show` lists, from 0. Give it twice for one side each.",
 )
 @options.launch_filters
 @options.kernel_name
-@click.option("--all", "every", is_flag=True, help="Every metric that a side has, not only those always looked at.")
-@options.metrics("A metric beside those always looked at, by key or ncu's name")
-@click.option("--lines", is_flag=True, help="Every source line of both sides, what explains most first.")
+@click.option("--all", "every", is_flag=True, help="Show every metric of either side, not only the usual ones.")
+@options.metrics("Add a metric to the usual ones, by key or ncu's name")
+@click.option("--lines", is_flag=True, help="Show every source line of both sides, ordered by how much it explains.")
 @click.option(
     "--force",
     is_flag=True,
-    help="Compare in spite of what forbids it; the answer says so. Replace a file that is no page of ncu-assist.",
+    help="Compare runs that are not comparable, and say so. Also replace a file that is not a page of ncu-assist.",
 )
-@click.option("--explain", is_flag=True, help="Spell out the reason of the verdict, and by which rule it was found.")
+@click.option("--explain", is_flag=True, help="Explain the verdict, and name the rule behind it.")
 @click.option(
     "--format",
     "chosen_format",
     type=click.Choice(["text", "markdown", "html", "csv"]),
-    help="As --output is called (.html, .md), else text. Markdown fits the comment of a pull request, html is a page, "
-    "csv the table of --lines.",
+    help="Output format; Markdown suits a pull request comment, html is a page, csv the table of --lines.  "
+    "[default: by the ending of --output, else text]",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path),
-    help="File for the page or the Markdown; stdout unless given, or for -.",
+    help="File for the page or the Markdown; - is stdout.  [default: stdout]",
 )
-@click.option("--redact/--no-redact", default=True, show_default=True, help="Of a page: without who, where, what host.")
+@click.option(
+    "--redact/--no-redact", default=True, show_default=True, help="Remove user, host and path names from a page."
+)
 @options.as_json
 def command(
     baseline: str | None,
@@ -87,19 +89,21 @@ def command(
     redact: bool,
     as_json: bool,
 ) -> int:
-    """Say which of two versions is faster, by how much and how sure that is; then why; then what changed.
+    """Say which of two versions is faster, by how much and how sure that is, then why, then what changed.
 
-    BASELINE and CANDIDATE are references as `show` takes them; without any, the last run against the baseline, or,
-    where a kernel has neither a baseline nor a v0, its last two runs. The verdict comes from time alone: counters
-    explain it. With --launch or --filter it comes from what ncu timed, unless they choose all of a call. --launch twice
-    compares two launches: of BASELINE alone where no CANDIDATE is named.
+    BASELINE and CANDIDATE are references as for `show`. Without them, the last run is compared with the baseline. If a
+    kernel has neither a baseline nor a v0, its last two runs are compared.
+
+    The verdict comes from time alone; counters explain it. With --launch or --filter, it comes from ncu's times, unless
+    they select all launches of a call. Give --launch twice to compare two launches; without CANDIDATE, both are from
+    BASELINE.
     """
     from ncu_assist.analysis.diff import DiffOptions
     from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.reading import compare, two_named
 
     if len(launch) > 2:
-        raise UsageProblem("a diff has two sides, and --launch was given more often", "--launch A --launch B")
+        raise UsageProblem("a diff has two sides, and --launch was given more than twice", "--launch A --launch B")
     first, other = (launch[0], launch[-1]) if launch else (None, None)
     selection = selection_of(first, filters), selection_of(other, filters)
     if len(launch) == 2 and baseline is not None and candidate == LAST:

@@ -10,13 +10,13 @@ from ncu_assist.errors import EnvironmentProblem
 
 
 @click.command("doctor")
-@click.option("--strict", is_flag=True, help="Exit code 6 also for what measuring can do without.")
+@click.option("--strict", is_flag=True, help="Exit with code 6 also if something optional is missing.")
 @options.as_json
 def command(strict: bool, as_json: bool) -> int:
-    """Say what this machine has and lacks for measuring, with one fix each.
+    """Check what this machine has and lacks for measuring, with a fix for each problem.
 
-    Profiles one kernel to prove that the counters may be read. Exit code 6 where measuring is impossible; recorded
-    and imported runs can be read anywhere.
+    Profiles one kernel to prove that the counters can be read. Exit code 6 if measuring is impossible. Recorded and
+    imported runs can be read on any machine.
     """
     from ncu_assist.pipeline.doctor import examine
     from ncu_assist.render.json.machine import doctor_json
@@ -24,7 +24,7 @@ def command(strict: bool, as_json: bool) -> int:
     from ncu_assist.suggest.model.endpoint import endpoint_condition
 
     with progress() as reporter:
-        reporter.status("looking at driver, GPU, ncu, compiler and counters")
+        reporter.status("checking driver, GPU, ncu, compiler and counters")
         examination = examine({"model": endpoint_condition})
     write_result(examination, as_json, doctor_json, doctor_text)
     is_fine = examination.is_complete if strict else examination.can_measure

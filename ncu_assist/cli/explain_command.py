@@ -10,14 +10,16 @@ from ncu_assist.cli.console import write, write_json
 
 @click.command("explain")
 @click.argument("words", metavar="NAME", nargs=-1, required=True, shell_complete=completing.explained)
-@click.option("--schema", is_flag=True, help="Print the JSON Schema of command or file NAME: show, run.json.")
+@click.option("--schema", is_flag=True, help="Print the JSON Schema of a command or file, such as show or run.json.")
 @options.as_json
 def command(words: tuple[str, ...], schema: bool, as_json: bool) -> int:
-    """Explain NAME: a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; a
-    diagnosis, such as shared-bank-conflict; a rule of ncu, such as SOLBottleneck; a word, such as wavefront; or a key
-    of JSON answers, such as next_limit.
+    """Explain a metric, a stall reason, a diagnosis, a term, or a key of JSON answers.
 
-    Exit code 2 with the command for the nearest name where nothing is called so.
+    NAME is a metric by key, by ncu's name with or without rollup, or by label; a warp stall reason; a diagnosis, such
+    as shared-bank-conflict; a rule of ncu, such as SOLBottleneck; a term, such as wavefront; or a key of JSON answers,
+    such as next_limit.
+
+    Exit code 2 if nothing has this name. The error then gives the command for the nearest name.
     """
     from ncu_assist.pipeline.explaining import explain_any
 

@@ -16,28 +16,33 @@ TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass
 
 @click.command("export")
 @click.argument("reference", default="@last", shell_complete=completing.references)
-@click.option("--format", "file_format", type=click.Choice(list(FORMATS)), help="By the ending of --output, else csv.")
-@click.option("--table", type=click.Choice(TABLES), default="launches", show_default=True, help="Which table.")
+@click.option(
+    "--format",
+    "file_format",
+    type=click.Choice(list(FORMATS)),
+    help="Output format.  [default: by the ending of --output, else csv]",
+)
+@click.option("--table", type=click.Choice(TABLES), default="launches", show_default=True, help="Table to write.")
 @click.option(
     "--metrics",
     multiple=True,
     metavar="NAMES",
     shell_complete=completing.metrics,
-    help="Names, patterns or keys, with commas; repeatable.",
+    help="Export only these: names, patterns or keys, comma-separated; repeatable.",
 )
-@click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write; stdout unless given.")
+@click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write.  [default: stdout]")
 @click.option("--force", is_flag=True, help="Replace --output if it exists.")
-@click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
+@click.option("--redact/--no-redact", default=True, show_default=True, help="Remove user, host and path names.")
 @click.option(
     "--workload",
     metavar="NAME",
     shell_complete=completing.workloads,
-    help="Only the launches of this workload; all unless given.",
+    help="Export only launches of this workload.  [default: all]",
 )
 @options.launches
 @options.launch_filters
 @options.kernel_name
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@click.option("--json", "as_json", is_flag=True, help="Same as --format json.")
 def command(
     reference: str,
     file_format: str | None,
@@ -54,13 +59,13 @@ def command(
 ) -> int:
     """Write one table of the run or report that REFERENCE names.
 
-    launches: a row a launch, a column a metric. metrics: a row a metric of a launch, with its unit. instances: values
-    by address, opcode or moment. rules: NVIDIA's findings. session: GPU, driver, ncu. lines and sass: counters by
-    source line and by instruction. timeline: samples over time, where ncu took some. Values are in base units (ns,
-    byte, hz, %); what is absent is empty or null.
+    launches: a row per launch, a column per metric. metrics: a row per metric of a launch, with its unit. instances:
+    values by address, opcode or time. rules: NVIDIA's findings. session: GPU, driver, ncu. lines and sass: counters by
+    source line and by instruction. timeline: samples over time, if ncu took some. Values are in base units (ns, byte,
+    hz, %). Absent values are empty or null.
 
-    Redacted are host and user names, addresses, absolute paths (a file's own name stays) and the environment. Source
-    code stays: do not give lines away where the code must not go.
+    Host and user names, addresses, absolute paths (but not a file's own name) and the environment are redacted. Source
+    code is not: share the table lines only where the code may go.
     """
     from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.exporting import ExportRequest, export
@@ -85,7 +90,7 @@ def _chosen_format(file_format: str | None, output: Path | None, as_json: bool) 
         return file_format or "json"
     ending = output.suffix.removeprefix(".").lower() if output else ""
     if ending and ending not in FORMATS:
-        raise UsageProblem(f"what to write into a .{ending} is not known", f"--format {' or '.join(FORMATS)}")
+        raise UsageProblem(f"the format of a .{ending} file is not known", f"--format {' or '.join(FORMATS)}")
     return ending or "csv"
 
 

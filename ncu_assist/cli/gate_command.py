@@ -19,33 +19,33 @@ from ncu_assist.errors import NcuAssistError, UsageProblem
     metavar="REFERENCE",
     default="@baseline",
     show_default=True,
-    help="What to hold it against; v7@last:10 are the last ten runs of v7, @last:10 those of the version itself.",
+    help="Reference to compare with; v7@last:10 is the last ten runs of v7, @last:10 those of the version itself.",
 )
-@click.option("--since", metavar="COMMIT", help="Instead of KERNEL: each version that has changed since then.")
-@click.option("--window", type=click.IntRange(3), metavar="N", help="With --since: each also against its last N runs.")
+@click.option("--since", metavar="COMMIT", help="Judge each version that has changed since COMMIT; takes no KERNEL.")
+@click.option("--window", type=click.IntRange(3), metavar="N", help="With --since: also compare with the last N runs.")
 @click.option(
     "--fail-on",
     multiple=True,
     metavar="METRIC:LIMIT",
-    help="How much worse a metric may get; may be given several times.  [default: time:2%]",
+    help="How much worse a metric may get; repeatable.  [default: time:2%]",
 )
 @click.option(
     "--workload",
     metavar="NAME|all",
     shell_complete=completing.workloads,
-    help="One workload; all that both runs have unless given.",
+    help="Use only this workload.  [default: all that both runs have]",
 )
 @options.kernel_name
-@click.option("--require-live", is_flag=True, help="Only runs measured on this machine count, none that is recorded.")
+@click.option("--require-live", is_flag=True, help="Use only runs measured on this machine, not recorded ones.")
 @click.option(
     "--unclear",
     type=click.Choice(["fail", "pass"]),
     default="fail",
     show_default=True,
-    help="pass: a time that shows nothing beyond its limit keeps it, also where that is not settled.",
+    help="pass: an unclear time is accepted if nothing shows that it is beyond its limit.",
 )
-@click.option("--force", is_flag=True, help="Compare in spite of what forbids it; the answer says so.")
-@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit's XML there.")
+@click.option("--force", is_flag=True, help="Compare runs that are not comparable, and say so.")
+@click.option("--junit", type=click.Path(path_type=Path), metavar="FILE", help="Also write JUnit XML to this file.")
 @options.text_format
 @options.as_json
 def command(
@@ -63,35 +63,36 @@ def command(
     text_format: str,
     as_json: bool,
 ) -> int:
-    """Hold the newest version of KERNEL against its baseline, and fail where it got worse than limits allow.
+    """Compare the newest version of KERNEL with its baseline, and fail if it got worse than the limits allow.
 
-    Without KERNEL it is that of the folder you stand in. KERNEL may also be a reference, as `show` takes them: the run
-    to look at. Exit code 0: every limit is kept on every workload; 3: one is broken, a regression; 4: none is, and one
-    cannot be told or the runs cannot be compared, or one of the two versions is not measured: it has no run of its
-    source as it is now. No other version or run stands in.
+    Default KERNEL: that of the current folder. KERNEL may also be a reference, as for `show`: the run to judge.
 
-    With --since an edited version is held against its run of before, a new one against the baseline that COMMIT has. A
-    version that nothing is there to hold against is named and fails nothing. Against several runs, as @last:10, a time
-    is held against the lowest level that they stood at, so that small steps which add up are found.
+    Exit code 0: every limit is kept on every workload. 3: a limit is broken, which is a regression. 4: no limit is
+    broken, but one is unclear, the runs cannot be compared, or one of the versions has no run of its current source.
+    No other version or run is used instead.
+
+    With --since, an edited version is compared with its earlier run, and a new version with the baseline at COMMIT. A
+    version with nothing to compare with is named and does not fail. Against several runs, such as @last:10, a time is
+    compared with the lowest level that they had, so that small steps that add up are found.
 
     \b
     LIMIT is [+|-|=]NUMBER[%|pt]:
       time:2%                        at most 2 % slower, by the bench's samples
       time:0%                        not slower
       cycles:2%                      at most 2 % more SM cycles, by the bench's
-                                     samples where both have one: no other
-                                     clock explains them away
+                                     samples if both have them: a different
+                                     clock does not explain them
       dram_bytes:5%                  at most 5 % worse than the baseline's value
-      sm_throughput:3pt              at most 3 points worse; 3% of a percentage
-                                     could be points or a part of it: refused
+      sm_throughput:3pt              at most 3 points worse; 3% is refused: it
+                                     could mean points or a share
       registers:+0, registers:-0     may not rise; may not fall
-      registers:+8                   may rise by 8 of its unit (ns, byte) at most
-      local_spilling_requests:=0     may be 0 at most, whatever the baseline has
+      registers:+8                   may rise by at most 8 of its unit (ns, byte)
+      local_spilling_requests:=0     may be at most 0, whatever the baseline has
 
-    A sign says which way, for any metric; without one it is the way that is worse, which some metrics lack. METRIC is
-    `time`, a key that `ncu-assist metrics` lists, a name of ncu, or stall_REASON. Less than 0.5 % of time is told apart
-    by no bench, so a limit on time is 0 or at least that. A counter that repeats exactly is held to its limit exactly,
-    any other gets the noise of such counters on top.
+    A sign gives the direction, for any metric. Without a sign, the direction is the worse one, which some metrics do
+    not have. METRIC is `time`, a key that `ncu-assist metrics` lists, a name of ncu, or stall_REASON. No bench can
+    resolve less than 0.5 % of time, so a limit on time is 0 or at least 0.5 %. A counter that repeats exactly must keep
+    its limit exactly. For any other counter, the noise of such counters is added to the limit.
     """
     from ncu_assist.analysis.gate import Gate, GateSet, NotMeasured
     from ncu_assist.pipeline.gating import GateRequest, gate, kernel_here
@@ -141,7 +142,7 @@ def _check_named(candidate: str | None, since: str | None, window: int | None) -
     """Raise UsageProblem unless either a kernel or a commit says what to judge."""
     if (candidate is None) == (since is None):
         neither = "nothing to judge was named: a KERNEL, for its newest version, or --since, for what has changed"
-        said = "a KERNEL and --since are two questions" if candidate else neither
+        said = "KERNEL and --since exclude each other" if candidate else neither
         raise UsageProblem(said, "ncu-assist gate KERNEL, or ncu-assist gate --since COMMIT")
     if window is not None and since is None:
-        raise UsageProblem("--window is for --since", f"--against @last:{window}")
+        raise UsageProblem("--window needs --since", f"--against @last:{window}")

@@ -16,7 +16,7 @@ from ncu_assist.cli.console import note_damages, note_misnamed, say, write, writ
     "--workload",
     metavar="NAME|all",
     shell_complete=completing.workloads,
-    help="One workload; all that were measured unless given.",
+    help="Show only this workload.  [default: all that were measured]",
 )
 @options.gpu
 @options.limit
@@ -34,13 +34,14 @@ def command(
 ) -> int:
     """Show how KERNEL got faster, version by version, and where a version made a workload slower.
 
-    Each version stands against its parent, from samples, paired where both were timed in one bench. The first
-    table is of the default workload: median of the bench, verdict, the time of a device copy of the same bytes over
-    the median, and what binds the version under ncu. The second is over all workloads: the geometric mean of the
-    speed-ups beside the worst of them, and on how many workloads the version is slower. The third holds the tool to its
-    word: which faults went away from one version to the next, what the run before promised for them, and what came.
+    Each version is compared with its parent, by samples, which are paired if both were timed in one bench. The first
+    table is for the default workload: median of the bench, verdict, the time of a device copy of the same bytes over
+    the median, and what binds the version under ncu. The second is for all workloads: the geometric mean of the
+    speed-ups, the worst speed-up, and the number of workloads on which the version is slower. The third checks the
+    tool's own predictions: which faults disappeared from one version to the next, the gain that the earlier run
+    promised for them, and the measured gain.
 
-    Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
+    Default KERNEL: that of the current folder, else the only kernel with runs, else the one profiled last.
     """
     from ncu_assist.pipeline.history import history
     from ncu_assist.pipeline.listing import left_out

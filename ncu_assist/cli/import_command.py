@@ -12,16 +12,17 @@ from ncu_assist.cli.console import progress, write, write_json
 
 @click.command("import")
 @click.argument("report", type=click.Path(path_type=Path))
-@click.option("--kernel", metavar="NAME", help="Kernel to archive it under; 'imported' unless given.")
-@click.option("--version", metavar="V", help="Version to archive it as; the file's name unless given.")
+@click.option("--kernel", metavar="NAME", help="Kernel to archive it under.  [default: imported]")
+@click.option("--version", metavar="V", help="Version to archive it as.  [default: the file's name]")
 @options.as_json
 def command(report: Path, kernel: str | None, version: str | None, as_json: bool) -> int:
-    """Archive REPORT, from anywhere, so that show and diff can read it.
+    """Add REPORT to the archive, so that show and diff can read it.
 
-    A .ncu-rep, a .ncu-repz, or what `ncu --csv --page raw` exported of one, compressed with zstd, xz, gzip or not.
+    REPORT is a .ncu-rep, a .ncu-repz, or the output of `ncu --csv --page raw`, plain or compressed with zstd, xz or
+    gzip.
 
-    Its bytes at capture are not known: a cut file is refused, a flipped value cannot be seen, so the run says
-    'unverified' wherever it shows. Exit code 7 when the file is damaged.
+    The file's original bytes are not known. A cut file is refused, but a flipped value cannot be detected, so the run
+    is marked 'unverified' everywhere. Exit code 7 if the file is damaged.
     """
     from ncu_assist.pipeline.importing import default_names, import_report
     from ncu_assist.pipeline.showing import gather

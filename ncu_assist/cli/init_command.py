@@ -12,12 +12,15 @@ from ncu_assist.cli.console import write_new
 
 
 @click.command("init")
-@click.option("--vscode", is_flag=True, help="Write a task that shows findings in VS Code, into a project too.")
+@click.option(
+    "--vscode", is_flag=True, help="Also write a VS Code task that shows findings; works in an existing project too."
+)
 @options.as_json
 def command(vscode: bool, as_json: bool) -> int:
-    """Make the current folder a project: kernels/ for kernel folders, and what is built kept out of git.
+    """Make the current folder a project.
 
-    None is needed to read reports, nor to profile programs.
+    Creates kernels/ for kernel folders, and keeps build products out of git. Reading reports and profiling programs
+    need no project.
     """
     from ncu_assist.pipeline.new_kernel import init, write_vscode_tasks
 

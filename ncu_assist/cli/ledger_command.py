@@ -12,14 +12,15 @@ from ncu_assist.cli.console import write, write_json
 @click.argument("kernel", required=False, shell_complete=completing.kernels)
 @options.as_json
 def command(kernel: str | None, as_json: bool) -> int:
-    """Show what came of the drafts of KERNEL, of all kernels unless given.
+    """Show the results of the drafts of KERNEL (default: all kernels).
 
-    By model and by diagnosis: how many drafts were kept, how many predictions of metrics came true, the speed-up that
-    was expected beside the one that was measured, tokens and seconds. By round: the best draft that was kept. Then why
-    drafts were rejected, and each draft with its fate.
+    By model and by diagnosis: how many drafts were kept, how many predictions of metrics came true, the expected and
+    the measured speed-up, tokens and seconds. By round: the best kept draft. Then the reasons for rejection, and each
+    draft with its result.
 
-    A prediction came true where the metric moved in the direction said by more than its noise and, where a factor was
-    named, by half to twice of that on a log scale. Exit code 7 when a draft is damaged; it is named and counts nowhere.
+    A prediction came true if the metric moved in the predicted direction by more than its noise. If a factor was
+    predicted, the metric must have moved by half to twice that factor on a log scale. Exit code 7 if a draft is
+    damaged; it is named and not counted.
     """
     from ncu_assist.pipeline.listing import ledger
 

@@ -10,7 +10,7 @@ from ncu_assist.project import Project
 
 WAYS = (
     ("look at recorded runs, without a GPU", "demo"),
-    ("a report that you have", "show REPORT"),
+    ("a report of yours", "show REPORT"),
     ("a program of your own", "profile PROGRAM"),
     ("where the time of a program goes", "triage PROGRAM"),
     ("a kernel with versions", "new KERNEL --from FILE.cu"),
@@ -23,7 +23,7 @@ WAYS = (
 @options.page
 @options.as_json
 def command(kernel: str | None, limit: int | None, page: int | None, as_json: bool) -> int:
-    """List the kernels, or the versions and workloads of KERNEL, and what has been measured of them."""
+    """List the kernels, or the versions and workloads of KERNEL, with what has been measured."""
     from ncu_assist.pipeline.listing import left_out, listed_kernels, listing
     from ncu_assist.sources import reference_problem
 
@@ -52,7 +52,7 @@ def command(kernel: str | None, limit: int | None, page: int | None, as_json: bo
 
 def _say_where(project: Project) -> None:
     """Say where nothing was found, and what one can do there."""
-    above = "" if project.kernels.is_dir() else "; neither it nor a folder above has kernels/ or [tool.ncu-assist]"
+    above = "" if project.kernels.is_dir() else "; neither this folder nor one above has kernels/ or [tool.ncu-assist]"
     say(f"looked in {project.root}{above}")
     for what, words in WAYS:
         say(f"  {what}: ncu-assist {words}")

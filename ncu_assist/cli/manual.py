@@ -11,30 +11,30 @@ from ncu_assist import __version__
 
 EXIT_CODES = {  # as docs/reference/exit_codes.md says them
     0: "done",
-    1: "a bug; the traceback is kept, and bug-report has it",
-    2: "usage: a name, an option, a kernel.toml",
-    3: "a regression, under a gate; every draft was rejected",
-    4: "unclear or not comparable, under a gate",
-    5: "build, check or profiling failed, also of some of several versions",
+    1: "a bug; bug-report has the traceback",
+    2: "usage: a wrong name, option or kernel.toml",
+    3: "a regression, in gate; every draft was rejected, in suggest",
+    4: "unclear or not comparable, in gate",
+    5: "build, check or profiling failed, for at least one version",
     6: "environment: no GPU, no ncu, no permission, no disk space",
     7: "damaged data",
     8: "model or network",
-    130: "interrupted; what was finished is kept",
+    130: "interrupted; finished work is kept",
 }
 ENVIRONMENT = {
-    "CUDA_VISIBLE_DEVICES": "The GPU that is used: the first of these.",
-    "CUDA_HOME": "Where ncu, nsys and nvcc are looked for, after PATH.",
-    "NCU_ASSIST_MODEL, NCU_ASSIST_BASE_URL": "The model that suggest asks, and where it is.",
-    "NCU_ASSIST_API_KEY, OPENAI_API_KEY": "The key to it, unless a file holds it.",
-    "NCU_ASSIST_PAGER, PAGER": "What shows long results on a terminal; empty or cat for nothing.",
+    "CUDA_VISIBLE_DEVICES": "The GPU to use: the first one listed.",
+    "CUDA_HOME": "Where to look for ncu, nsys and nvcc, after PATH.",
+    "NCU_ASSIST_MODEL, NCU_ASSIST_BASE_URL": "The model for suggest, and its URL.",
+    "NCU_ASSIST_API_KEY, OPENAI_API_KEY": "The API key of the model, if no file has it.",
+    "NCU_ASSIST_PAGER, PAGER": "The pager for long results on a terminal; empty or cat for none.",
     "NO_COLOR": "No colours.",
 }
 FILES = {
-    "kernels/": "A folder a kernel: kernel.toml, reference.py, a file a version.",
+    "kernels/": "A folder per kernel: kernel.toml, reference.py, a file per version.",
     "reports/": "The archive of runs, and their pages.",
     "pyproject.toml": "Settings in [tool.ncu-assist].",
     ".ncu-assist/": "A cache that may be deleted: builds, traces.",
-    "~/.config/ncu-assist/key": "The key to the model, mode 0600.",
+    "~/.config/ncu-assist/key": "The API key of the model, mode 0600.",
 }
 
 
@@ -51,8 +51,8 @@ def man_page() -> str:
         "COMMAND [OPTION]... [ARGUMENT]...",
         ".SH DESCRIPTION",
         _roff(
-            "It builds, checks, times and profiles versions of a GPU kernel, or any program, under Nsight "
-            "Compute, and says which is faster, why, and on which line. Only measuring needs a GPU: every other "
+            "ncu-assist builds, checks, times and profiles versions of a GPU kernel, or any program, under Nsight "
+            "Compute. It says which is faster, why, and on which line. Only measuring needs a GPU. Every other "
             "command reads the archive, a report or a trace."
         ),
         ".SH COMMANDS",

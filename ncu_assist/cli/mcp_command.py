@@ -16,14 +16,14 @@ from ncu_assist.errors import EnvironmentProblem
     "--allow",
     multiple=True,
     type=click.Path(path_type=Path, exists=True, file_okay=False),
-    help="A folder outside the project whose reports may be read; repeatable.",
+    help="Allow reading reports in this folder outside the project; repeatable.",
 )
 def command(allow: tuple[Path, ...]) -> int:
     """Serve the tools of this project to an agent, over the Model Context Protocol on stdin and stdout.
 
-    An agent's client starts it: `claude mcp add ncu-assist -- ncu-assist mcp`. Tools that read answer from the archive
-    and from reports in the project; those that measure wait in line for the GPU. A draft is run in a sandbox only, and
-    becomes a version only when the person consents.
+    The agent's client starts it: `claude mcp add ncu-assist -- ncu-assist mcp`. Tools that read use the archive and the
+    reports in the project. Tools that measure wait for their turn on the GPU. A draft runs only in a sandbox, and
+    becomes a version only with the user's consent.
     """
     try:
         from ncu_assist.agents.server import serve
@@ -32,6 +32,6 @@ def command(allow: tuple[Path, ...]) -> int:
             raise
         raise EnvironmentProblem("the Python package mcp is not installed", "pip install 'ncu-assist[mcp]'") from error
     if sys.stdin.isatty():
-        click.echo("waiting for a client's messages on stdin: an agent starts this; Ctrl-C ends it", err=True)
+        click.echo("waiting for messages on stdin. Usually an agent starts this command; Ctrl-C stops it", err=True)
     serve(options.current_project(), allow)
     return 0

@@ -11,14 +11,14 @@ from ncu_assist.cli.console import write, write_json
 @click.command("metrics")
 @click.argument("patterns", metavar="[PATTERN]...", nargs=-1, shell_complete=completing.metrics)
 @click.option(
-    "--chip", metavar="NAME", help="Spellings on this chip, as gb202, RTX 4090 or sm_89, and its other names."
+    "--chip", metavar="NAME", help="Show the names on this chip, such as gb202, RTX 4090 or sm_89, and its other names."
 )
 @options.as_json
 def command(patterns: tuple[str, ...], chip: str | None, as_json: bool) -> int:
-    """List the metrics that show, diff and gates use: key, unit, which way is better, ncu's name, meaning.
+    """List the metrics that show, diff and gate use: key, unit, better direction, ncu's name, meaning.
 
-    PATTERN is a part of a key, a name or a label; with a * it stands for the whole. Where the catalogue has nothing,
-    and with --chip, ncu's own lists are looked through. Exit code 2 with the nearest name where nothing matches.
+    PATTERN is part of a key, a name or a label; with a * it must match the whole. If the catalogue has no match, and
+    with --chip, ncu's own lists are searched. Exit code 2 if nothing matches. The error then gives the nearest name.
     """
     from ncu_assist.ncu.catalogue.lookup import search
 

@@ -15,33 +15,35 @@ from ncu_assist.render.escape import plain
 @click.command("new")
 @click.argument("kernel")
 @click.option(
-    "--from", "source", type=click.Path(path_type=Path), metavar="FILE.cu", help="The first version, to be read."
+    "--from", "source", type=click.Path(path_type=Path), metavar="FILE.cu", help="Use this file as the first version."
 )
 @click.option(
     "--like",
     "other",
     metavar="KERNEL",
-    help="In the form of another kernel: the project's, or one that comes with the tool, such as softmax.",
+    help="Use another kernel as a template: one of the project, or one that comes with the tool, such as softmax.",
 )
-@click.option("--torch", "with_torch", is_flag=True, help="With --from: v0 calls torch, and the file becomes v1.")
-@click.option("--next", "is_next", is_flag=True, help="With --from: the file becomes the next version of KERNEL.")
+@click.option("--torch", "with_torch", is_flag=True, help="With --from: make v0 call torch, and the file v1.")
+@click.option("--next", "is_next", is_flag=True, help="With --from: add the file as the next version of KERNEL.")
 @options.as_json
 def command(kernel: str, source: Path | None, other: str | None, with_torch: bool, is_next: bool, as_json: bool) -> int:
-    """Write the folder of KERNEL to begin with: kernel.toml, reference.py and a first version; say what is left to do.
+    """Create the folder of KERNEL with kernel.toml, reference.py and a first version, and say what is left to do.
 
-    Arguments are read from the launcher of FILE.cu, extern "C" and called like KERNEL; where it has none, from its
-    __global__ function, and a launcher is written. What is const is an input, other pointers are outputs. FILE.cu
-    itself stays as it is.
+    The arguments are read from the launcher in FILE.cu, an extern "C" function named KERNEL. If there is none, they are
+    read from the __global__ function, and a launcher is written. Const arguments are inputs; other pointers are
+    outputs. FILE.cu itself is not changed.
     """
     from ncu_assist.pipeline.new_kernel import add_version, new_from, new_like
 
     if (source is None) == (other is None):
-        said = "both --from and --like were given" if source else "what to begin with was not named"
+        said = "--from and --like exclude each other" if source else "no source was named"
         raise UsageProblem(said, f"ncu-assist new {plain(kernel)} --from FILE.cu, or --like KERNEL")
     if with_torch and source is None:
-        raise UsageProblem("--torch is for --from", "drop --torch")
+        raise UsageProblem("--torch needs --from", "drop --torch")
     if is_next and (source is None or with_torch):
-        raise UsageProblem("--next is for --from alone", f"ncu-assist new {plain(kernel)} --from FILE.cu --next")
+        raise UsageProblem(
+            "--next needs --from, without --torch", f"ncu-assist new {plain(kernel)} --from FILE.cu --next"
+        )
     project = options.current_project()
     if is_next and source:
         write_new(add_version(project, kernel, source), "new", as_json, project.root)

@@ -18,25 +18,25 @@ workload = click.option(
     "--workload",
     metavar="NAME|all",
     shell_complete=completing.workloads,
-    help="Workload; the kernel's default one unless given.",
+    help="Use this workload, or all.  [default: the kernel's default]",
 )
 one_workload = click.option(
     "--workload",
     metavar="NAME",
     shell_complete=completing.workloads,
-    help="Workload; the kernel's default one unless given.",
+    help="Use this workload.  [default: the kernel's default]",
 )
 gpu = click.option(
     "--gpu",
     metavar="MODEL",
     shell_complete=completing.gpu_models,
-    help="Runs of this GPU model alone, or of the one that has this in its name, as H100.",
+    help="Use only runs of this GPU model; part of its name is enough, such as H100.",
 )
 rounds = click.option(
     "--rounds",
     type=click.IntRange(1, 100_000),
     metavar="N",
-    help="Bench rounds a version; unless given, what the project says, else 100.",
+    help="Bench rounds per version.  [default: the project's setting, else 100]",
 )
 
 
@@ -48,33 +48,33 @@ def metrics(what: str) -> Callable[[F], F]:
         multiple=True,
         metavar="KEY",
         shell_complete=completing.metrics,
-        help=f"{what}; may be given several times.",
+        help=f"{what}; repeatable.",
     )
 
 
 gpus = click.option(
     "--gpus",
     metavar="all|N|0,1",
-    help="On several GPUs at once: all, so many, or these; each verdict is of one GPU.",
+    help="Use several GPUs at once: all, N of them, or these by index. Each verdict comes from one GPU.",
 )
 cluster = click.option(
     "--cluster",
     metavar="tcp://…|FILE",
-    help="On the workers of a Dask scheduler, which it names or whose file it is; on each model of GPU there.",
+    help="Use the workers of a Dask scheduler, given by address or scheduler file. Measures on each GPU model there.",
 )
 allow_open = click.option(
     "--allow-open-scheduler",
     "allow_open",
     is_flag=True,
-    help="Also a scheduler without TLS that others can reach, and so run programs on its workers.",
+    help="Accept a scheduler without TLS that others can reach. They could run programs on its workers.",
 )
-again = click.option("--again", is_flag=True, help="Measure also what has not changed since it was measured here.")
+again = click.option("--again", is_flag=True, help="Also measure what has not changed since it was measured here.")
 flush = click.option(
     "--flush",
     type=click.Choice(["read", "memset", "none"]),
     default="read",
     show_default=True,
-    help="How L2 is made cold before each sample.",
+    help="How to make L2 cold before each sample.",
 )
 text_format = click.option(
     "--format",
@@ -82,13 +82,13 @@ text_format = click.option(
     type=click.Choice(["text", "markdown"]),
     default="text",
     show_default=True,
-    help="Markdown fits the comment of a pull request.",
+    help="Output format; Markdown suits a pull request comment.",
 )
 kernel_name = click.option(
     "--kernel",
     metavar="NAME",
     shell_complete=completing.kernels,
-    help="Kernel that a bare version such as v2 belongs to. Refused where only reports are named: --filter chooses.",
+    help="Kernel of a bare version such as v2; not for report files.",
 )
 
 
@@ -97,7 +97,7 @@ launches = click.option(
     "launch",
     metavar="N|A-B",
     shell_complete=completing.launches,
-    help="Only these launches, by the numbers that `show` lists, from 0.",
+    help="Select launches by the numbers that `show` lists, from 0.",
 )
 launch_filters = click.option(
     "--filter",
@@ -105,23 +105,25 @@ launch_filters = click.option(
     multiple=True,
     metavar="NAME|regex:…|nvtx:…",
     shell_complete=completing.functions,
-    help="Only launches of this kernel, or within this NVTX range, as with ncu; repeatable.",
+    help="Select launches of this kernel or in this NVTX range, in ncu's syntax; repeatable.",
 )
 
 
-limit = click.option("--limit", type=click.IntRange(1), metavar="N", help="N at once, where there are many.")
-page = click.option("--page", type=click.IntRange(1), metavar="P", help="The P-th N of them; the first unless given.")
+limit = click.option("--limit", type=click.IntRange(1), metavar="N", help="Show at most N rows per page.")
+page = click.option("--page", type=click.IntRange(1), metavar="P", help="Show page P of --limit N.  [default: 1]")
 
 
 def page_of(count: int, limit: int | None, page: int | None, what: str) -> slice:
     """Return which of so many are on a page. Raises UsageProblem for one that there is not."""
     if limit is None:
         if page is not None:
-            raise UsageProblem("--page counts pages of --limit N", "--limit N --page P")
+            raise UsageProblem("--page needs --limit N", "--limit N --page P")
         return slice(None)
     pages = max(1, -(-count // limit))
     if (page or 1) > pages:
-        raise UsageProblem(f"{count} {what} are {pages} pages of {limit}", f"--page {pages}")
+        raise UsageProblem(
+            f"there is no page {page}: {count} {what} at {limit} per page end at page {pages}", f"--page {pages}"
+        )
     first = ((page or 1) - 1) * limit
     return slice(first, first + limit)
 
@@ -129,9 +131,9 @@ def page_of(count: int, limit: int | None, page: int | None, what: str) -> slice
 def check_place(gpus: str | None, cluster: str | None, allow_open: bool) -> None:
     """Raise UsageProblem where it is not clear where to measure."""
     if gpus and cluster:
-        raise UsageProblem("--gpus names GPUs of this machine, --cluster others", "leave one of them out")
+        raise UsageProblem("--gpus and --cluster exclude each other: --gpus is for this machine", "drop one of them")
     if allow_open and not cluster:
-        raise UsageProblem("--allow-open-scheduler is for --cluster", "name the scheduler")
+        raise UsageProblem("--allow-open-scheduler needs --cluster", "add --cluster with the scheduler")
 
 
 def before_words(command: click.Command, ctx: click.Context, args: list[str]) -> tuple[list[str], tuple[str, ...]]:
@@ -149,7 +151,7 @@ def before_words(command: click.Command, ctx: click.Context, args: list[str]) ->
 def check_format(as_json: bool, text_format: str) -> None:
     """Raise UsageProblem where two forms of one answer were asked for."""
     if as_json and text_format != "text":
-        raise UsageProblem(f"--json and --format {text_format} are two answers", "leave one of them out")
+        raise UsageProblem(f"--json and --format {text_format} exclude each other", "drop one of them")
 
 
 def current_project() -> Project:
@@ -157,4 +159,4 @@ def current_project() -> Project:
     try:
         return find_project(Path.cwd())
     except FileNotFoundError as error:
-        raise UsageProblem("the folder you stand in does not exist any more", "cd") from error
+        raise UsageProblem("the current folder no longer exists", "cd to another folder") from error

@@ -60,15 +60,21 @@ def _is_program(word: str) -> bool:
     metavar="KERNEL [VERSION]... | KERNEL... | PROGRAM [ARGUMENT]...",
     shell_complete=completing.profiled,
 )
-@click.option("--changed", is_flag=True, help="Instead of KERNEL: what changed in any kernel since it was measured.")
-@click.option("--since", metavar="COMMIT", help="Instead of KERNEL: versions that changed since, and what to compare.")
+@click.option(
+    "--changed", is_flag=True, help="Profile what changed in any kernel since it was measured; takes no KERNEL."
+)
+@click.option(
+    "--since",
+    metavar="COMMIT",
+    help="Profile the versions that changed since COMMIT, and those to compare with; takes no KERNEL.",
+)
 @options.again
 @options.gpus
 @options.cluster
 @options.allow_open
 @options.workload
-@click.option("--set", "section_set", metavar="NAME", help="ncu section set; full unless given.")
-@click.option("--quick", is_flag=True, help="The small section set: a quarter of the time, fewer answers.")
+@click.option("--set", "section_set", metavar="NAME", help="ncu section set.  [default: full]")
+@click.option("--quick", is_flag=True, help="Use the small section set: a quarter of the time, fewer answers.")
 @click.option("--adaptive", is_flag=True, help="Collect only the sections that matter for what binds a kernel.")
 @click.option(
     "--repeats",
@@ -76,22 +82,33 @@ def _is_program(word: str) -> bool:
     default=1,
     show_default=True,
     metavar="N",
-    help="Profile each call, or the whole program, N times: a distribution, and how far counters stray.",
+    help="Profile each call, or the whole program, N times, to see how much times and counters vary.",
 )
-@click.option("--dry-run", is_flag=True, help="Print the exact ncu command and environment; run nothing.")
+@click.option("--dry-run", is_flag=True, help="Print the exact ncu command and environment, and run nothing.")
 @options.rounds
 @options.flush
-@click.option("--kernel", metavar="NAME", help="Archive a program's run under this kernel; its name unless given.")
-@click.option("--version", metavar="V", help="Archive a program's run as this version; the next vN unless given.")
+@click.option("--kernel", metavar="NAME", help="Archive a program's run under this kernel.  [default: its name]")
+@click.option("--version", metavar="V", help="Archive a program's run as this version.  [default: the next vN]")
 @click.option(
     "--filter",
     "kernel_filter",
     metavar="NAME|regex:…|nvtx:…",
-    help="Of a program, profile these kernels only, or what one NVTX range launches.",
+    help="Profile only these kernels of a program, or the launches of one NVTX range.",
 )
-@click.option("--max-launches", type=click.IntRange(1), default=LAUNCHES, show_default=True, help="Of a program.")
-@click.option("--skip-launches", type=click.IntRange(0), default=0, metavar="N", help="Of a program: warm-up first.")
-@click.option("--nvcc-flags", default="", metavar="FLAGS", help="More flags to build a .cu with, e.g. '-lcublas'.")
+@click.option(
+    "--max-launches",
+    type=click.IntRange(1),
+    default=LAUNCHES,
+    show_default=True,
+    metavar="N",
+    help="Profile at most N launches of a program.",
+)
+@click.option(
+    "--skip-launches", type=click.IntRange(0), default=0, metavar="N", help="Skip the first N launches, as warm-up."
+)
+@click.option(
+    "--nvcc-flags", default="", metavar="FLAGS", help="Extra nvcc flags to build a .cu with, e.g. '-lcublas'."
+)
 @options.as_json
 @click.pass_obj
 def command(
@@ -119,32 +136,34 @@ def command(
     nvcc_flags: str,
     as_json: bool,
 ) -> int:
-    """Build, check, time and profile versions of KERNEL (all unless named), and archive a run of each.
+    """Build, check, time and profile versions of KERNEL (default: all), and archive a run of each.
 
-    Of several kernels, all versions. With --gpus they are shared out: versions whose times are compared stay together.
+    With several kernels, all versions of each are profiled. With --gpus, the work is shared among the GPUs; versions
+    whose times are compared stay together.
 
-    A version that was measured on this machine is measured again only where its source, kernel.toml, reference.py, a
-    tool, the GPU or the settings have changed since; --again measures all. What changed is timed together with what it
-    builds on, what builds on it, and the fastest versions: a verdict needs both sides in one bench.
-    With --cluster that is done on each model of GPU there: a run of that model holds where a worker has the same
+    A version is measured again only if its source, kernel.toml, reference.py, a tool, the GPU or the settings have
+    changed since it was measured on this machine; --again measures all. A changed version is timed together with its
+    parent, the versions that build on it, and the fastest versions, because a verdict needs both sides in one bench.
+    With --cluster, this is done on each GPU model there. A run of that model is up to date if a worker has the same
     driver, compiler and libraries.
 
-    Where there is no GPU or no ncu, recorded runs answer, and say so. Exit code 5 when something failed, 6 when a
-    version could neither be measured nor shown from a run of its source as it is; the others are shown.
+    Without a GPU or ncu, the answers come from recorded runs, and the output says so. Exit code 5 if something failed.
+    Exit code 6 if a version could not be measured, and no run of its current source exists. The other versions are
+    shown.
 
     PROGRAM is a .cu file with a main, which is built first, an executable, a Python script, MODULE:FUNCTION, or any
-    command behind --. Its options come behind it, ours before it. Its run is archived under its name, as the version
-    after the last; `diff` without arguments then compares the last two.
+    command after --. Put its options after it, and the options of profile before it. The run is archived under the
+    program's name, as the next version. Then `diff` without arguments compares the last two.
     """
     from ncu_assist.launch_selection import selection_of
     from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
     from ncu_assist.pipeline.planning import MeasureRequest
 
     if bool(section_set) + quick + adaptive > 1:
-        raise UsageProblem("--quick, --adaptive and --set exclude each other", "name one of them")
+        raise UsageProblem("--quick, --adaptive and --set exclude each other", "keep one of them")
     options.check_place(gpus, cluster, allow_open)
     if cluster and (changed or since is not None or dry_run):
-        raise UsageProblem("--cluster is for kernels that are named", "drop --changed, --since and --dry-run")
+        raise UsageProblem("--cluster needs a KERNEL, and cannot do a dry run", "drop --changed, --since and --dry-run")
     chosen_set = section_set or ("basic" if quick else ADAPTIVE if adaptive else "full")
     of_program = {
         "--kernel": kernel,
@@ -156,13 +175,13 @@ def command(
     if changed:
         if words or kernel or version or since is not None or dry_run or again:
             other = "KERNEL, --kernel, --version, --since, --again and --dry-run"
-            raise UsageProblem("--changed names what to profile itself", f"leave out {other}")
+            raise UsageProblem("--changed chooses what to profile", f"drop {other}")
         request = MeasureRequest("", (), workload, rounds, flush, repeats, gpus=gpus)
         return _changed(request, ProfileOptions(chosen_set), as_json)
     if since is not None:
         if words or kernel or version or dry_run or gpus:
             other = "KERNEL, --kernel, --dry-run and --gpus"
-            raise UsageProblem("--since names what to profile itself, on one GPU", f"leave out {other}")
+            raise UsageProblem("--since chooses what to profile, on one GPU", f"drop {other}")
         request = MeasureRequest("", (), workload, rounds, flush, repeats)
         return _since(since, request, ProfileOptions(chosen_set), as_json)
     if not words:
@@ -208,7 +227,7 @@ def _refuse(words: tuple[str, ...], option: str) -> None:
     project = options.current_project()
     if words[0] not in kernel_names(project):
         raise no_kernel(project, words[0], Path.cwd())
-    raise UsageProblem(f"{option} is for a program; of a kernel, name versions and --workload", f"drop {option}")
+    raise UsageProblem(f"{option} is for a program; for a kernel, name versions and --workload", f"drop {option}")
 
 
 def _note_arguments(words: tuple[str, ...]) -> None:
@@ -218,11 +237,11 @@ def _note_arguments(words: tuple[str, ...]) -> None:
     own = {name for option in command.params for name in option.opts}
     meant = [word for word in words[1:] if word.partition("=")[0] in own]
     if meant:
-        say(f"note: {' '.join(meant)} goes to {words[0]}: what is for profile stands before it")
+        say(f"note: {' '.join(meant)} goes to {words[0]}; options of profile come before the program")
     for word in words[1:]:
         if word.endswith(".cu") and words[0].endswith(".cu") and Path(word).is_file():
             as_next = profiled_as_next(word, words[0])
-            say(f"note: {word} goes to {words[0]} as its argument; as its next version: {as_next}")
+            say(f"note: {word} goes to {words[0]} as an argument; to profile it as the next version: {as_next}")
 
 
 def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
@@ -318,7 +337,7 @@ def _program(
         if kernel is None or version is None:
             reporter.note(f"{names.kernel}/{names.version}: {full_command(names, ncu, call)}")
             if project.root != Path.cwd():
-                reporter.note(f"the project is {os.path.relpath(project.root)}, which has the archive")
+                reporter.note(f"the run goes to the archive of the project {os.path.relpath(project.root)}")
         if is_dry:
             built = f"{shlex.join(call.compiles)}\n" if call.compiles else ""
             write(built + dry_run(project, call.command, ncu))

@@ -16,18 +16,21 @@ from ncu_assist.cli.console import note_damages, progress, say, write, write_byt
     type=click.Choice(["text", "csv", "markdown"]),
     default="text",
     show_default=True,
-    help="How to print the rows.",
+    help="Output format.",
 )
-@click.option("--limit", type=click.IntRange(1), metavar="N", help="Rows at most; as text 1000 unless given.")
+@click.option(
+    "--limit", type=click.IntRange(1), metavar="N", help="Print at most N rows.  [default: 1000 as text, else all]"
+)
 @options.as_json
 def command(sql: str, text_format: str, limit: int | None, as_json: bool) -> int:
-    """Answer a SELECT over the archive, by DuckDB: tables runs, timings, samples, metrics, findings.
+    """Run a SELECT over the archive with DuckDB: tables runs, timings, samples, metrics, findings.
 
-    reference names a run in each, with kernel and version; `describe metrics` lists the columns of a table. Times are
-    in ns, sizes in bytes. timings has a row a run and workload, samples a row a sample of its bench, metrics a row a
-    metric of a launch, findings a row a finding, rank 0 first. Nothing is changed, and no other file is read. The
-    first query over new runs makes their tables, which are kept in .ncu-assist/index/. It needs DuckDB: pip install
-    'ncu-assist[query]'.
+    In each table, reference names the run, with kernel and version. `describe metrics` lists the columns of a table.
+    Times are in ns, sizes in bytes. timings has a row per run and workload, samples a row per sample of its bench,
+    metrics a row per metric of a launch, findings a row per finding, rank 0 first.
+
+    The query changes nothing and reads no other file. The first query over new runs builds their tables, which are kept
+    in .ncu-assist/index/. Needs DuckDB: pip install 'ncu-assist[query]'.
     """
     from ncu_assist.pipeline.querying import query
     from ncu_assist.store import Store
@@ -56,5 +59,5 @@ def command(sql: str, text_format: str, limit: int | None, as_json: bool) -> int
 
         write(query_text(found), paged=True)
     if found.more:
-        say("there are more rows; to see more: --limit N")
+        say("there are more rows; --limit N shows more")
     return 0

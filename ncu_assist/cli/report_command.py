@@ -27,14 +27,16 @@ STDOUT = Path("-")
 @options.launches
 @options.launch_filters
 @options.kernel_name
-@click.option("--all", "every", is_flag=True, help="Every page of the archive: all runs, diffs, ladders, the index.")
 @click.option(
-    "--output", "-o", type=click.Path(path_type=Path), help="Write only the page asked for, to this file; - is stdout."
+    "--all", "every", is_flag=True, help="Write every page of the archive: all runs, diffs, ladders, the index."
 )
-@click.option("--bundle", is_flag=True, help="Of a KERNEL one file: the ladder, with its runs and diffs inside.")
-@click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
-@click.option("--redact/--no-redact", default=True, show_default=True, help="Take out who, where and on what host.")
-@click.option("--open", "opens", is_flag=True, help="Show the page in a browser.")
+@click.option(
+    "--output", "-o", type=click.Path(path_type=Path), help="Write only the requested page, to this file; - is stdout."
+)
+@click.option("--bundle", is_flag=True, help="Write one file for a KERNEL: the ladder, with its runs and diffs inside.")
+@click.option("--force", is_flag=True, help="Replace a file that is not a page of ncu-assist.")
+@click.option("--redact/--no-redact", default=True, show_default=True, help="Remove user, host and path names.")
+@click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @options.as_json
 def command(
     wanted: str | None,
@@ -49,17 +51,17 @@ def command(
     opens: bool,
     as_json: bool,
 ) -> int:
-    """Write the page of a run, of a kernel's ladder, or of all of the archive, and what leads to it.
+    """Write the page of a run, of a kernel's ladder, or of the whole archive, with the pages that lead to it.
 
-    A REFERENCE as `show` takes it, the last run unless given: report.html beside the run, the ladder of its kernel
-    and the index. A KERNEL: the pages of all its versions, diffs of neighbours, the ladder; with --bundle all of them
-    as one file KERNEL.html in the current folder, without the tables of all metrics. A report that is in no
-    archive: FILE.html in the current folder. --launch and --filter choose launches of a report, or of a run whose page
+    For a REFERENCE as for `show` (default: the last run): report.html next to the run, the ladder of its kernel, and
+    the index. For a KERNEL: the pages of all its versions, the diffs of neighbours, and the ladder. With --bundle,
+    these are one file KERNEL.html in the current folder, without the tables of all metrics. For a report outside the
+    archive: FILE.html in the current folder. --launch and --filter select launches of a report, or of a run if its page
     goes to --output.
 
-    Each page is one file without a network: mail it, archive it. Redacted are host and user names, addresses, absolute
-    paths (a file's own name stays) and the environment, as `export` does; source code stays. Exit code 7 when a page
-    could not be made of a damaged run.
+    Each page is one file that needs no network, so you can mail or archive it. As in `export`, host and user names,
+    addresses, absolute paths (but not a file's own name) and the environment are redacted, and source code is not. Exit
+    code 7 if a damaged run has no page.
     """
     from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.pages.writing import PageRequest, report
@@ -67,7 +69,7 @@ def command(
     request = PageRequest(wanted, kernel, every, output, force, redact, selection_of(launch, filters), bundle)
     if output == STDOUT:
         if as_json or opens:
-            raise UsageProblem("--output - leaves the page on stdout alone", "drop --json and --open, or name a file")
+            raise UsageProblem("--output - writes only the page to stdout", "drop --json and --open, or name a file")
         return _to_stdout(request)
     with progress() as reporter:
         found = report(options.current_project(), request, reporter)

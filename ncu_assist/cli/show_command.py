@@ -28,20 +28,20 @@ OF_SHOW = ("ncu_assist.pipeline.listing", "ncu_assist.pipeline.showing")  # impo
 @options.launches
 @options.launch_filters
 @options.kernel_name
-@click.option("--lines", is_flag=True, help="Add source lines, of each finding and the hottest.")
-@click.option("--ncu-rules", is_flag=True, help="Add what Nsight Compute's own rules say.")
+@click.option("--lines", is_flag=True, help="Add the source lines of each finding, and the hottest lines.")
+@click.option("--ncu-rules", is_flag=True, help="Add the findings of Nsight Compute's own rules.")
 @click.option(
     "--format",
     "chosen_format",
     type=click.Choice(["text", "lines"]),
     default="text",
     show_default=True,
-    help="lines: file:line: severity: finding (share), as editors read them.",
+    help="lines: file:line: severity: finding (share), for editors.",
 )
 @click.option(
     "--brief/--full",
     default=None,
-    help="One screen, or all; one screen on a terminal, all elsewhere and with --lines or --ncu-rules.",
+    help="Show one screen, or everything.  [default: brief on a terminal without --lines and --ncu-rules]",
 )
 @options.as_json
 def command(
@@ -58,14 +58,14 @@ def command(
 ) -> int:
     """Show the run that REFERENCE names: verdict, launches, what binds it, diagnosis, warp states, counters.
 
-    REFERENCE is [KERNEL/]VERSION[@RUN], [KERNEL]@last, @best, @baseline, a KERNEL (its best run, else its last), or
-    the path of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
+    REFERENCE is [KERNEL/]VERSION[@RUN], [KERNEL]@last, @best, @baseline, a KERNEL (its best run, else its last), or the
+    path of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
 
-    Of a report of several launches the table comes first, then the one asked for by --launch or --filter, or the one
-    with the most time to win.
+    For a report with several launches, the table of launches comes first. One launch follows: the one that --launch or
+    --filter selects, or the one with the most time to win.
 
-    The verdict is against its parent; the floor is the least time by rates that were measured. --lines and
-    --ncu-rules read the archived report again, which takes seconds, or ten for 2 GB.
+    The verdict compares the run with its parent. The floor is the least time at measured rates. --lines and --ncu-rules
+    read the archived report again, which takes seconds, or ten for 2 GB.
     """
     from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.opened_reports import named
@@ -90,7 +90,7 @@ def command(
     store = Store(project.reports)
     if workload is not None and not is_named("reference"):
         meant = f"{stored.run.kernel}/{stored.run.version}"
-        say(f"note: no REFERENCE was named, so that this is the run profiled last: {meant}")
+        say(f"note: no REFERENCE was named; this is the run profiled last: {meant}")
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
     if as_problems:
         from ncu_assist.render.terminal.diagnosis import problem_lines
@@ -99,7 +99,7 @@ def command(
         if problems:
             write("\n".join(problems))
         else:
-            say("note: no finding has a source line; is it built with -lineinfo?")
+            say("note: no finding has a source line; was the kernel built with -lineinfo?")
         return 0
     if as_json:
         from ncu_assist.render.json.run import show_json

@@ -10,20 +10,22 @@ from ncu_assist.errors import UsageProblem
 
 
 @click.command("skill")
-@click.option("--print", "prints", is_flag=True, help="Print the skill, with its references.")
-@click.option("--install", "agent", type=click.Choice(["claude", "cursor", "codex"]), help="Write it for this agent.")
+@click.option("--print", "prints", is_flag=True, help="Print the skill with its references.")
+@click.option(
+    "--install", "agent", type=click.Choice(["claude", "cursor", "codex"]), help="Write the skill for this agent."
+)
 @click.option("--force", is_flag=True, help="Replace a file of the skill that was changed.")
 def command(prints: bool, agent: str | None, force: bool) -> int:
-    """Teach an agent the loop: measure, read the answer, predict, change one thing, prove, write the worklog.
+    """Teach an agent to use this tool: measure, read the answer, predict, change one thing, prove, write the worklog.
 
     --install writes into this project: .claude/skills/ncu-assist/ for claude, .cursor/rules/ncu-assist.mdc for cursor,
-    a section of AGENTS.md for codex and others that read it. The rest of AGENTS.md stays.
+    a section of AGENTS.md for codex and other agents that read it. The rest of AGENTS.md is not changed.
     """
     from ncu_assist.agents.skill import install, whole_text
     from ncu_assist.render.escape import plain
 
     if prints == bool(agent):
-        raise UsageProblem("print the skill, or write it for an agent", "--print, or --install claude")
+        raise UsageProblem("exactly one of --print and --install is needed", "--print, or --install claude")
     if agent is None:
         write(whole_text())
         return 0

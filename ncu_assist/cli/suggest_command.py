@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 BEST = "@best"
 
-no_sandbox = click.option("--no-sandbox", is_flag=True, help="Run drafts with all your rights. Read them first.")
+no_sandbox = click.option("--no-sandbox", is_flag=True, help="Run drafts with all your rights; read them first.")
 allow_libraries = click.option(
-    "--allow-libraries", is_flag=True, help="A draft may let a library such as cuBLAS do the work."
+    "--allow-libraries", is_flag=True, help="Allow a draft to use a library such as cuBLAS for the work."
 )
 
 
@@ -50,30 +50,52 @@ class CommandWithSubcommands(click.Group):
 
 @click.group("suggest", cls=CommandWithSubcommands, invoke_without_command=True)
 @click.argument("reference", default=BEST, metavar="[KERNEL | REFERENCE]", shell_complete=completing.references)
-@click.option("--model", metavar="NAME", envvar="NCU_ASSIST_MODEL", help="The model; else $NCU_ASSIST_MODEL.")
-@click.option("--base-url", metavar="URL", envvar="NCU_ASSIST_BASE_URL", help="Any endpoint that speaks OpenAI's API.")
-@click.option("--key-file", type=click.Path(path_type=Path), help="Holds the key, mode 0600; else $OPENAI_API_KEY.")
-@click.option("--reply", metavar="FILE|-", help="Take a reply that was saved from a chat window; call nothing.")
-@click.option("--prompt", metavar="ID", help="The prompt that --reply answers, where the reply does not name it.")
-@click.option("--dry-run", is_flag=True, help="Print the prompt and its size; send nothing, keep it for its reply.")
+@click.option("--model", metavar="NAME", envvar="NCU_ASSIST_MODEL", help="Model to ask; else $NCU_ASSIST_MODEL.")
+@click.option("--base-url", metavar="URL", envvar="NCU_ASSIST_BASE_URL", help="URL of an endpoint with OpenAI's API.")
+@click.option(
+    "--key-file", type=click.Path(path_type=Path), help="File with the API key, mode 0600; else $OPENAI_API_KEY."
+)
+@click.option("--reply", metavar="FILE|-", help="Use a reply saved from a chat window, and call no model.")
+@click.option("--prompt", metavar="ID", help="Prompt that --reply answers, if the reply does not name it.")
+@click.option("--dry-run", is_flag=True, help="Print the prompt and its size, and keep it; send nothing.")
 @click.option("--for-tool", is_flag=True, help="With --dry-run: ask for arguments of the tool `propose`, not for text.")
-@click.option("--candidates", type=click.IntRange(1, 16), default=1, show_default=True, help="Drafts of each prompt.")
 @click.option(
-    "--rounds", type=click.IntRange(1, 32), default=1, show_default=True, help="Go on from the best kept one."
+    "--candidates", type=click.IntRange(1, 16), default=1, show_default=True, metavar="N", help="Drafts per prompt."
 )
 @click.option(
-    "--max-prompt-tokens", type=click.IntRange(1), metavar="N", help="Characters over four; 8,000 unless given."
+    "--rounds",
+    type=click.IntRange(1, 32),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Rounds; each goes on from the best kept draft.",
 )
-@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft beyond these.")
-@click.option("--budget-seconds", type=click.FloatRange(0, min_open=True), metavar="S", help="The same, in seconds.")
-@click.option("--tools/--no-tools", default=True, help="Let the model call tools before it replies, where it can.")
 @click.option(
-    "--max-tool-calls", type=click.IntRange(1, 100), default=12, show_default=True, help="For one draft, with repairs."
+    "--max-prompt-tokens",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Limit of the prompt; a token counts as four characters.  [default: 8,000]",
 )
-@click.option("--prove/--no-prove", default=None, help="Build, check, time, profile drafts; asked for unless given.")
+@click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft after N tokens.")
+@click.option(
+    "--budget-seconds",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Ask for no further draft after S seconds.",
+)
+@click.option("--tools/--no-tools", default=True, help="Let the model call tools before it replies, if it can.")
+@click.option(
+    "--max-tool-calls",
+    type=click.IntRange(1, 100),
+    default=12,
+    show_default=True,
+    metavar="N",
+    help="Allow N tool calls per draft, including repairs.",
+)
+@click.option("--prove/--no-prove", default=None, help="Build, check, time and profile drafts.  [default: ask]")
 @click.option("--build/--no-build", default=False, help="Compile drafts that are not proved, in the sandbox.")
 @options.gpus
-@click.option("--force", is_flag=True, help="Ask also where the version is at its floor, and nothing is left to win.")
+@click.option("--force", is_flag=True, help="Ask even if the version is at its floor, with nothing left to win.")
 @no_sandbox
 @allow_libraries
 @options.one_workload
@@ -105,22 +127,24 @@ def command(
     kernel: str | None,
     as_json: bool,
 ) -> int:
-    """Draft the next version of a kernel with a language model, and keep it only if measuring proves it.
+    """Draft the next version of a kernel with a language model, and keep it only if measurements prove it.
 
-    The prompt is made of stored runs: source with what the profiler says at each hot line, diagnosis, evidence, the
-    versions before. The reply is one change. Proving builds it in a sandbox, checks it on inputs that it cannot know,
-    times it against its parent, profiles both, and keeps it as the next version where it is right, faster, and the
-    counter that it was to move has moved. KERNEL or REFERENCE is what to start from, @best unless given.
+    The prompt is made from stored runs: the source with the profiler's counters at each hot line, the diagnosis, the
+    evidence, and the earlier versions. The reply is one change. To prove a draft, it is built in a sandbox, checked on
+    inputs that it cannot know, timed against its parent, and both are profiled. The draft becomes the next version if
+    it is right and faster, and if the counter that it was to move has moved. KERNEL or REFERENCE is the version to
+    start from (default: @best).
 
-    Where the endpoint takes tools, the model may ask for lines, instructions, metrics, a what-if or a build of its own
-    change before it replies, as agents do of `ncu-assist mcp`; others are asked without.
+    If the endpoint supports tools, the model may ask for lines, instructions, metrics, a what-if or a build of its own
+    change before it replies, with the tools of `ncu-assist mcp`.
 
-    A prompt has an id and is kept: a saved reply is held against the evidence of the prompt that it names, whatever was
-    measured since; where it names none, against that of the last prompt.
+    A prompt has an id and is stored. A saved reply is checked against the evidence of the prompt that it names,
+    whatever was measured since. If it names none, the last prompt is used.
 
-    With --gpus drafts are proved on several GPUs at once, each beside its parent on one, while others are asked for.
+    With --gpus, drafts are proved on several GPUs at once, each next to its parent on one GPU, while more drafts are
+    requested.
 
-    Exit code 3 when every draft was rejected, 4 when none was kept and one stays unproven, 8 when no reply came.
+    Exit code 3 if every draft was rejected, 4 if none was kept and one stays unproven, 8 if no reply came.
     """
     from ncu_assist.spec_file import kernel_names
     from ncu_assist.suggest.prompting import MAX_TOKENS
@@ -128,9 +152,9 @@ def command(
     from ncu_assist.suggest.session import ReplyOptions, SuggestRequest
 
     if dry_run and reply is not None:
-        raise UsageProblem("--dry-run prints the prompt, and --reply answers one: one of the two", "--reply FILE alone")
+        raise UsageProblem("--dry-run and --reply exclude each other", "--reply FILE alone")
     if for_tool and not dry_run:
-        raise UsageProblem("--for-tool words a prompt that is printed", "--dry-run --for-tool")
+        raise UsageProblem("--for-tool needs --dry-run", "--dry-run --for-tool")
     if not dry_run:
         _check_author(model, reply, prompt)
     project = options.current_project()
@@ -158,7 +182,9 @@ def command(
 
 @command.command("prove")
 @click.argument("id")
-@click.option("--keep/--no-keep", default=True, help="Make it the next version if it is better; else `accept` does.")
+@click.option(
+    "--keep/--no-keep", default=True, help="Make it the next version if it is better. After --no-keep, `accept` does."
+)
 @no_sandbox
 @allow_libraries
 @options.one_workload
@@ -173,10 +199,10 @@ def prove(
     kernel: str | None,
     as_json: bool,
 ) -> int:
-    """Prove a draft that lies in the archive, and keep it if it is better.
+    """Prove an archived draft, and keep it if it is better.
 
-    ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. Exit code 3 when it was rejected, 4 when
-    it stays unproven.
+    ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. Exit code 3 if the draft was rejected, 4
+    if it stays unproven.
     """
     from ncu_assist.suggest.proof.prover import ProofOptions
     from ncu_assist.suggest.session import SuggestRequest, prove_draft
@@ -191,14 +217,14 @@ def prove(
 
 @command.command("build")
 @click.argument("reference", metavar="REFERENCE", shell_complete=completing.references)
-@click.option("--reply", metavar="FILE|-", required=True, help="A reply, or a source file of the version's language.")
+@click.option("--reply", metavar="FILE|-", required=True, help="Reply, or source file in the version's language.")
 @options.kernel_name
 @options.as_json
 def build_alone(reference: str, reply: str, kernel: str | None, as_json: bool) -> int:
-    """Compile what a reply makes of a version, in the sandbox: nothing is kept and nothing is run.
+    """Compile a reply's change in the sandbox.
 
-    Prints the compiler's words, and what ptxas counts of each kernel: registers, spills, shared memory. Exit code 3
-    where it does not compile.
+    Nothing is kept and nothing is run. Prints the compiler's messages, and what ptxas reports for each kernel:
+    registers, spills, shared memory. Exit code 3 if the change does not compile.
     """
     from ncu_assist.suggest.session import SuggestRequest, compile_reply
 
@@ -212,10 +238,10 @@ def build_alone(reference: str, reply: str, kernel: str | None, as_json: bool) -
 @options.kernel_name
 @options.as_json
 def accept(id: str, kernel: str | None, as_json: bool) -> int:
-    """Make a draft the next version, whatever came of it.
+    """Make a draft the next version, whatever its result.
 
-    ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. From now on it runs with all your rights:
-    read it first.
+    ID is the id of a draft or its beginning; `ncu-assist ledger` lists them. From now on the draft runs with all your
+    rights, so read it first.
     """
     from ncu_assist.suggest.session import accept_draft
 
@@ -228,9 +254,9 @@ def accept(id: str, kernel: str | None, as_json: bool) -> int:
 def _check_author(model: str | None, reply: str | None, prompt: str | None) -> None:
     """Raise UsageProblem where nobody is to answer. With --reply, --model is the one that the reply is from."""
     if prompt is not None and reply is None:
-        raise UsageProblem("--prompt says which prompt a saved reply answers", "--reply FILE")
+        raise UsageProblem("--prompt needs --reply", "--reply FILE")
     if reply is None and model is None:
-        raise UsageProblem("no model was named to draft with", "--model NAME, or --reply FILE with a saved reply")
+        raise UsageProblem("no model was named", "--model NAME, or --reply FILE with a saved reply")
 
 
 def _tools(project: Project, calls: int) -> Callable[[str], AbstractContextManager[ToolBox]] | None:

@@ -31,22 +31,23 @@ STDOUT = Path("-")
     type=click.Choice(["version", "commit"]),
     default="version",
     show_default=True,
-    help="A line for each version, or one of the fastest version at each commit.",
+    help="Show a line for each version, or one line of the fastest version at each commit.",
 )
-@options.metrics("A counter to follow")
+@options.metrics("Follow this counter")
 @click.option(
     "--format",
     "chosen_format",
     type=click.Choice(["text", "markdown", "html"]),
-    help="As --output is called (.html, .md), else text. Markdown fits the comment of a pull request, html is a page.",
+    help="Output format; Markdown suits a pull request comment, html is a page.  "
+    "[default: by the ending of --output, else text]",
 )
 @click.option(
     "--output",
     "-o",
     type=click.Path(path_type=Path),
-    help="File for the page or the Markdown; stdout unless given, or for -.",
+    help="File for the page or the Markdown; - is stdout.  [default: stdout]",
 )
-@click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
+@click.option("--force", is_flag=True, help="Replace a file that is not a page of ncu-assist.")
 @options.as_json
 def command(
     named: str | None,
@@ -59,14 +60,14 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Show how the time of KERNEL moved over its runs: steps, and creeping changes that no single run shows.
+    """Show how the time of KERNEL changed over its runs: steps, and slow drifts that no single run shows.
 
-    All runs in the archive count that were right, of any day, commit, driver and toolkit; another model of GPU is a
-    line of its own. A change is told from six runs on, three before it and three after it, with how large it is and
-    what differs between the runs on either side: source, commit, tools, driver, GPU, SM clock. On one GPU a step
-    of 1 % is found within five runs where there are ten before it, of a kernel that takes 20 µs or more.
+    Uses all correct runs in the archive, of any day, commit, driver and toolkit. Each GPU model has its own line. A
+    change is reported from six runs on, three before it and three after it, with its size and what differs between the
+    runs on the two sides: source, commit, tools, driver, GPU, SM clock. On one GPU, a step of 1 % is found within five
+    runs if there are ten before it and the kernel takes 20 µs or more.
 
-    Without KERNEL it is the folder you stand in, else the only kernel with runs, else the one profiled last.
+    Default KERNEL: that of the current folder, else the only kernel with runs, else the one profiled last.
     """
     from ncu_assist.pipeline.listing import left_out
     from ncu_assist.pipeline.trend import TrendRequest, trend

@@ -44,20 +44,22 @@ class TriageCommand(click.Command):
     type=click.Choice(["auto", "torch", "nsys", "ncu"]),
     default="auto",
     show_default=True,
-    help="What records the program: torch.profiler in a Python with torch, else Nsight Systems, else ncu.",
+    help="Recorder; auto is torch.profiler in a Python with torch, else Nsight Systems, else ncu.",
 )
-@click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="End the program after this time.")
+@click.option("--seconds", type=click.FloatRange(0.1), metavar="S", help="Stop the program after S seconds.")
 @click.option(
     "--profile-top",
     "top",
     type=click.IntRange(1, MOST_PROFILED),
     metavar="N",
-    help="Then profile one launch each of the first N kernels and shapes with ncu.",
+    help="Then profile one launch of each of the top N kernels and shapes with ncu.",
 )
 @click.option("--set", "section_set", default="full", show_default=True, metavar="NAME", help="ncu section set.")
-@click.option("--nvcc-flags", default="", metavar="FLAGS", help="More flags to build a .cu with, e.g. '-lcublas'.")
+@click.option(
+    "--nvcc-flags", default="", metavar="FLAGS", help="Extra nvcc flags to build a .cu with, e.g. '-lcublas'."
+)
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write a page with every kernel to this file.")
-@click.option("--force", is_flag=True, help="Replace a file that is no page of ncu-assist.")
+@click.option("--force", is_flag=True, help="Replace a file that is not a page of ncu-assist.")
 @options.as_json
 def command(
     words: tuple[str, ...],
@@ -70,16 +72,17 @@ def command(
     force: bool,
     as_json: bool,
 ) -> int:
-    """Say where the time of a whole program goes: kernels by name and shape, gaps, copies; and what to profile.
+    """Show where the time of a whole program goes, by kernel and shape, with gaps, copies, and what to profile.
 
     PROGRAM is what `profile` takes: a script, a .cu file with a main, an executable, MODULE:FUNCTION, or any command
-    behind --. It runs once, at little cost. Its options come behind it, ours before it. TRACE is a recording instead:
-    an SQLite export of Nsight Systems or its .nsys-rep, or a trace of torch.profiler (JSON, also gzipped).
+    after --. It runs once, with little overhead. Put its options after it, and the options of triage before it. TRACE
+    is a finished recording: an SQLite export of Nsight Systems, its .nsys-rep, or a trace of torch.profiler (JSON, also
+    gzipped).
 
-    With --profile-top N the program runs N times more, each until the launch that stands for a kernel: the one whose
-    time is in the middle. What ncu finds in it is then a part of the program's time. Each is archived under a name of
-    program and function, which is told, for `show` and `diff`. Whether a change of a kernel is faster for certain says
-    `bench`, of a kernel folder: `ncu-assist new`.
+    With --profile-top N, the program runs N more times. Each run stops after one launch of a kernel, the one with the
+    median time, and ncu profiles that launch. Its findings are given as shares of the program's time. Each profiled
+    launch is archived under a printed name, made of program and function, for `show` and `diff`. To be certain that a
+    change makes a kernel faster, create a kernel folder with `ncu-assist new` and use `bench`.
     """
     from ncu_assist.pipeline.pages.writing import check_place
     from ncu_assist.pipeline.programs import call_of
@@ -87,7 +90,7 @@ def command(
     from ncu_assist.trace import is_trace
 
     if not words:
-        raise UsageProblem("no program and no trace to look at was named", "ncu-assist triage -- python train.py")
+        raise UsageProblem("no program or trace was named", "ncu-assist triage -- python train.py")
     if output is not None:
         check_place(output, force)
     project = options.current_project()
@@ -111,7 +114,7 @@ def command(
         if top is not None and call is not None:
             found, runs, exit_code = profile_top(project, found, call, top, section_set, reporter, spent)
         if kept is not None and path is None:
-            reporter.note(f"the trace is kept: ncu-assist triage {shlex.quote(_shown(kept))}")
+            reporter.note(f"the trace is kept; to read it again: ncu-assist triage {shlex.quote(_shown(kept))}")
     _write(found, kept, as_json)
     write_pages(project, runs)
     if output is not None:
@@ -123,10 +126,10 @@ def _refuse_for_trace(recording: str, seconds: float | None, top: int | None, ca
     """Raise UsageProblem for what is asked of a program where a trace was given."""
     for name, value in (("--with", recording != "auto"), ("--seconds", seconds)):
         if value:
-            raise UsageProblem(f"{name} is for a program, and a trace is recorded already", f"drop {name}")
+            raise UsageProblem(f"{name} is for a program; a trace is already recorded", f"drop {name}")
     if top is not None and call is None:
         raise UsageProblem(
-            "--profile-top runs the program, and a trace does not say how it is started",
+            "--profile-top runs the program, and a trace does not say how to start it",
             "ncu-assist triage TRACE --profile-top 2 -- python train.py",
         )
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     "--values",
     multiple=True,
     metavar='"BM=64,128 STAGES=3,4"',
-    help="Values to try, in quotes; those of the line `tune:` in the version's first comment unless given.",
+    help="Values to try, in quotes.  [default: the line `tune:` of the first comment]",
 )
-@click.option("--keep", is_flag=True, help="Write the values of the fastest into the file, if they are faster.")
+@click.option("--keep", is_flag=True, help="Write the fastest values into the file, if they are faster.")
 @options.one_workload
 @options.rounds
 @options.flush
@@ -37,12 +37,14 @@ def command(
     flush: Flush,
     as_json: bool,
 ) -> int:
-    """Try every combination of values for constants of VERSION, and say whether one is faster than the file's.
+    """Try every combination of values for constants of VERSION, and say whether one is faster than the file's values.
 
-    The first comment of the version says what to try: `// tune: BM=64,128 STAGES=3,4`. Each name is a constant of the
+    The first comment of the version lists the values: `// tune: BM=64,128 STAGES=3,4`. Each name is a constant of the
     source (constexpr, #define, or a number in Python). Combinations are built in parallel, checked, and timed in one
-    bench, from which those drop out that cannot be the fastest. The fastest and the file's values are then timed once
-    more, for the verdict. Exit code 5 when no combination could be timed.
+    bench; those that cannot be the fastest are dropped early. The fastest and the file's own values are then timed once
+    more, for the verdict.
+
+    Exit code 5 if no combination could be timed.
     """
     from ncu_assist.pipeline.planning import MeasureRequest
     from ncu_assist.pipeline.tuning import tune

@@ -11,11 +11,11 @@ from ncu_assist.cli.console import progress, write, write_json
 @click.command("verify")
 @options.as_json
 def command(as_json: bool) -> int:
-    """Read every file of the archive and hold it against the hashes, counts and schema of its run.
+    """Read every file of the archive, and check it against the hashes, counts and schema of its run.
 
-    Drafts and baselines too, and below kernels/ that each file can be read. Exit code 7 when anything is damaged or
-    cannot be read, 6 when all that cannot be read was written by a newer ncu-assist; each such run, draft, file or
-    folder is named.
+    Also checks drafts and baselines, and that each file below kernels/ can be read. Exit code 7 if anything is damaged
+    or unreadable, 6 if everything unreadable was written by a newer ncu-assist. Each such run, draft, file or folder is
+    named.
     """
     from ncu_assist.store import Store
     from ncu_assist.store.baselines import baseline_damages

@@ -89,12 +89,12 @@ class Screen:
 
 @click.command("watch")
 @click.argument("kernel", shell_complete=completing.kernels)
-@click.option("--against", metavar="VERSION", help="Compare with this one in place of the parent, e.g. v7.")
+@click.option("--against", metavar="VERSION", help="Compare with this version instead of the parent, e.g. v7.")
 @options.one_workload
 @options.rounds
 @click.option("--set", "section_set", metavar="NAME", default="full", show_default=True, help="ncu section set.")
-@click.option("--no-profile", is_flag=True, help="Verdicts only; p takes the counters of the last edit.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object a line, for editors.")
+@click.option("--no-profile", is_flag=True, help="Only time each edit; the key p profiles the last one.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object per line, for editors.")
 def command(
     kernel: str,
     against: str | None,
@@ -104,11 +104,12 @@ def command(
     no_profile: bool,
     as_json: bool,
 ) -> int:
-    """Say after each save of a version of KERNEL whether it is faster: build, check, time; then profile it.
+    """After each save of a version of KERNEL, say whether it is faster: build, check and time it, then profile it.
 
-    It is timed in one bench with its parent and the fastest version. Each edit is measured in a process of its own, so
-    that no edit's fault touches another's numbers. A later save ends what runs. The runs of the last edit, and of each
-    that is kept, are archived. On a terminal keys profile, keep, show the page and quit; elsewhere each step is a line.
+    Each edit is timed in one bench with its parent and the fastest version. It runs in its own process, so a fault in
+    one edit cannot affect the numbers of another. A later save stops the current work. The runs of the last edit and of
+    each kept edit are archived. On a terminal, keys profile, keep, open the page, and quit. Without a terminal, each
+    step prints a line.
     """
     from ncu_assist.pipeline.watching import FolderWatch, WatchRequest
 
@@ -122,7 +123,7 @@ def command(
     ):
         view.status(WAITING)
         if not is_screen:
-            say(f"watching {watch.folder}; Ctrl-C ends it")
+            say(f"watching {watch.folder}; Ctrl-C stops it")
         while True:
             key = keys.next()
             if key == "q":
@@ -152,7 +153,7 @@ def _act(key: str, watch: FolderWatch, view: View, keys: Keys) -> None:
         watch.again(lambda: watch.is_changed() or keys.is_quit(), view.show)
     elif key == "k":
         path = watch.keep(last)
-        view.note(f"kept as {path.name}; {last.version} holds the edit as well: git restore it to have it as it was")
+        view.note(f"kept as {path.name}; {last.version} also has the edit; git restore undoes it there")
     else:
         _page(watch, view)
 
@@ -162,7 +163,7 @@ def _page(watch: FolderWatch, view: View) -> None:
 
     stored = watch.archive()
     if stored is None:
-        view.note("the file was changed since; its page comes with the next verdict")
+        view.note("the file has changed since; the next verdict will have its page")
         return
     write_pages(watch.project, [stored])
     page = stored.folder / RUN_PAGE

@@ -10,13 +10,14 @@ from ncu_assist.cli.console import progress
 
 @click.command("worker")
 @click.argument("scheduler", metavar="tcp://HOST:PORT|tls://HOST:PORT|FILE")
-@click.option("--gpus", default="all", show_default=True, metavar="all|N|0,1", help="Which GPUs to lend.")
+@click.option("--gpus", default="all", show_default=True, metavar="all|N|0,1", help="GPUs to lend.")
 @options.allow_open
 def command(scheduler: str, gpus: str, allow_open: bool) -> int:
-    """Work for commands with --cluster: one worker a GPU, until Ctrl-C, at the Dask scheduler named or in its FILE.
+    """Run one worker per GPU at a Dask scheduler, for commands with --cluster, until Ctrl-C.
 
-    A worker builds, checks, times and profiles what it is sent, in a folder of its own that goes with it. Where the
-    scheduler is lost it waits for it to come back.
+    The scheduler is given by its address or its scheduler FILE. A worker builds, checks, times and profiles what it is
+    sent, in its own folder, which is removed at the end. If the scheduler is lost, the worker waits for it to come
+    back.
     """
     from ncu_assist.pipeline.cluster import serve
 

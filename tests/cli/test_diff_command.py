@@ -228,7 +228,7 @@ def test_the_reason_is_spelled_out_when_asked(run: Run, recorded: Path) -> None:
 def test_markdown_and_json_exclude_each_other(run: Run, recorded: Path) -> None:
     answer = run("diff", "v6", "v7", "--json", "--format", "markdown")
     assert (answer.code, answer.out) == (2, "")
-    assert "--json and --format markdown are two answers" in answer.err
+    assert "--json and --format markdown exclude each other" in answer.err
     assert run("diff", "v6", "v7", "--format", "markdown").out.startswith("🟢 **v7 is ")
 
 
@@ -280,7 +280,7 @@ def test_what_output_is_for(run: Run, recorded: Path) -> None:
     for words, why in (
         (("--output", "x.txt"), "--output is for a page or Markdown"),
         (("--json", "--output", "x.html"), "--output is for a page"),
-        (("--json", "--format", "html"), "two answers"),
+        (("--json", "--format", "html"), "exclude each other"),
         (("--output", "nowhere/x.html"), "does not exist"),
     ):
         answer = run("diff", "v5", "v6", *words)

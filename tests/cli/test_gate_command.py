@@ -195,7 +195,7 @@ def test_the_help_says_what_a_limit_is(run: Run) -> None:
     answer = run("gate", "--help")
     assert answer.code == 0
     assert "[+|-|=]NUMBER[%|pt]" in answer.out
-    assert "could be points or a part of it: refused" in answer.out
+    assert "could mean points or a share" in answer.out
 
 
 class TestNotMeasured:

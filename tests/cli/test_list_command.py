@@ -208,7 +208,7 @@ def test_where_nothing_is_it_says_where_it_looked(run: Run, tmp_path: Path, monk
     monkeypatch.chdir(tmp_path)
     answer = run("list")
     assert (answer.code, answer.out.startswith("there are no kernels")) == (0, True)
-    assert f"looked in {tmp_path}; neither it nor a folder above has kernels/" in answer.err
+    assert f"looked in {tmp_path}; neither this folder nor one above has kernels/" in answer.err
     offered = [line.split(": ncu-assist ")[1] for line in answer.err.splitlines() if ": ncu-assist " in line]
     assert "demo" in offered
     assert [words for words in offered if words.split()[0] not in COMMANDS] == []

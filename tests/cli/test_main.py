@@ -121,7 +121,7 @@ def test_ctrl_c_ends_with_130(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_pat
     monkeypatch.setattr(Store, "verify", interrupted)
     answer = run("verify")
     assert (answer.code, answer.out) == (130, "")
-    assert "what was finished is kept" in answer.err
+    assert "finished work is kept" in answer.err
 
 
 @pytest.mark.slow
@@ -151,7 +151,7 @@ def test_a_folder_that_was_removed(run: Run, monkeypatch: pytest.MonkeyPatch, tm
     gone.rmdir()
     answer = run("list")
     assert answer.code == 2
-    assert "does not exist any more" in answer.err
+    assert "no longer exists" in answer.err
 
 
 def test_a_wrong_setting_of_the_project(run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -307,9 +307,9 @@ def test_the_form_of_a_kernel_that_comes_with_the_tool(run: Run, folder: Path) -
 TEMPLATE = "template <typename T>\n__global__ void f(const T* x, T* y, int n) {}\n"
 # What is typed, what is said, and what is to be tried; nothing is written.
 WRONG = [
-    (["f"], "what to begin with was not named", "ncu-assist new f --from FILE.cu"),
-    (["f", "--from", "naive.cu", "--like", "add_one"], "both --from and --like", "ncu-assist new f"),
-    (["f", "--like", "add_one", "--torch"], "--torch is for --from", "drop --torch"),
+    (["f"], "no source was named", "ncu-assist new f --from FILE.cu"),
+    (["f", "--from", "naive.cu", "--like", "add_one"], "--from and --like exclude each other", "ncu-assist new f"),
+    (["f", "--like", "add_one", "--torch"], "--torch needs --from", "drop --torch"),
     (["f", "--from", "nowhere.cu"], "nowhere.cu cannot be read: No such file", "ls"),
     (["f", "--from", "naive.py"], "naive.py is Python", "--like softmax; what it needs: ncu-assist explain version"),
     (["f", "--from", "bytes.cu"], "bytes.cu is no text in UTF-8", "name a .cu file"),

@@ -106,13 +106,13 @@ class TestRecorded:
             (["lightning_decod"], "did you mean 'lightning_decode'?"),
             (["lightning_decode", "v77"], "known: v0, v1, v2"),
             (["lightning_decode", "--workload", "b64_d9"], "did you mean 'b64_d96'?"),
-            (["lightning_decode", "--quick", "--set", "full"], "name one of them"),
+            (["lightning_decode", "--quick", "--set", "full"], "keep one of them"),
             (["lightning_decode", "--kernel", "x"], "drop --kernel"),
             (["lightning_decode", "--filter", "x"], "drop --filter"),
             (["lightning_decode", "--nvcc-flags", "-g"], "drop --nvcc-flags"),
             (["--rounds", "3", "--", "ls"], "drop --rounds"),
             (["--again", "--", "ls"], "drop --again"),
-            (["--changed", "lightning_decode"], "leave out KERNEL"),
+            (["--changed", "lightning_decode"], "drop KERNEL"),
             (["--nvcc-flags", "-g", "--", "ls"], "drop --nvcc-flags"),
             (["--", "lightning_decod"], "there is no program 'lightning_decod' on PATH"),
             ([], "ncu-assist list"),
@@ -487,8 +487,8 @@ WRONG_PROGRAMS = [
     (["--repeats", "0", "./vector_add"], 2, "0 is not in the range", ""),
     (["--rounds", "2", "./vector_add"], 2, "--rounds is for a kernel", "drop --rounds"),
     (["--nvcc-flags", "-g", "train.py"], 2, "--nvcc-flags is for a .cu file", "drop --nvcc-flags"),
-    (["--since", "main", "train.py"], 2, "--since names what to profile itself", "leave out"),
-    (["--quick", "--set", "full", "./vector_add"], 2, "exclude each other", "name one of them"),
+    (["--since", "main", "train.py"], 2, "--since chooses what to profile", "drop KERNEL"),
+    (["--quick", "--set", "full", "./vector_add"], 2, "exclude each other", "keep one of them"),
     (["--set", "ful", "./vector_add"], 2, "did you mean 'full'?", "ncu-assist profile --set full ./vector_add"),
     (["--max-launches", "0", "./vector_add"], 2, "0 is not in the range", ""),
     (["vector_ad.cu"], 2, "did you mean 'vector_add.cu'?", "ncu-assist profile vector_add.cu"),
@@ -550,5 +550,5 @@ def test_another_source_behind_a_program_is_its_argument(
     for name in ("one.cu", "two.cu"):
         (tmp_path / name).write_text("int main() {}")
     told = run("profile", "--dry-run", "one.cu", "two.cu").err
-    assert "two.cu goes to one.cu as its argument" in told
+    assert "two.cu goes to one.cu as an argument" in told
     assert "as its next version: ncu-assist profile --kernel one two.cu" in told

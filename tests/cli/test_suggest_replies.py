@@ -119,7 +119,7 @@ def test_the_id_can_be_given_beside_the_reply(run: Run, written: Written) -> Non
     assert answer.json["drafts"][0]["prompt"] == written.of_v7.id
     alone = run("suggest", "v6", "--prompt", written.of_v7.id)
     assert alone.code == 2
-    assert "--prompt says which prompt a saved reply answers" in alone.err.replace("\n", " ")
+    assert "--prompt needs --reply" in alone.err.replace("\n", " ")
 
 
 @pytest.mark.parametrize(

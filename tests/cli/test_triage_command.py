@@ -178,11 +178,11 @@ def test_a_page_has_every_kernel(run: Run, here: Path) -> None:
 
 
 WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
-    ((), 2, "no program and no trace", "ncu-assist triage -- python train.py"),
+    ((), 2, "no program or trace", "ncu-assist triage -- python train.py"),
     (("nothere.json",), 2, "there is no file nothere.json", "ls"),
     (("nothere.py",), 2, "there is no file 'nothere.py'", "ncu-assist triage train.py"),
     (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "ls"),
-    (("t.json", "--profile-top", "2"), 2, "does not say how it is started", "-- python train.py"),
+    (("t.json", "--profile-top", "2"), 2, "does not say how to start it", "-- python train.py"),
     (("t.json", "--seconds", "3"), 2, "--seconds is for a program", "drop --seconds"),
     (("t.json", "--with", "nsys"), 2, "--with is for a program", "drop --with"),
     (("t.json", "--output", "nothere/page.html"), 2, "a folder that does not exist", "--output"),

@@ -43,7 +43,7 @@ ROWS = [
     ("report", "their.ncu-rep --lines", 2, "is a report, and no command", "ncu-assist show their.ncu-rep --lines"),
     ("report", "export their.ncu-rep --table lins", 2, "did you mean 'lines'?", "export their.ncu-rep --table lines"),
     ("report", "export their.ncu-rep --metrics nosuchmetric", 2, "nosuchmetric", "ncu-assist metrics"),
-    ("report", "export their.ncu-rep --output notes.txt", 2, "what to write into a .txt", "--format csv"),
+    ("report", "export their.ncu-rep --output notes.txt", 2, "the format of a .txt file is not known", "--format csv"),
     ("report", "export their.ncu-rep --output old.csv", 2, "old.csv exists already", "--force"),
     ("report", "import nowhere.ncu-rep", 2, "there is no report nowhere.ncu-rep", "ncu-assist"),
     (
