@@ -551,4 +551,4 @@ def test_another_source_behind_a_program_is_its_argument(
         (tmp_path / name).write_text("int main() {}")
     told = run("profile", "--dry-run", "one.cu", "two.cu").err
     assert "two.cu goes to one.cu as an argument" in told
-    assert "as its next version: ncu-assist profile --kernel one two.cu" in told
+    assert "as the next version: ncu-assist profile --kernel one two.cu" in told
