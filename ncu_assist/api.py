@@ -492,7 +492,8 @@ class MeasuredKernel:
     def timings(self) -> pd.DataFrame:
         """A row a version and workload: as in ``archive().timings``, with ``speedup`` over the first version.
 
-        ``verdict`` is that of `bench` against the first, None without one.
+        That is of paired samples of one bench, else the ratio of their medians. ``verdict`` is that of `bench` against
+        the first, None without one. Raises DamagedData for samples that were changed.
         """
         import pandas as pd
 
@@ -500,11 +501,13 @@ class MeasuredKernel:
 
         frame = ArchiveFrames([one.run for one in self.outcome.versions if one.run], self.project.reports).timings
         frame = frame[frame["workload"].isin(self.outcome.workloads)].reset_index(drop=True).drop(columns="default")
-        first = frame.drop_duplicates("workload").set_index("workload")["median_ns"]
+        runs = {one.version: one.run for one in self.outcome.versions if one.run}
+        first = frame.drop_duplicates("workload").set_index("workload")["version"]
         said = {(one.candidate.version, one.workload): one.verdict.verdict for one in self.outcome.diffs}
-        verdicts = [said.get(pair) for pair in zip(frame["version"], frame["workload"], strict=True)]
-        speedup = frame["workload"].map(first) / frame["median_ns"]
-        return frame.assign(speedup=speedup, verdict=pd.Series(verdicts, dtype=object))
+        pairs = list(zip(frame["version"], frame["workload"], strict=True))
+        ratios = [self.outcome.speedup(runs[first[on]], runs[version], on)[0] for version, on in pairs]
+        verdicts = pd.Series([said.get(pair) for pair in pairs], dtype=object)
+        return frame.assign(speedup=pd.Series(ratios, dtype=float), verdict=verdicts)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the median of each version on each workload into matplotlib axes, new ones unless given."""

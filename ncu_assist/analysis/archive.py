@@ -50,8 +50,7 @@ class KernelState:
     foreign program too. ``verdict`` is None where best and baseline are one, or one of them has no time. ``same``
     are the versions as fast as best by verdict, ``unclear`` those whose verdict is in doubt. ``floor`` is of ``shown``.
     ``own_times`` are the medians of one's own versions on the workload, in their order, in ns, and ``against_library``
-    is how the fastest of them stands to the fastest library, ``library_verdict`` by samples of one bench; None without
-    both.
+    is how the fastest of them stands to the fastest library; None without both.
     """
 
     kernel: str
@@ -71,7 +70,6 @@ class KernelState:
     floor: Floor | None = None
     own_times: tuple[tuple[str, float], ...] = ()
     against_library: OwnAgainstLibrary | None = None
-    library_verdict: Verdict | None = None
 
     @property
     def under_ncu_ns(self) -> float | None:

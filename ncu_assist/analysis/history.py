@@ -9,6 +9,7 @@ from math import exp, log
 from pathlib import Path
 from typing import NamedTuple
 
+from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.analysis.yardstick import (
     AgainstYardstick,
@@ -16,7 +17,6 @@ from ncu_assist.analysis.yardstick import (
     Yardstick,
     least_against_libraries,
     measure_of,
-    own_against_library,
 )
 from ncu_assist.ceilings import Floor
 from ncu_assist.frame import Combined, combine_tables
@@ -91,6 +91,7 @@ class HistoryCell(AgainstYardstick):
     served: bool = True
     floor: Floor | None = None
     counters: CounterReader = field(default_factory=CounterReader, repr=False, compare=False)
+    samples: SampleReader = field(default_factory=SampleReader, repr=False, compare=False)
 
     @cached_property
     def combined(self) -> Combined | None:
@@ -143,11 +144,13 @@ class HistoryCell(AgainstYardstick):
         return self.floor.ns / self.timing.median_ns if self.floor and self.timing else None
 
     def over(self, peer: HistoryCell) -> float | None:
-        """Return the time of another version over this one's, of medians in one bench: 2 is twice as fast as it."""
-        own, other = self.timing, peer.timing
-        if own is None or other is None or own.bench_id != other.bench_id:
+        """Return how much faster it is than another version, by paired samples of one bench: 2 is twice as fast.
+
+        None where no bench timed both. Raises DamagedData for samples that were changed.
+        """
+        if self.stored is None or peer.stored is None or self.workload is None:
             return None
-        return other.median_ns / own.median_ns
+        return self.samples.speedup(peer.stored, self.stored, self.workload)
 
     @property
     def time_ns(self) -> float | None:
@@ -257,7 +260,6 @@ class OtherGpu:
     ``cells`` are those of the history's rows on the workload shown, each compared within that bench with the nearest
     version that it builds on; a version that was not timed in it has no run. ``changed`` are versions that were, by
     another source than the one shown: they have no run here either. ``newest`` is the newest run of the bench.
-    ``library_verdicts`` say of a workload, from the samples of that bench, whether the own version is the faster one.
     """
 
     gpu: str
@@ -266,7 +268,6 @@ class OtherGpu:
     cells: tuple[HistoryCell, ...]
     changed: tuple[str, ...]
     against_library: tuple[OwnAgainstLibrary, ...]
-    library_verdicts: Mapping[str, Verdict] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -275,8 +276,8 @@ class History:
 
     ``shown`` is the workload whose times are shown: the default one, where it was timed. ``only`` has the workloads
     that are for some versions only, with those. ``others`` are GPU models that are not that of the newest run.
-    ``library_verdicts`` say of a workload, from samples of one bench, whether the fastest own version is faster than
-    the fastest library. Where ``rows`` are a page of the versions, ``every`` has all.
+    ``against_library`` is the fastest own version against the fastest library, on each workload that versions are
+    compared on. Where ``rows`` are a page of the versions, ``every`` has all.
     """
 
     kernel: str
@@ -286,7 +287,7 @@ class History:
     sweeps: tuple[Sweep, ...] = ()
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     others: tuple[OtherGpu, ...] = ()
-    library_verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    against_library: tuple[OwnAgainstLibrary, ...] = ()
     every: tuple[VersionRow, ...] = ()
 
     def page(self, chosen: slice) -> History:
@@ -326,29 +327,21 @@ class History:
         return tuple(place for place, name in enumerate(self.workloads) if name not in swept)
 
     @cached_property
-    def against_library(self) -> tuple[OwnAgainstLibrary, ...]:
-        """The fastest own version against the fastest library, on each workload that versions are compared on."""
-        found = (self._against_library(place) for place in self.places)
-        return tuple(one for one in found if one is not None)
-
-    def _against_library(self, place: int) -> OwnAgainstLibrary | None:
-        name = self.workloads[place]
-        cells = [(row, row.cells[place].stored) for row in self.all_rows if row.cells]
-        runs = [(row.version, row.is_peer, stored.run if stored else None) for row, stored in cells]
-        return own_against_library(runs, name) if name is not None else None
-
-    @cached_property
     def least_against_libraries(self) -> tuple[str, str, float] | None:
-        """The one version that is best against the fastest library where it is worst, that workload, and that ratio."""
+        """The one version that is best against the fastest library where it is worst, that workload, and that ratio.
+
+        Raises DamagedData for samples that were changed.
+        """
         runs = {
             row.version: {
-                str(cell.workload): cell.stored.run for cell in row.cells if cell.stored and cell.workload is not None
+                str(cell.workload): cell.stored for cell in row.cells if cell.stored and cell.workload is not None
             }
             for row in self.all_rows
         }
         own = ((row.version, runs[row.version]) for row in self.all_rows if not row.is_peer)
         libraries = {one.workload: runs[one.library][one.workload] for one in self.against_library}
-        return least_against_libraries(own, self.against_library, libraries)
+        samples = next((cell.samples for row in self.all_rows for cell in row.cells), SampleReader())
+        return least_against_libraries(own, libraries, samples.speedup)
 
     @property
     def yardstick(self) -> Yardstick:

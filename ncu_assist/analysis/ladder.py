@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.analysis.run_view import WorkloadRow, workload_row
 from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.ceilings import ceilings_of
@@ -32,12 +34,17 @@ UNREADABLE = "cannot be read"  # whether there is a run, nobody knows
 
 @dataclass(frozen=True)
 class LadderCell:
-    """One version on one workload. ``speedup`` is over v0 on the same GPU; None where one of the two is missing."""
+    """One version on one workload. ``speedup`` is over v0 on the same GPU; None where one of the two is missing.
+
+    It is that of a verdict on samples of one bench; ``is_paired`` is False where no bench timed both, and it is the
+    ratio of their medians.
+    """
 
     workload: str
     row: WorkloadRow | None
     speedup: float | None
     dram_percent: float | None
+    is_paired: bool = True
 
 
 @dataclass(frozen=True)
@@ -80,6 +87,7 @@ class KernelOutcome:
     source: Source
     versions: tuple[VersionOutcome, ...]
     diffs: tuple[Diff, ...] = ()  # between the first version and each other, where verdicts were asked for
+    samples: SampleReader = field(default_factory=SampleReader, repr=False, compare=False)
 
     @property
     def newest(self) -> Run | None:
@@ -98,17 +106,31 @@ class KernelOutcome:
 
     def against_library(self, workload: str) -> OwnAgainstLibrary | None:
         """Return how the fastest own version stands to the fastest library on a workload; None without both."""
-        return own_against_library(map(_timed, self.versions), workload)
+        from ncu_assist.analysis.diff.comparing import verdict_by_time
+
+        runs = ((one.version, one.is_peer, one.run) for one in self.versions)
+        return own_against_library(runs, workload, partial(verdict_by_time, samples=self.samples))
+
+    def speedup(self, baseline: StoredRun | None, stored: StoredRun, workload: str) -> tuple[float | None, bool]:
+        """Return how much faster a run is, and whether by paired samples of one bench: else by the medians of two.
+
+        None where one of the two was not timed, or on another model of GPU. Raises DamagedData for changed samples.
+        """
+        before, now = baseline.run.timing(workload) if baseline else None, stored.run.timing(workload)
+        if baseline is None or not before or not now or baseline.run.gpu != stored.run.gpu or now.median_ns <= 0:
+            return None, True
+        paired = self.samples.speedup(baseline, stored, workload)
+        return paired or before.median_ns / now.median_ns, paired is not None
 
     def cells(self, version: VersionOutcome) -> tuple[LadderCell, ...]:
         """Return the figures of a version on each workload; none without a run.
 
-        Raises DamagedData for metrics that were changed.
+        Raises DamagedData for metrics or samples that were changed.
         """
         stored = version.run
         if stored is None:
             return ()
-        baseline = next((v.run.run for v in self.versions if v.run and is_called(v.version, BASELINE)), None)
+        baseline = next((v.run for v in self.versions if v.run and is_called(v.version, BASELINE)), None)
         counted = version.counted or stored
         tables, device = counted.by_launch(), stored.run.device
         ceilings = ceilings_of(device, stored.folder.parents[2]) if device else None
@@ -117,7 +139,8 @@ class KernelOutcome:
             facts = stored.run.workload(name)
             row = workload_row(stored.run, facts, ceilings) if facts else None
             dram = combine_tables(counted.run, tables, name).values["dram_throughput"]
-            cells.append(LadderCell(name, row, _speedup(baseline, stored.run, name), dram))
+            speedup, is_paired = self.speedup(baseline, stored, name)
+            cells.append(LadderCell(name, row, speedup, dram, is_paired))
         return tuple(cells)
 
     @property
@@ -154,7 +177,8 @@ class KernelListing:
     """What `list` shows of a kernel: its versions, each with the run that shows it as it is now, if there is one.
 
     ``only`` has the workloads that are for some versions only, with those. ``misnamed`` are sources that were probably
-    meant as versions.
+    meant as versions. ``against_library`` is how the fastest own version stands to the fastest library on the default
+    workload; None without both.
     """
 
     kernel: str
@@ -164,23 +188,7 @@ class KernelListing:
     versions: tuple[VersionOutcome, ...]
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     misnamed: tuple[Misnamed, ...] = ()
-
-    @property
-    def against_library(self) -> OwnAgainstLibrary | None:
-        """How the fastest own version stands to the fastest library on the default workload; None without both."""
-        name = self.default_workload
-        return own_against_library(map(_timed, self.versions), name) if name is not None else None
-
-
-def _timed(version: VersionOutcome) -> tuple[str, bool, Run | None]:
-    return version.version, version.is_peer, version.run.run if version.run else None
-
-
-def _speedup(baseline: Run | None, run: Run, workload: str) -> float | None:
-    if baseline is None or baseline.gpu != run.gpu:
-        return None
-    before, now = baseline.timing(workload), run.timing(workload)
-    return before.median_ns / now.median_ns if before and now and now.median_ns > 0 else None
+    against_library: OwnAgainstLibrary | None = None
 
 
 Values = Mapping[str, int]

@@ -3,15 +3,16 @@ best rate of what computes where operations, not bytes, set the least time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from ncu_assist.ceilings import Floor
-from ncu_assist.record import Timing
 
 if TYPE_CHECKING:
     from ncu_assist.record import Run, Timing
+    from ncu_assist.store import StoredRun
+    from ncu_assist.verdict import Verdict
 
 
 @dataclass(frozen=True)
@@ -107,8 +108,7 @@ def _is_of_operations(floor: Floor | None) -> bool:
 class OwnAgainstLibrary:
     """The fastest own version and the fastest of libraries on a workload, by median, among those that passed its check.
 
-    ``ratio`` is the time of the library over the own one, of medians of one bench: 2 is twice as fast as the library;
-    None where no bench timed both.
+    ``verdict`` is on the own version against the library, by paired samples; None where no bench timed both.
     """
 
     workload: str
@@ -116,47 +116,55 @@ class OwnAgainstLibrary:
     own_ns: float
     library: str
     library_ns: float
-    ratio: float | None
+    verdict: Verdict | None
+
+    @property
+    def ratio(self) -> float | None:
+        """The time of the library over the own one: 2 is twice as fast as the library; None where no bench has both."""
+        return self.verdict.speedup if self.verdict else None
 
 
-def own_against_library(versions: Iterable[tuple[str, bool, Run | None]], workload: str) -> OwnAgainstLibrary | None:
+Judge = Callable[["StoredRun", "StoredRun", str], "Verdict"]  # on a candidate against a baseline
+
+
+def own_against_library(
+    versions: Iterable[tuple[str, bool, StoredRun | None]], workload: str, judge: Judge
+) -> OwnAgainstLibrary | None:
     """Return how one's own stand to libraries on a workload; None where one of the two has no time.
 
     ``versions`` are names, whether each is a library's or a framework's own, and the run that shows it.
     """
-    known = [(name, is_peer, timing) for name, is_peer, run in versions if run and (timing := _passed(run, workload))]
-    owned = [(name, timing) for name, is_peer, timing in known if not is_peer]
-    peers = [(name, timing) for name, is_peer, timing in known if is_peer]
+    known = [
+        (timing, name, is_peer, stored)
+        for name, is_peer, stored in versions
+        if stored and (timing := _passed(stored.run, workload))
+    ]
+    owned, peers = ([one for one in known if one[2] is is_peer] for is_peer in (False, True))
     if not owned or not peers:
         return None
-    (own, fast), (library, beside) = (min(some, key=lambda one: one[1].median_ns) for some in (owned, peers))
-    ratio = beside.median_ns / fast.median_ns if beside.bench_id == fast.bench_id else None
-    return OwnAgainstLibrary(workload, own, fast.median_ns, library, beside.median_ns, ratio)
+    own, library = (min(some, key=lambda one: one[0].median_ns) for some in (owned, peers))
+    verdict = judge(library[3], own[3], workload) if own[0].bench_id == library[0].bench_id else None
+    paired = verdict if verdict and verdict.pairs else None
+    return OwnAgainstLibrary(workload, own[1], own[0].median_ns, library[1], library[0].median_ns, paired)
 
 
 def least_against_libraries(
-    versions: Iterable[tuple[str, Mapping[str, Run]]],
-    against: Iterable[OwnAgainstLibrary],
-    libraries: Mapping[str, Run],
+    versions: Iterable[tuple[str, Mapping[str, StoredRun]]],
+    libraries: Mapping[str, StoredRun],
+    speedup: Callable[[StoredRun, StoredRun, str], float | None],
 ) -> tuple[str, str, float] | None:
     """Return the own version whose least ratio to the fastest libraries is the largest, with that workload and ratio.
 
-    ``versions`` are one's own, with their runs by workload; ``libraries`` the runs of the fastest library by workload.
-    By medians of one bench, as ``OwnAgainstLibrary.ratio``. None where no version was timed, and passed its check, in
-    the benches of the libraries on all these workloads.
+    ``versions`` are one's own, with their runs by workload; ``libraries`` the runs of the fastest library by workload;
+    ``speedup`` is that of a candidate over a baseline in one bench. None where no version was timed, and passed its
+    check, in the benches of the libraries on all these workloads.
     """
-    known = [(one.workload, libraries[one.workload].timing(one.workload)) for one in against]
     found = []
     for version, runs in versions:
-        ratios = []
-        for workload, beside in known:
-            timing = _passed(runs[workload], workload) if workload in runs else None
-            if timing is None or beside is None or timing.bench_id != beside.bench_id:
-                break
-            ratios.append((beside.median_ns / timing.median_ns, workload))
-        else:
-            if ratios:
-                found.append((*min(ratios), version))
+        passed = ((name, runs[name]) for name in libraries if name in runs and _passed(runs[name].run, name))
+        ratios = [(ratio, name) for name, stored in passed if (ratio := speedup(libraries[name], stored, name))]
+        if ratios and len(ratios) == len(libraries):
+            found.append((*min(ratios), version))
     ratio, workload, version = max(found, default=(0.0, "", ""))
     return (version, workload, ratio) if version else None
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -32,7 +32,6 @@ from ncu_assist.versions import Descent, Lineage, descent, version_order
 
 if TYPE_CHECKING:
     from ncu_assist.record import Device
-    from ncu_assist.verdict import Verdict
 
 LEAST = 2  # points of an axis
 
@@ -189,7 +188,7 @@ def history_of(
             for version, axis, points in sweeps_of(plan.kernel, chosen)
         )
         found = replace(found, sweeps=sweeps, only=only)
-    found = replace(found, library_verdicts=_library_verdicts(found, SampleReader(known)))
+    found = replace(found, against_library=tuple(_against_libraries(found, SampleReader(known))))
     if answers is None:
         known.save()
     return _with_others(found, plan, floors)
@@ -289,7 +288,7 @@ def _rows(
         older = [versions[name] for name in plan.lineage.ancestors(known.version)]
         nearest = {workload: _timed(older, workload) for workload in workloads}
         made = (_cell(plan.store, nearest[name], known, name, samples) for name in workloads)
-        cells = [replace(one, counters=counters) for one in made]
+        cells = [replace(one, counters=counters, samples=samples) for one in made]
         before = _before(cells, nearest, shown) if known.runs else None
         cells = [replace(one, before=one.before or before) if one.stored else one for one in cells]
         parents = plan.lineage.parents(known.version)
@@ -326,28 +325,14 @@ def _cell(
     return replace(compared, verdict=verdict_by_time(first, second, workload, samples))
 
 
-def _library_verdicts(found: History, samples: SampleReader) -> dict[str, Verdict]:
-    """Return the verdict on the fastest own version against the fastest library, of each workload of one bench."""
-    places = {name: place for place, name in enumerate(found.workloads)}
-    rows = {row.version: row for row in found.rows}
-
-    def run_of(version: str, workload: str) -> StoredRun | None:
-        return rows[version].cells[places[workload]].stored
-
-    return _verdicts_of(found.against_library, run_of, samples)
-
-
-def _verdicts_of(
-    every: Iterable[OwnAgainstLibrary], run_of: Callable[[str, str], StoredRun | None], samples: SampleReader
-) -> dict[str, Verdict]:
-    sides = {
-        one.workload: (run_of(one.library, one.workload), run_of(one.own, one.workload)) for one in every if one.ratio
-    }
-    return {
-        workload: verdict_by_time(library, own, workload, samples)
-        for workload, (library, own) in sides.items()
-        if library and own
-    }
+def _against_libraries(found: History, samples: SampleReader) -> Iterator[OwnAgainstLibrary]:
+    """Yield the fastest own version against the fastest library, on each workload that versions are compared on."""
+    for place in found.places:
+        name = found.workloads[place]
+        runs = [(row.version, row.is_peer, row.cells[place].stored) for row in found.rows if row.cells]
+        one = own_against_library(runs, name, partial(verdict_by_time, samples=samples)) if name is not None else None
+        if one is not None:
+            yield one
 
 
 def _judged(row: VersionRow, shown: str | None, floors: Floors, answers: Answers) -> VersionRow:
@@ -395,9 +380,10 @@ def _other_gpu(
     bench = max(benches, key=worth)
     timed, current = benches[bench], as_shown[bench]
     shown = {version: plan.store.opened(head) for version, head in current.items()}
-    runs = [(row.version, row.is_peer, shown[row.version].run if row.version in shown else None) for row in found.rows]
+    runs = [(row.version, row.is_peer, shown.get(row.version)) for row in found.rows]
     names = [name for place in found.places if (name := found.workloads[place]) is not None]
-    against = tuple(one for name in names if (one := own_against_library(runs, name)) is not None)
+    judge = partial(verdict_by_time, samples=samples)
+    against = tuple(one for name in names if (one := own_against_library(runs, name, judge)) is not None)
     return OtherGpu(
         gpu,
         bench,
@@ -405,7 +391,6 @@ def _other_gpu(
         tuple(_cell_there(found, row, shown, plan.lineage, floors, samples) for row in found.rows),
         tuple(version for version in timed if version not in current),
         against,
-        _verdicts_of(against, lambda version, _: shown[version], samples),
     )
 
 

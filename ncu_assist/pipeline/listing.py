@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
-from ncu_assist.errors import UsageProblem
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.sources import misnamed
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
+from ncu_assist.store.answers import Answers
 from ncu_assist.store.choosing import Context, known_kernels, recorded_runs_matching, refuse_unreadable, unknown
 
 if TYPE_CHECKING:
@@ -71,7 +74,29 @@ def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
     versions = tuple(_listed(name, version, runs[version.name], damages) for version in kernel.versions)
     workloads = tuple(w.name for w in kernel.workloads)
     only = {w.name: w.versions for w in kernel.workloads if w.versions}
-    return KernelListing(name, kernel.summary, workloads, kernel.default_workload.name, versions, only, strays)
+    default = kernel.default_workload.name
+    beside = _against_library(store, name, versions, default)
+    return KernelListing(name, kernel.summary, workloads, default, versions, only, strays, beside)
+
+
+def _against_library(
+    store: Store, kernel: str, versions: Sequence[VersionOutcome], workload: str
+) -> OwnAgainstLibrary | None:
+    """Return the fastest own version against the fastest library; None too where their samples cannot be read.
+
+    A verdict that `history` found is not made anew.
+    """
+    from ncu_assist.analysis.diff.comparing import verdict_by_time
+    from ncu_assist.analysis.diff.timing import SampleReader
+
+    answers = Answers(store.reports, kernel)
+    runs = ((one.version, one.is_peer, one.run) for one in versions)
+    try:
+        found = own_against_library(runs, workload, partial(verdict_by_time, samples=SampleReader(answers)))
+    except DamagedData:
+        return None
+    answers.save()
+    return found
 
 
 def _listed(kernel: str, version: Version, run: StoredRun | None, damages: Sequence[Damage]) -> VersionOutcome:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.verdict.deciding import MARGIN, MINIMUM_PAIRS, compare, select
+from ncu_assist.verdict.deciding import MARGIN, MINIMUM_PAIRS, compare, paired_speedup, select
 from ncu_assist.verdict.records import REASONS, Cycles, Likely, Verdict, VerdictReason, Word, not_comparable
 from ncu_assist.verdict.samples import LIKELY_LONG, LIKELY_SHORT, clock_note
 from ncu_assist.verdict.unpaired import MINIMUM_SAMPLES, compare_durations, compare_unpaired
@@ -24,5 +24,6 @@ __all__ = [
     "compare_durations",
     "compare_unpaired",
     "not_comparable",
+    "paired_speedup",
     "select",
 ]

@@ -15,8 +15,8 @@ from ncu_assist.analysis.yardstick import OwnAgainstLibrary, least_against_libra
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.listing import listing
 from ncu_assist.pipeline.pages.index import archive_state
-from ncu_assist.project import find_project
-from ncu_assist.record import Bench, Check, Run
+from ncu_assist.project import Project, find_project
+from ncu_assist.record import Bench, Check
 from ncu_assist.render.html.index import index_sections
 from ncu_assist.render.html.ladder_chart import ladder_chart, small_charts
 from ncu_assist.render.json.archive import list_json
@@ -26,19 +26,29 @@ from ncu_assist.render.words.floors import library_sentence, library_table, libr
 from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import interval_words
 from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.verdict import Verdict, compare
 
 ROOT = Path(__file__).parents[2]
 KERNEL = "flash_attention"
 
 
-def timed(median_ns: float, bench: str = "one", passed: bool = True) -> Run:
+def timed(median_ns: float, bench: str = "one", passed: bool = True) -> StoredRun:
     samples = samples_frame(times(median_ns, 1), bench_id=bench)
     made = timing(samples, bench_id=bench)
-    return make_run(
+    run = make_run(
         bench=Bench(bench, "read", 100, None, None, (replace(made, median_ns=median_ns),)),
         checks=(Check("small", passed, "" if passed else "wrong", (0,), 0.0, 0.0),),
     )
+    return StoredRun(run, Path("nowhere"))
+
+
+def judge(library: StoredRun, own: StoredRun, workload: str) -> Verdict:
+    """A verdict whose ratio is not that of the medians, as that of pairs is not."""
+    before, after = (one.run.timing(workload) for one in (library, own))
+    assert before
+    assert after
+    return verdict("faster", 1.02 * before.median_ns / after.median_ns)
 
 
 def test_the_fastest_of_both_that_are_right() -> None:
@@ -51,39 +61,53 @@ def test_the_fastest_of_both_that_are_right() -> None:
         ("v5_wrong", False, timed(5e3, passed=False)),
         ("v6_absent", False, None),
     ]
-    found = own_against_library(versions, "small")
-    assert found == OwnAgainstLibrary("small", "v3_own", 2e4, "v1_cublas", 3e4, 1.5)
-    assert library_sentence(found) == "own / library: v3_own 20 µs, v1_cublas 30 µs: 1.50x faster"
-    assert own_against_library(versions, "other") is None
-    assert own_against_library(versions[:3], "small") is None
+    found = own_against_library(versions, "small", judge)
+    assert found == OwnAgainstLibrary("small", "v3_own", 2e4, "v1_cublas", 3e4, verdict("faster", 1.53))
+    assert found.ratio == 1.53
+    assert library_sentence(found) == "own / library: v3_own 20 µs, v1_cublas 30 µs: ▲ 1.53x faster"
+    assert own_against_library(versions, "other", judge) is None
+    assert own_against_library(versions[:3], "small", judge) is None
     assert library_sentence(None) == ""
 
 
 def test_times_of_two_benches_have_no_ratio() -> None:
-    found = own_against_library([("v0", True, timed(2e4, "a")), ("v1", False, timed(1e4, "b"))], "small")
+    found = own_against_library([("v0", True, timed(2e4, "a")), ("v1", False, timed(1e4, "b"))], "small", judge)
     assert found == OwnAgainstLibrary("small", "v1", 1e4, "v0", 2e4, None)
+    assert found.ratio is None
     assert library_sentence(found).endswith("not timed in one bench")
-    assert library_table([found], {}).rows[0][1].text == "-"
+    assert library_table([found]).rows[0][1].text == "-"
+
+
+def test_a_verdict_that_is_of_no_pairs_is_no_ratio() -> None:
+    """As where the samples of a bench were not kept, and durations under ncu are all that is left."""
+    versions = [("v0", True, timed(2e4)), ("v1", False, timed(1e4))]
+    found = own_against_library(versions, "small", lambda *_: replace(verdict("unclear", 3.0), pairs=0))
+    assert found is not None
+    assert (found.verdict, found.ratio) == (None, None)
 
 
 def test_one_version_alone_is_judged_where_it_does_worst() -> None:
     """It has a time in the library's bench on every workload; the fastest on one of them may be slow on the next."""
 
-    def of(small: float, other: float, bench: str = "one") -> dict[str, Run]:
+    def of(small: float, other: float, bench: str = "one") -> dict[str, StoredRun]:
         return {"small": timed(small, bench), "other": replace_workload(timed(other, bench), "other")}
 
-    against = [OwnAgainstLibrary(name, "v3", 1e4, "v1", 2e4, 2.0) for name in ("small", "other")]
+    def speedup(library: StoredRun, own: StoredRun, workload: str) -> float | None:
+        before, after = (one.run.timing(workload) for one in (library, own))
+        return before.median_ns / after.median_ns if before and after and before.bench_id == after.bench_id else None
+
     library = of(2e4, 2e4)
     some = [("v3", of(1e4, 3e4)), ("v4", of(1.6e4, 1.25e4)), ("v5", of(1e3, 1e3, "two")), ("v6", {"small": timed(1e3)})]
-    assert least_against_libraries(some, against, library) == ("v4", "small", 1.25)
-    assert least_against_libraries(some[:1], against, library) == ("v3", "other", pytest.approx(2 / 3))
-    assert least_against_libraries(some[2:], against, library) is None
+    assert least_against_libraries(some, library, speedup) == ("v4", "small", 1.25)
+    assert least_against_libraries(some[:1], library, speedup) == ("v3", "other", pytest.approx(2 / 3))
+    assert least_against_libraries(some[2:], library, speedup) is None
 
 
-def replace_workload(run: Run, name: str) -> Run:
-    assert run.bench
-    timings = tuple(replace(one, workload=name) for one in run.bench.timings)
-    return replace(run, bench=replace(run.bench, timings=timings))
+def replace_workload(stored: StoredRun, name: str) -> StoredRun:
+    bench = stored.run.bench
+    assert bench
+    timings = tuple(replace(one, workload=name) for one in bench.timings)
+    return replace(stored, run=replace(stored.run, bench=replace(bench, timings=timings)))
 
 
 def verdict(word: Any, speedup: float) -> Verdict:
@@ -91,22 +115,24 @@ def verdict(word: Any, speedup: float) -> Verdict:
 
 
 def test_it_is_said_on_how_many_workloads_own_versions_win() -> None:
-    every = [OwnAgainstLibrary(name, "v3", 1e4, "v1", 2e4, 2.0) for name in ("a", "b", "c")]
+    def every(verdicts: dict[str, Verdict]) -> list[OwnAgainstLibrary]:
+        return [OwnAgainstLibrary(name, "v3", 1e4, "v1", 2e4, verdicts.get(name)) for name in ("a", "b", "c")]
+
     won = {"a": verdict("faster", 1.5), "b": verdict("faster", 1.25), "c": verdict("faster", 2.0)}
     said = "Own versions are faster than the fastest library on"
-    assert library_words(every, won, ("v3_wide", "b", 1.25)) == (
+    assert library_words(every(won), ("v3_wide", "b", 1.25)) == (
         f"{said} 3 of 3 workloads, by 1.25x (b) to 2.00x (c); a library wins on none. One version alone, v3_wide, is "
-        "faster on all of them: 1.25x faster on b at worst, by medians."
+        "faster on all of them: 1.25x faster on b at worst."
     )
     mixed = won | {"b": verdict("slower", 0.5), "c": verdict("same", 1.0)}
-    assert library_words(every, mixed, ("v3_wide", "b", 0.5)) == (
+    assert library_words(every(mixed), ("v3_wide", "b", 0.5)) == (
         f"{said} 1 of 3 workloads, by 1.50x (a); a library wins on b (2.00x); the same, or undecided: c. No version "
-        "alone is faster on all of them; v3_wide comes nearest: 2.00x slower on b at worst, by medians."
+        "alone is faster on all of them; v3_wide comes nearest: 2.00x slower on b at worst."
     )
-    assert library_words(every, {}, None) == (
+    assert library_words(every({}), None) == (
         f"{said} none of 3 workloads; a library wins on none; the same, or undecided: a, b, c."
     )
-    assert library_words(every[:1], won, None) == ""
+    assert library_words(every(won)[:1], None) == ""
 
 
 def recorded(kernel: str) -> Iterator[tuple[bool, dict[str, Any]]]:
@@ -114,6 +140,11 @@ def recorded(kernel: str) -> Iterator[tuple[bool, dict[str, Any]]]:
     for version in load_kernel(find_project(ROOT), kernel).versions:
         newest = sorted((ROOT / "reports" / kernel / version.name).glob("*/run.json"))[-1:]
         yield from ((version.is_peer, json.loads(path.read_text())) for path in newest)
+
+
+def stored_run(project: Project, kernel: str, version: str) -> StoredRun:
+    store = Store(project.reports)
+    return store.opened(store.heads(kernel, version)[0])
 
 
 @pytest.mark.parametrize("kernel", kernel_names(find_project(ROOT)))
@@ -135,7 +166,10 @@ def test_numbers_are_those_of_the_bench_records(kernel: str) -> None:
         library,
         library_ns,
     )
-    assert found["ratio"] == library_ns / own_ns
+    sides = [stored_run(project, kernel, version), stored_run(project, kernel, library)]
+    paired = compare(*(side.sampled().of(side.run.version, name) for side in reversed(sides)))
+    assert (found["ratio"], found["verdict"], found["low"]) == (paired.speedup, paired.verdict, paired.low)
+    assert found["ratio"] == pytest.approx(library_ns / own_ns, rel=0.01)
 
 
 @pytest.mark.slow
@@ -143,14 +177,14 @@ def test_the_verdict_is_that_of_samples_of_one_bench() -> None:
     """On every workload: faster, slower, the same or unclear, and its interval, in the words of a step."""
     told = history(find_project(ROOT), "gemm_bias_gelu")
     stored = {(row.version, cell.workload): cell.stored for row in told.rows for cell in row.cells}
-    table = {row[0].text: row[1] for row in library_table(told.against_library, told.library_verdicts).rows}
+    table = {row[0].text: row[1] for row in library_table(told.against_library).rows}
     words = set()
     for one in told.against_library:
         library, own = (stored[version, one.workload] for version in (one.library, one.own))
         assert library
         assert own
         found = compare(*(side.sampled().of(side.run.version, one.workload) for side in (library, own)))
-        assert told.library_verdicts[one.workload] == found
+        assert one.verdict == found
         cell = table[one.workload]
         assert cell.badge is not None
         assert cell.badge.text == against(found)

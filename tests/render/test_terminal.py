@@ -6,18 +6,21 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from factories import DEVICE, PROFILE, launch
+from factories import DEVICE, PROFILE, launch, make_run, metrics_frame, samples_frame, save_run, times
 from made import chain, outcome, saved, wrong
 
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.analysis.ladder import KernelListing, KernelOutcome, VersionOutcome
 from ncu_assist.pipeline.showing import gather
+from ncu_assist.render.html.run_verdict import outcome_box
+from ncu_assist.render.json.versions import outcome_json
 from ncu_assist.render.terminal.archive import list_text, verify_text
 from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.render.terminal.run import show_text
 from ncu_assist.render.terminal.style import Style
-from ncu_assist.render.terminal.versions import outcome_text
-from ncu_assist.store import Damage
+from ncu_assist.render.terminal.versions import UNPAIRED_MARK, outcome_text
+from ncu_assist.render.words.verdicts import factor
+from ncu_assist.store import Damage, Store
 
 SM = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 INSTRUCTIONS = "smsp__inst_executed.sum"
@@ -168,6 +171,44 @@ def test_profile_shows_every_version(tmp_path: Path) -> None:
     assert rows["v1_fused"][-3:] == ["passed", "83", "%"]
     assert rows["v3_new"][:2] == ["not", "measured"]
     assert "failed: error: expected a ';' [red]\\x1b[31m" in text
+
+
+def test_the_speedup_over_v0_is_that_of_the_verdict(tmp_path: Path) -> None:
+    """One figure: beside a verdict on pairs stands no ratio of medians, which is another."""
+    shown = outcome(tmp_path)
+    v0, v1, *_ = shown.versions
+    assert v0.run
+    assert v1.run
+    (cell,) = shown.cells(v1)
+    said, medians = diff_runs(v0.run, v1.run), [one.run.run.timing("small") for one in (v0, v1) if one.run]
+    assert (cell.speedup, cell.is_paired) == (said.verdict.speedup, True)
+    assert medians[0]
+    assert medians[1]
+    assert cell.speedup != medians[0].median_ns / medians[1].median_ns
+    assert UNPAIRED_MARK not in outcome_text(replace(shown, diffs=(said,)), Style())
+    (found,) = [one for one in outcome_json(shown, "bench")["versions"] if one["version"] == "v1_fused"]
+    assert (found["workloads"][0]["speedup_over_v0"], found["workloads"][0]["speedup_is_paired"]) == (
+        cell.speedup,
+        True,
+    )
+
+
+def test_the_ratio_of_medians_of_two_benches_is_marked(tmp_path: Path) -> None:
+    samples = samples_frame(times(1e5, 7), version="v2_later", bench_id="another")
+    later = save_run(Store(tmp_path / "reports"), make_run(version="v2_later"), metrics_frame({}), samples)
+    first, rest = outcome(tmp_path).versions[0], VersionOutcome("v2_later", later)
+    shown = KernelOutcome("add_one", ("small",), "live", (first, rest))
+    (cell,) = shown.cells(rest)
+    assert first.run
+    medians = [one.run.timing("small") for one in (first.run, later)]
+    assert medians[0]
+    assert medians[1]
+    assert (cell.speedup, cell.is_paired) == (medians[0].median_ns / medians[1].median_ns, False)
+    text = outcome_text(shown, Style())
+    assert f"{factor(cell.speedup or 0.0)}{UNPAIRED_MARK}" in text
+    assert "*: of the medians of two benches, not paired\n" in text
+    assert "medians of two benches" in outcome_box(shown)
+    assert outcome_json(shown, "bench")["versions"][1]["workloads"][0]["speedup_is_paired"] is False
 
 
 def test_a_wrong_version_says_why(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from ncu_assist.store import StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.archive import samples_problem
 from ncu_assist.store.index import RunHead
-from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired
+from ncu_assist.verdict import Verdict, compare, compare_durations, compare_unpaired, paired_speedup
 
 CLOCK = "sm_clock"
 HZ_PER_MHZ = 1e6
@@ -47,6 +47,17 @@ class SampleReader:
         if problem:
             raise DamagedData(f"{stored.reference}: {problem}", "ncu-assist verify")
         return found
+
+    def speedup(self, baseline: StoredRun, candidate: StoredRun, workload: str) -> float | None:
+        """Return how much faster the candidate is, as a verdict on samples of one bench says it; None without one.
+
+        Raises as ``of``.
+        """
+        if common_bench([baseline], [candidate], workload) is None:
+            return None
+        if baseline.reference == candidate.reference:
+            return 1.0
+        return paired_speedup(self.of(baseline, workload), self.of(candidate, workload))
 
 
 def is_timed(run: Run | RunHead, workload: str | None) -> bool:

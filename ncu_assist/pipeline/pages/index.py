@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import groupby
 
 from ncu_assist.analysis.archive import ArchiveState, KernelLadder, KernelState
@@ -24,7 +25,6 @@ from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import fastest_run, live_first, newest_of_source, passed
 from ncu_assist.store.drafts import DraftArchive
 from ncu_assist.store.index import RunHead
-from ncu_assist.verdict import Verdict
 from ncu_assist.versions import is_called, version_order
 
 MOST_SHOWN = 500  # runs of a kernel, the newest, that its page lists
@@ -119,9 +119,9 @@ class _KernelRuns:
     peers: frozenset[str] = frozenset()
 
     @property
-    def versions(self) -> list[tuple[str, bool, Run | None]]:
+    def versions(self) -> list[tuple[str, bool, StoredRun]]:
         """The versions as they are now, whether each is a library's, and its run."""
-        return [(one.run.version, one.run.version in self.peers, one.run) for one in self.current]
+        return [(one.run.version, one.run.version in self.peers, one) for one in self.current]
 
 
 def kernel_state(project: Project, store: Store, kernel: str, runs: Heads) -> KernelState:
@@ -144,20 +144,15 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Heads) -> Ke
         problem=known.problem,
         floor=Floors(project.reports).of(shown, known.workload),
         own_times=_own_times(known),
-        against_library=own_against_library(known.versions, known.workload) if known.workload else None,
     )
     try:
-        compared = _beside_best(_compared(state, _baseline(store, kernel, known), known), known)
-        return replace(compared, library_verdict=_library_verdict(compared, known))
+        judge = partial(verdict_by_time, samples=SampleReader())
+        beside = own_against_library(known.versions, known.workload, judge) if known.workload else None
+        return _beside_best(
+            _compared(replace(state, against_library=beside), _baseline(store, kernel, known), known), known
+        )
     except DamagedData as error:
         return replace(state, problem=error.message)
-
-
-def _library_verdict(state: KernelState, known: _KernelRuns) -> Verdict | None:
-    one, runs = state.against_library, {stored.run.version: stored for stored in known.current}
-    if one is None or not one.ratio:
-        return None
-    return verdict_by_time(runs[one.library], runs[one.own], state.workload, SampleReader())
 
 
 def _own_times(known: _KernelRuns) -> tuple[tuple[str, float], ...]:

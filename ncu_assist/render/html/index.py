@@ -116,7 +116,7 @@ def _row(one: KernelState, links: RunLinks) -> tuple[Cell, ...]:
         _time(one),
         _against(one),
         _spark(one),
-        ratio_cell(one.against_library, one.library_verdict, names=True),
+        ratio_cell(one.against_library, names=True),
         _of_copy(one),
         Cell(one_line(one.changed[:10]), one.changed, note=_runs(one)),
         Cell(run.source, badge=source_badge(run.source), note=one_line(run.device.name) if run.device else ""),

@@ -101,8 +101,8 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     yield PageSection("steps", "Steps", {"table": steps, "legend": _legend(history)}, "table_section.html.j2", STEPS)
     comments = tuple(version_comments(ladder.tried, history))
     yield PageSection("tried", "What each version tried", comments, "ladder_comments.html.j2", TRIED)
-    against = library_table(history.against_library, history.library_verdicts)
-    told = library_words(history.against_library, history.library_verdicts, history.least_against_libraries)
+    against = library_table(history.against_library)
+    told = library_words(history.against_library, history.least_against_libraries)
     intro = f"{told} {AGAINST_LIBRARY}" if told else AGAINST_LIBRARY
     yield table_section("library", "Own against library", against if against.rows else None, intro)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
@@ -202,8 +202,7 @@ def _verdict(ladder: KernelLadder) -> str:
     time_ns = library.own_ns if library else timing.median_ns if timing else None
     said = [f"{one_line(own)} is the fastest{' own version' if library else ''}"]
     said += [f"on {one_line(state.workload)}: {duration(time_ns)}"] if state.workload and time_ns else []
-    verdicts = ladder.history.library_verdicts
-    said += [_against_library(library, verdicts.get(library.workload))] if library else []
+    said += [_against_library(library)] if library else []
     told = [library.library] if library else []  # how it stands to that is said before
     level = level_words(*([name for name in names if name not in told] for names in (state.same, state.unclear)))
     said += [level] if own == best and level else []
@@ -234,10 +233,10 @@ def _beside(cell: HistoryCell) -> str:
     return f"{cell.measure.what.capitalize()} takes {taken}{f'; {kept}' if kept else ''}."
 
 
-def _against_library(one: OwnAgainstLibrary, verdict: Verdict | None) -> str:
+def _against_library(one: OwnAgainstLibrary) -> str:
     """Return how the fastest own version stands to the fastest library, by verdict."""
-    name = f"{one_line(one.library)} ({duration(one.library_ns)}), the fastest library"
-    if not one.ratio or verdict is None:
+    name, verdict = f"{one_line(one.library)} ({duration(one.library_ns)}), the fastest library", one.verdict
+    if verdict is None:
         return f"{name}, was not timed in one bench with it"
     if verdict.verdict == "same" or verdict.speedup is None:
         return f"{'as fast as' if verdict.verdict == 'same' else 'not compared with'} {name}"

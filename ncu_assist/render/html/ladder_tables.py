@@ -127,7 +127,7 @@ def _floor_table(history: History, place: int) -> Table | None:
 
 def _peer_column(peer: VersionRow) -> Column:
     name, whole = one_line(short_name(peer.version)), one_line(peer.version)
-    what = f"how much faster or slower than {whole}: medians of one bench"
+    what = f"how much faster or slower than {whole}: paired samples of one bench"
     return Column(f"against {name}", "right", "number", Term(f"against {name}", "", what))
 
 
@@ -199,7 +199,7 @@ def _traffic_columns(first: VersionRow) -> tuple[Column, ...]:
     name, whole = one_line(short_name(first.version)), one_line(first.version)
     fewer = f"the speed-up over {name} that fewer bytes bring at the same rate"
     worth = Term("worth", f"dram_bytes of {whole} / dram_bytes", fewer)
-    won = Term("won", f"median_ns of {whole} / median_ns", f"the speed-up over {name}, medians of one bench")
+    won = Term("won", f"time of {whole} / time", f"the speed-up over {name}, paired samples of one bench")
     return (
         Column("version"),
         Column("launches", "right", "number"),

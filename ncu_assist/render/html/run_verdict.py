@@ -483,7 +483,7 @@ def _cell(cell: LadderCell) -> str:
     assert row.timing is not None
     words = [duration(row.timing.median_ns)]
     if cell.speedup is not None:
-        words.append(f"{factor(cell.speedup)} against v0")
+        words.append(f"{factor(cell.speedup)} against v0{'' if cell.is_paired else ', medians of two benches'}")
     floor = floor_words(row)
     if floor:
         words.append(f"floor: {floor}")

@@ -11,7 +11,7 @@ from typing import Any
 from ncu_assist.analysis.archive import BaselineInForce, Merged, Packed, PrunePlan, QueryResult, Written
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
 from ncu_assist.analysis.records import Damage
-from ncu_assist.render.json.values import answer, run_facts
+from ncu_assist.render.json.values import answer, library_json, run_facts
 from ncu_assist.render.words.values import shown_path
 
 
@@ -56,7 +56,7 @@ def _kernel(kernel: KernelListing) -> dict[str, Any]:
         "workloads": kernel.workloads,
         "default_workload": kernel.default_workload,
         "only_for": dict(kernel.only),
-        "against_library": asdict(kernel.against_library) if kernel.against_library else None,
+        "against_library": library_json(kernel.against_library) if kernel.against_library else None,
         "misnamed": [{"file": one.path.name, "rename_to": one.name} for one in kernel.misnamed],
         "versions": [_version(version, kernel.default_workload) for version in kernel.versions],
     }

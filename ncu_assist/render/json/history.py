@@ -9,7 +9,7 @@ from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
 from ncu_assist.analysis.trend import Bisection, Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.analysis.yardstick import share
-from ncu_assist.render.json.values import answer, cycles_json, device, floor, run_facts
+from ncu_assist.render.json.values import answer, cycles_json, device, floor, library_json, run_facts
 from ncu_assist.render.words.history import history_notes
 from ncu_assist.render.words.trend import to_try, trend_notes
 
@@ -37,7 +37,7 @@ def history_json(history: History) -> dict[str, Any]:
             "workloads": [name for name in history.workloads if name is not None],
             "shown_workload": history.shown,
             "rows": [_row(row, history) | {"prediction": _prediction(told.get(row.version))} for row in history.rows],
-            "against_library": [asdict(one) for one in history.against_library],
+            "against_library": list(map(library_json, history.against_library)),
             "other_gpus": [_other(other, history) for other in history.others],
             "sweeps": [_sweep(sweep) for sweep in history.sweeps],
             "notes": list(history_notes(history)),
@@ -73,7 +73,7 @@ def _other(other: OtherGpu, history: History) -> dict[str, Any]:
             _row_there(row, cell, row.version in other.changed)
             for row, cell in zip(history.rows, other.cells, strict=True)
         ],
-        "against_library": [asdict(one) for one in other.against_library],
+        "against_library": list(map(library_json, other.against_library)),
     }
 
 

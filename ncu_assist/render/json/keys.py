@@ -223,12 +223,13 @@ MEANINGS = {
     "counted": "What the share of a line is of: samples of waits, or what the finding counts by instruction",
     "against_library": "The fastest own version against the fastest of libraries and frameworks that passed its check, "
     "by workload; nothing where one of them has no time",
-    "OwnAgainstLibrary.own": "The fastest own version",
-    "OwnAgainstLibrary.own_ns": "Its median",
-    "OwnAgainstLibrary.library": "The fastest version that is a library's or a framework's",
-    "OwnAgainstLibrary.library_ns": "Its median",
-    "OwnAgainstLibrary.ratio": "Time of the library over the own one, medians of one bench: 2 is twice as fast as the "
-    "library; null where no bench timed both [ratio]",
+    "AgainstLibraryKeys.own": "The fastest own version",
+    "AgainstLibraryKeys.own_ns": "Its median",
+    "AgainstLibraryKeys.library": "The fastest version that is a library's or a framework's",
+    "AgainstLibraryKeys.library_ns": "Its median",
+    "AgainstLibraryKeys.ratio": "Time of the library over the own one, by paired samples of one bench: 2 is twice as "
+    "fast as the library; null where no bench timed both [ratio]",
+    "AgainstLibraryKeys.verdict": "What those samples say of the own version; null where no bench timed both",
     # show
     "launches": "The launches that were asked for, by workload, the longest first",
     "launches_profiled": "How many launches the run has, of which `launches` are some",
@@ -339,7 +340,9 @@ MEANINGS = {
     "MeasuredVersionKeys.not_measured": "Workloads that no run of it holds",
     "MeasuredVersionKeys.kept": "Whether the run was in the archive: nothing was measured now",
     "skipped": "Why it was not tried, as a package that is not installed; null where it was",
-    "speedup_over_v0": "Time of v0 over time of this version on this GPU [ratio]",
+    "speedup_over_v0": "Time of v0 over time of this version on this GPU model: by paired samples of one bench, else "
+    "the ratio of their medians [ratio]",
+    "speedup_is_paired": "Whether `speedup_over_v0` is of paired samples; null without one",
     "dram_percent": "DRAM throughput of its peak",
     # diff
     "baseline": "The baseline's",

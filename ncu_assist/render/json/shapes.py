@@ -27,7 +27,6 @@ from ncu_assist.analysis.trend import By as TrendBy
 from ncu_assist.analysis.trend import Kind as TrendKind
 from ncu_assist.analysis.trend import MeasuredCommit, Symptom
 from ncu_assist.analysis.triage import GpuTime, ProfiledGroup
-from ncu_assist.analysis.yardstick import OwnAgainstLibrary
 from ncu_assist.ceilings.floor import Kind as FloorKind
 from ncu_assist.ceilings.records import Conditions, KnownRate, Origin, Point, Rate, Stage
 from ncu_assist.environment import Condition, LastError
@@ -320,6 +319,7 @@ class CellKeys(WorkloadKeys):
     """One version on one workload, beside v0."""
 
     speedup_over_v0: float | None
+    speedup_is_paired: bool | None
     dram_percent: float | None
 
 
@@ -388,6 +388,20 @@ class OutcomeVerdictKeys(CyclesKeys):
     clocks_mhz: list[float] | None
 
 
+class AgainstLibraryKeys(TypedDict):
+    """The fastest own version against the fastest library, on a workload."""
+
+    workload: str
+    own: str
+    own_ns: float
+    library: str
+    library_ns: float
+    ratio: float | None
+    verdict: Word | None
+    low: float | None
+    high: float | None
+
+
 class OutcomeAnswer(AnswerKeys):
     """The versions of a kernel, side by side."""
 
@@ -395,7 +409,7 @@ class OutcomeAnswer(AnswerKeys):
     source: Source
     workloads: list[str]
     versions: list[Any]
-    against_library: list[OwnAgainstLibrary]
+    against_library: list[AgainstLibraryKeys]
     verdicts: list[OutcomeVerdictKeys]
     exit_code: int
 
@@ -991,7 +1005,7 @@ class OtherGpuKeys(TypedDict):
     bench_id: str
     created: str
     rows: list[OtherGpuRowKeys]
-    against_library: list[OwnAgainstLibrary]
+    against_library: list[AgainstLibraryKeys]
 
 
 class HistoryAnswer(AnswerKeys):
@@ -1002,7 +1016,7 @@ class HistoryAnswer(AnswerKeys):
     workloads: list[str]
     shown_workload: str | None
     rows: list[HistoryRowKeys]
-    against_library: list[OwnAgainstLibrary]
+    against_library: list[AgainstLibraryKeys]
     other_gpus: list[OtherGpuKeys]
     sweeps: list[SweepKeys]
     notes: list[str]
@@ -1033,7 +1047,7 @@ class ListedKernelKeys(TypedDict):
     workloads: list[str]
     default_workload: str | None
     only_for: dict[str, list[str]]
-    against_library: OwnAgainstLibrary | None
+    against_library: AgainstLibraryKeys | None
     misnamed: list[MisnamedKeys]
     versions: list[ListedVersionKeys]
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.run_view import WorkloadRow
+    from ncu_assist.analysis.yardstick import OwnAgainstLibrary
     from ncu_assist.ceilings import Floor
     from ncu_assist.record import Check, Device, Run, Source, Timing
     from ncu_assist.verdict import Verdict
@@ -36,6 +37,22 @@ def cycles_json(verdict: Verdict | None) -> dict[str, Any]:
         "words": verdict.words if verdict else None,
         "by_clock": verdict.by_clock if verdict else None,
         "cycles": asdict(verdict.cycles) if verdict and verdict.cycles else None,
+    }
+
+
+def library_json(one: OwnAgainstLibrary) -> dict[str, Any]:
+    """Return the fastest own version against the fastest library, with the verdict on the two."""
+    said = one.verdict
+    return {
+        "workload": one.workload,
+        "own": one.own,
+        "own_ns": one.own_ns,
+        "library": one.library,
+        "library_ns": one.library_ns,
+        "ratio": one.ratio,
+        "verdict": said.verdict if said else None,
+        "low": said.low if said else None,
+        "high": said.high if said else None,
     }
 
 

@@ -17,7 +17,7 @@ from ncu_assist.analysis.ladder import (
     VersionOutcome,
 )
 from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
-from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
+from ncu_assist.render.json.values import answer, cycles_json, library_json, run_facts, workload
 from ncu_assist.render.words.sanitizer import finding_words
 
 
@@ -30,7 +30,9 @@ def outcome_json(outcome: KernelOutcome, command: str) -> dict[str, Any]:
             "source": outcome.source,
             "workloads": outcome.workloads,
             "versions": [_version(version, outcome) for version in outcome.versions],
-            "against_library": [asdict(one) for name in outcome.workloads if (one := outcome.against_library(name))],
+            "against_library": [
+                library_json(one) for name in outcome.workloads if (one := outcome.against_library(name))
+            ],
             "verdicts": [_verdict(diff) for diff in outcome.diffs],
             "exit_code": outcome.exit_code,
         },
@@ -152,4 +154,10 @@ def _sanitizer_finding(one: SanitizerFinding) -> dict[str, Any]:
 
 def _cell(cell: LadderCell) -> dict[str, Any]:
     shared = workload(cell.row) if cell.row else {}
-    return {**shared, "speedup_over_v0": cell.speedup, "dram_percent": cell.dram_percent}
+    paired = None if cell.speedup is None else cell.is_paired
+    return {
+        **shared,
+        "speedup_over_v0": cell.speedup,
+        "speedup_is_paired": paired,
+        "dram_percent": cell.dram_percent,
+    }

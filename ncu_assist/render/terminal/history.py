@@ -67,7 +67,7 @@ def history_text(history: History, style: Style | None = None) -> str:
         parts += [
             styled(""),
             styled(heading, "bold"),
-            printed(library_table(history.against_library, history.library_verdicts, intervals=False)),
+            printed(library_table(history.against_library, intervals=False)),
         ]
         parts += [styled(f"{OWN_TERM.label}: {OWN_TERM.meaning}", "dim")]
     if history.others:

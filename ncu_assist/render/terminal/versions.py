@@ -38,6 +38,8 @@ if TYPE_CHECKING:
 MEASURES = (COPY, LINK, OPERATIONS)
 HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES), "check", "DRAM")
 COLUMNS = (Column("version", wraps=True), *(Column(name, "left" if name == "check" else "right") for name in HEADINGS))
+UNPAIRED_MARK = "*"
+UNPAIRED = f"{UNPAIRED_MARK}: of the medians of two benches, not paired"
 LONGEST_REASON = 2000  # letters
 Cells = dict[str, tuple[LadderCell, ...]]  # by version, one a workload
 
@@ -68,6 +70,7 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
             _as_fast(_by_time(served, own)),
             *_not_served(outcome.versions, len(served), workload),
             _no_rate(own),
+            _unpaired(own),
         )
         parts += [styled(line, "dim") for line in remarks if line]
     troubles = [line for version in outcome.versions for line in _troubles(version, cells[version.version])]
@@ -107,6 +110,8 @@ def outcomes_text(outcomes: Sequence[KernelOutcome], style: Style | None = None)
         parts: list[RenderableType] = [styled(one_line(f"{kernel} on {len(chips)} models of GPUs"), "bold")]
         for place, workload in enumerate(chips[0].workloads if len(chips) > 1 else ()):
             parts += [styled(""), styled(one_line(workload), "bold"), printed(_chips_table(chips, place))]
+            own = [cells[place] for one in chips for each in one.versions if (cells := one.cells(each))]
+            parts += [styled(line, "dim") for line in [_unpaired(own)] if line]
         texts += [to_text(parts, style)] if len(chips) > 1 else []
     return "\n".join(texts)
 
@@ -121,10 +126,9 @@ def _chips_table(chips: Sequence[KernelOutcome], place: int) -> Table:
         for version in outcome.versions:
             cell = cells[place] if (cells := outcome.cells(version)) else None
             timing = cell.row.timing if cell and cell.row else None
-            speedup = cell.speedup if cell else None
             row = rows.setdefault(version.version, [Cell(ABSENT)] * (2 * number))
             row += [Cell(duration(timing.median_ns) if timing else ABSENT)]
-            row += [Cell(factor(speedup) if speedup is not None else ABSENT)]
+            row += [Cell(over_v0(cell) if cell else ABSENT)]
     lines = tuple((Cell(one_line(name)), *row) for name, row in rows.items())
     return Table(f"chips-{place}", "GPU by GPU", tuple(columns), lines)
 
@@ -146,11 +150,20 @@ def _row(version: VersionOutcome, cell: LadderCell) -> Iterator[Cell]:
     row = cell.row
     median = duration(row.timing.median_ns) if row and row.timing else ABSENT
     yield Cell(NOT_MEASURED if cell.workload in version.unmeasured else median)
-    yield Cell(factor(cell.speedup) if cell.speedup is not None else ABSENT)
+    yield Cell(over_v0(cell))
     yield Cell(gigabytes_per_second(row) if row and row.in_l2 is None else ABSENT)
     yield from (percent(row.share_of(measure) if row else None) for measure in MEASURES)
     yield Cell(check_word(row))
     yield Cell(f"{cell.dram_percent:.0f} %" if cell.dram_percent is not None else ABSENT)
+
+
+def over_v0(cell: LadderCell) -> str:
+    """Return the speed-up over v0, marked where it is none of paired samples."""
+    return ABSENT if cell.speedup is None else f"{factor(cell.speedup)}{'' if cell.is_paired else UNPAIRED_MARK}"
+
+
+def _unpaired(cells: Sequence[LadderCell]) -> str:
+    return UNPAIRED if any(cell.speedup is not None and not cell.is_paired for cell in cells) else ""
 
 
 def _not_served(versions: Sequence[VersionOutcome], served: int, workload: str) -> list[str]:

@@ -3,7 +3,7 @@ fastest library, in words."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,8 +11,8 @@ from ncu_assist.analysis.roofline import counted_operations
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, measure_of
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import Badge, Cell, Column, Table, Term, number
-from ncu_assist.render.words.terms import verdict_badge
+from ncu_assist.render.table import Cell, Column, Table, Term, number
+from ncu_assist.render.words.terms import against, verdict_badge
 from ncu_assist.render.words.verdicts import factor, faster_or_slower, interval_words
 from ncu_assist.versions import short_name
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.yardstick import OwnAgainstLibrary
     from ncu_assist.ceilings import Floor
     from ncu_assist.record import Bench, Timing, WorkloadFacts
-    from ncu_assist.verdict import Verdict
 
 IN_L2 = {"all": "in L2", "written": "writes in L2"}  # in the place of a rate
 NO_RATE = "so bytes over time are no rate of DRAM"
@@ -30,7 +29,7 @@ COPY_TOO = "fits in L2, the copy's too"
 
 OWN_TERM = Term(
     "own / library",
-    "median_ns of the library / median_ns of the own version",
+    "time of the library / time of the own version",
     "how much faster or slower the fastest own version is than the fastest library or framework: the verdict on paired "
     "samples of one bench",
 )
@@ -207,11 +206,10 @@ def library_sentence(one: OwnAgainstLibrary | None) -> str:
         return ""
     sides = ((one.own, one.own_ns), (one.library, one.library_ns))
     own, library = (f"{one_line(name)} {duration(ns)}" for name, ns in sides)
-    ratio = _ratio_words(one.ratio) if one.ratio else "not timed in one bench"
-    return f"{OWN_TERM.label}: {own}, {library}: {ratio}"
+    return f"{OWN_TERM.label}: {own}, {library}: {against(one.verdict) if one.verdict else 'not timed in one bench'}"
 
 
-def library_table(every: Sequence[OwnAgainstLibrary], verdicts: Mapping[str, Verdict], intervals: bool = True) -> Table:
+def library_table(every: Sequence[OwnAgainstLibrary], intervals: bool = True) -> Table:
     """Return a row a workload with the fastest own version, the fastest library, and the verdict on the two.
 
     ``intervals``: with the interval of each verdict below it, for which a terminal has no room.
@@ -224,14 +222,12 @@ def library_table(every: Sequence[OwnAgainstLibrary], verdicts: Mapping[str, Ver
             number(one_line(one.library), one.library_ns, duration(one.library_ns)),
         )
         for one in every
-        for judged in (ratio_cell(one, verdicts.get(one.workload)),)
+        for judged in (ratio_cell(one),)
     )
     return Table("library-table", "The fastest own version against the fastest library", COLUMNS, rows)
 
 
-def library_words(
-    every: Sequence[OwnAgainstLibrary], verdicts: Mapping[str, Verdict], alone: tuple[str, str, float] | None
-) -> str:
+def library_words(every: Sequence[OwnAgainstLibrary], alone: tuple[str, str, float] | None) -> str:
     """Return in sentences on how many workloads own versions win, by how much, where libraries do; empty for one.
 
     ``alone`` is the one version that does best where it does worst against libraries, that workload and that ratio.
@@ -239,8 +235,7 @@ def library_words(
     if len(every) < 2:
         return ""
     of_all = f"{len(every)} workloads"
-    judged = {one.workload: verdicts[one.workload] for one in every if one.workload in verdicts}
-    told = sorted((one.speedup, name, one.verdict) for name, one in judged.items() if one.speedup)
+    told = sorted((one.ratio, one.workload, one.verdict.verdict) for one in every if one.verdict and one.ratio)
     won = [(ratio, name) for ratio, name, said in told if said == "faster"]
     lost = [(ratio, name) for ratio, name, said in told if said == "slower"]
     own = f"Own versions are faster than the fastest library on {len(won) or 'none'} of {of_all}"
@@ -257,25 +252,21 @@ def library_words(
     if alone is None:
         return f"{own}."
     version, workload, ratio = alone
-    least = f"{faster_or_slower(ratio) or 'the same'} on {one_line(workload)} at worst, by medians"
+    least = f"{faster_or_slower(ratio) or 'the same'} on {one_line(workload)} at worst"
     if ratio > 1.0:
         return f"{own}. One version alone, {one_line(version)}, is faster on all of them: {least}."
     return f"{own}. No version alone is faster on all of them; {one_line(version)} comes nearest: {least}."
 
 
-def ratio_cell(one: OwnAgainstLibrary | None, verdict: Verdict | None, names: bool = False) -> Cell:
-    """Return the verdict on one, absent without their ratio, by which it sorts; below it its interval, or ``names``."""
-    if one is None or one.ratio is None:
+def ratio_cell(one: OwnAgainstLibrary | None, names: bool = False) -> Cell:
+    """Return the verdict on one, absent without a bench of both, by its ratio; below it its interval, or ``names``."""
+    badge = verdict_badge(one.verdict) if one else None
+    if one is None or one.verdict is None or badge is None:
         return Cell()
-    badge = verdict_badge(verdict) or Badge(_ratio_words(one.ratio))
     if not names:
-        interval = f"99 %: {interval_words(verdict)}" if verdict and verdict.low is not None else ""
+        interval = f"99 %: {interval_words(one.verdict)}" if one.verdict.low is not None else ""
         return Cell(badge.text, repr(one.ratio), badge=badge, note=interval)
     said, _, ratio = badge.text.partition(" (")  # where it is unclear or the same, the ratio stands with the names
     beside = f"{one_line(short_name(one.own))}\N{NO-BREAK SPACE}/\N{NO-BREAK SPACE}{one_line(short_name(one.library))}"
     told = f"{ratio.rstrip(')')}, {beside}" if ratio else beside
     return Cell(said, repr(one.ratio), badge=replace(badge, text=said), note=told)
-
-
-def _ratio_words(ratio: float) -> str:
-    return faster_or_slower(ratio) or "the same"

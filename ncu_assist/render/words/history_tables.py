@@ -182,7 +182,7 @@ def other_libraries(history: History, intervals: bool = True) -> tuple[Table, ..
     """Return for each other GPU the fastest own version against the fastest library there, where it has both."""
     return tuple(
         replace(
-            library_table(other.against_library, other.library_verdicts, intervals),
+            library_table(other.against_library, intervals),
             id=f"others-library-{place}",
             caption=f"The fastest own version against the fastest library on {one_line(other.gpu)}",
         )
