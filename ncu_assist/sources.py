@@ -70,7 +70,7 @@ def source_files(path: Path) -> tuple[Path, ...]:
     Of Python that is what it imports and lies beside it; but never the reference, which is the kernel's, and not for
     drafts to see. Raises UsageProblem for one that cannot be read.
     """
-    found: dict[Path, None] = {path: None}
+    found = {path.resolve(): path}  # a file may be included by several ways, also through ../
     waiting = [path]
     while waiting:
         file = waiting.pop()
@@ -80,10 +80,11 @@ def source_files(path: Path) -> tuple[Path, ...]:
             raise _unreadable_file(file, error) from error
         for name in _imported(code) if file.suffix == ".py" else LOCAL_INCLUDE.findall(code):
             included = file.parent / name
-            if included.name != REFERENCE and included.is_file() and included not in found:
-                found[included] = None
+            whole = included.resolve()
+            if included.name != REFERENCE and included.is_file() and whole not in found:
+                found[whole] = included
                 waiting.append(included)
-    return (path, *sorted(f for f in found if f != path))
+    return (path, *sorted(f for f in found.values() if f != path))
 
 
 def _imported(code: str) -> Iterator[str]:

@@ -84,3 +84,11 @@ def test_what_python_imports_from_beside_it_counts_but_never_the_reference(tmp_p
         (tmp_path / f"{name}.py").write_text("import reference\n")
     found = source_files(tmp_path / "v1_draft.py")
     assert [path.name for path in found] == ["v1_draft.py", "shapes.py", "tiles.py"]
+
+
+def test_headers_that_include_each_other_through_their_folders_are_read_once(tmp_path: Path) -> None:
+    (tmp_path / "inc").mkdir()
+    (tmp_path / "v1_a.cu").write_text('#include "inc/x.cuh"\n#include "inc/../inc/y.cuh"\n')
+    for name, other in (("x", "y"), ("y", "x")):
+        (tmp_path / "inc" / f"{name}.cuh").write_text(f'#pragma once\n#include "../inc/{other}.cuh"\n')
+    assert sorted(file.name for file in source_files(tmp_path / "v1_a.cu")) == ["v1_a.cu", "x.cuh", "y.cuh"]

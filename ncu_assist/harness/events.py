@@ -18,7 +18,7 @@ RANGE = "ncu-assist"  # the outer range, which ncu filters by
 SEPARATOR = "|"
 # Of Python functions as versions: what is pickled for the child, and what it says of their inputs and results.
 PICKLED, DESCRIBED = "callables.pickle", "results.json"
-INPUTS, REFERENCE = "inputs", "reference"
+INPUTS, REFERENCE = "the inputs", "the reference"  # with a blank: no function is called that
 
 
 def range_name(version: str, workload: str, repeat: int = 0) -> str:

@@ -110,18 +110,20 @@ def callable_kernel(
 
 def _named(functions: Function | Sequence[Function] | Mapping[str, Function]) -> dict[str, Function]:
     if isinstance(functions, Mapping):
-        found = {str(key): one for key, one in functions.items()}
+        several = [(str(key), one) for key, one in functions.items()]
     else:
-        several = [functions] if callable(functions) else list(functions)
-        found = {_name_of(one): one for one in several}
-        if len(found) < len(several):
-            raise UsageProblem("two of the functions have one name", "name them: {'name': function, …}")
-    if not found:
+        several = [(_name_of(one), one) for one in ([functions] if callable(functions) else functions)]
+    if not several:
         raise UsageProblem("there is no function to measure", "give one, or several in a list")
-    for key, one in found.items():
+    found: dict[str, Function] = {}
+    for key, one in several:
         if not callable(one):
             raise UsageProblem(f"{key} is no function but {type(one).__name__}", "give functions of the inputs")
-    return {re.sub(r"\W+", "_", key, flags=re.ASCII).strip("_") or "function": one for key, one in found.items()}
+        name = re.sub(r"\W+", "_", key, flags=re.ASCII).strip("_") or "function"
+        if name in found:
+            raise UsageProblem(f"two functions have the name {name}", "give each its own: {'name': function, …}")
+        found[name] = one
+    return found
 
 
 def _name_of(function: Any) -> str:
@@ -155,7 +157,7 @@ def kernel_of(project: Project, given: CallableKernel, executor: Executor, devic
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / "reference.py").write_text(REFERENCE_FILE, encoding="utf-8")
-    objects = {INPUTS: _pickled("the inputs", given.inputs), REFERENCE: _pickled("the reference", given.reference)}
+    objects = {INPUTS: _pickled(INPUTS, given.inputs), REFERENCE: _pickled(REFERENCE, given.reference)}
     for number, (name, function) in enumerate(given.functions.items()):
         objects[name] = _pickled(name, function)
         (folder / f"v{number}_{name}.py").write_text(_shim(given.name, name, function), encoding="utf-8")

@@ -164,6 +164,11 @@ def failing(n: int) -> Any:
     raise ValueError("no such size")
 
 
+def test_functions_may_be_called_like_what_they_are_held_against(here: Path) -> None:
+    found = ncu_assist.bench({"inputs": naive, "reference": wrong}, inputs=make, reference=naive, workloads=SIZES)
+    assert repr(found) == "<inputs: v0_inputs, v1_reference; failed: v1_reference>"
+
+
 def test_inputs_that_fail(here: Path) -> None:
     with pytest.raises(StageFailed, match="inputs or reference fail on n8: ValueError: no such size"):
         ncu_assist.bench([naive], inputs=failing, workloads={"n": [8]})
@@ -177,7 +182,9 @@ def test_without_a_gpu_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_
 @pytest.mark.parametrize(
     ("functions", "options", "said"),
     [
-        ([naive, naive], {"inputs": make}, "two of the functions have one name"),
+        ([naive, naive], {"inputs": make}, "two functions have the name naive"),
+        ({"a-b": naive, "a b": shared}, {"inputs": make}, "two functions have the name a_b"),
+        ({"π": naive, "σ": shared}, {"inputs": make}, "two functions have the name function"),
         ([], {"inputs": make}, "there is no function"),
         ({"one": 1}, {"inputs": make}, "one is no function but int"),
         (naive, {}, "naive needs inputs"),
