@@ -829,7 +829,7 @@ def diff(
     chosen = [one.selection if isinstance(one, RunSummary) else EVERY_LAUNCH for one in (baseline, candidate)]
     runs, options = two_named(where, (_text(baseline), _text(candidate)), kernel, wish)
     if not all(one.is_of_all for one in chosen):
-        runs = (narrowed(runs[0], chosen[0]), narrowed(runs[1], chosen[1]))
+        runs = (narrowed(runs[0], chosen[0], wish.workload), narrowed(runs[1], chosen[1], wish.workload))
         options = informed(Store(where.reports), runs, wish, free=False)
     return RunComparison(compare_runs(runs, options), runs, where, options)
 

@@ -8,6 +8,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeVar
 
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules.base import LIMITS, with_figures
@@ -17,6 +18,7 @@ from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, busy, is_ma
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
 from ncu_assist.rules.model.savings import loads
 from ncu_assist.rules.no_tensor_core import OF_A_PRODUCT
+from ncu_assist.spec import ALL
 from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
@@ -27,21 +29,56 @@ if TYPE_CHECKING:
 S = TypeVar("S", bound=StoredRun)
 
 
-def narrowed(stored: S, selection: LaunchSelection) -> S:
+def narrowed(stored: S, selection: LaunchSelection, workload: str | None = None) -> S:
     """Return a run with the launches that are meant only, under the numbers that they have in the whole.
 
-    A workload of which a call is not whole is unknown then: its times, bytes and floor are those of all its launches.
-    Raises UsageProblem as ``LaunchSelection.of`` does.
+    Of those only the ones of ``workload``, where one is named. A workload of which a call is not whole is unknown then:
+    its times, bytes and floor are those of all its launches. Raises UsageProblem as ``LaunchSelection.of`` does, and
+    where none that is meant is of the workload.
     """
     if selection.is_of_all:
         return stored
     every = stored.run.launches
     chosen = selection.of(every)
+    if workload not in (None, ALL):
+        check_workload(replace(stored.run, launches=chosen), stored.run, str(workload))
+        chosen = tuple(one for one in chosen if one.workload == workload)
     numbers = {one.index for one in chosen}
     calls = {one.call for one in chosen}
     cut = {one.workload for one in every if one.index not in numbers and one.call in calls}
     kept = {one.workload for one in chosen} - cut
     return replace(stored, run=_of_workloads(replace(stored.run, launches=chosen), kept), complete=stored.whole)
+
+
+def check_workload(run: Run, whole: Run, wanted: str) -> None:
+    """Raise UsageProblem where a run has some launches of the ``whole``, none of them on the workload that is wanted.
+
+    What it tries is ``--launch`` where others are, else another workload.
+    """
+    if any(one.workload == wanted for one in run.launches):
+        return
+    others = [one.index for one in whole.launches if one.workload == wanted]
+    own = dict.fromkeys(str(one.workload) for one in run.launches)
+    names = [facts.name for facts in whole.workloads]
+    if others:
+        there = f"{run.version} has launch {_numbers([one.index for one in run.launches])} of {' and '.join(own)}"
+        message = f"{there}; of workload '{wanted}' it has launch {_numbers(others)}"
+        hint = f"--launch {others[0]}" + (f"-{others[-1]}" if len(others) == others[-1] - others[0] + 1 > 1 else "")
+    elif not names:
+        message, hint = f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload"
+    elif wanted in names:
+        counted = dict.fromkeys(str(one.workload) for one in whole.launches)
+        message = f"{run.version} has no launches of workload '{wanted}': counters were taken on {', '.join(counted)}"
+        hint = "leave out --launch"
+    else:
+        about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
+        message = f"{run.kernel}/{run.version} was not measured on workload '{wanted}'; {about}"
+        hint = f"--workload {next(iter(own))}"
+    raise UsageProblem(message, hint)
+
+
+def _numbers(indices: Sequence[int]) -> str:
+    return ", ".join(map(str, indices[:MOST_NUMBERS])) + (" …" if len(indices) > MOST_NUMBERS else "")
 
 
 def _of_workloads(run: Run, kept: set[str | None]) -> Run:
@@ -54,6 +91,7 @@ def _of_workloads(run: Run, kept: set[str | None]) -> Run:
     )
 
 
+MOST_NUMBERS = 5  # of launches, in a message
 FAR = LIMITS[1][0]  # of its time above the floor: a finding that won less would explain nothing either
 MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one row, whatever their grids
 # TF32 is multiplied at half the rate of halves (NVIDIA A100 and H100 Tensor Core GPU architecture, table of peaks).

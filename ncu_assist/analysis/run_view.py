@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
-from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, Payoff, launch_groups, most_winnable, payoffs
+from ncu_assist.analysis.launches import (
+    LaunchGroup,
+    LaunchRow,
+    Payoff,
+    check_workload,
+    launch_groups,
+    most_winnable,
+    payoffs,
+)
 from ncu_assist.analysis.yardstick import AgainstYardstick
 from ncu_assist.ceilings import Ceilings, Floor, floor_of
 from ncu_assist.errors import UsageProblem, did_you_mean
@@ -41,7 +49,6 @@ def throughputs(combined: Combined) -> list[tuple[str, float]]:
     return [(key, value) for key, value in known if value or key != LINK]
 
 
-MOST_NUMBERS = 5  # of launches in a message
 NOTABLE = 0.05  # of the bytes: less, staying in L2, hardly changes a rate
 InL2 = Literal["all", "written"]
 
@@ -272,30 +279,29 @@ def in_l2(facts: WorkloadFacts | None, run: Run) -> InL2 | None:
     return "written" if written and NOTABLE * moved <= written <= l2_bytes else None
 
 
-def _some(numbers: Sequence[str]) -> str:
-    return ", ".join(numbers[:MOST_NUMBERS]) + (" …" if len(numbers) > MOST_NUMBERS else "")
-
-
 def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> str | None:
     """Return the workload whose counters are shown: the one wanted, else the first with counters; None without any.
 
     Where there are no counters at all, it is the first that has a time. ``whole`` is the run with all launches where
     ``run`` has only some. Raises UsageProblem for one that it lacks.
     """
-    profiled = {launch.workload for launch in run.launches}
-    every = [facts.name for facts in (whole or run).workloads]
-    names = every if whole is None or whole is run else [name for name in every if name in profiled]
+    profiled, names = {launch.workload for launch in run.launches}, [facts.name for facts in (whole or run).workloads]
+    again = f"ncu-assist show {run.kernel}/{run.version}@{run.run_id}"
+    if whole is not None and whole is not run:
+        names = [name for name in names if name in profiled]
+        if wanted is not None:
+            try:
+                check_workload(run, whole, wanted)
+            except UsageProblem as error:
+                more = f" --workload {wanted}" if error.hint.startswith("--launch") else ""
+                hint = f"{again} {error.hint}{more}" if error.hint.startswith("--") else error.hint
+                raise UsageProblem(error.message, hint) from error
     if wanted is not None and not names:
         raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
-    others = [] if wanted in names else [str(one.index) for one in (whole or run).launches if one.workload == wanted]
-    if wanted is not None and others:  # it was measured, and other launches were chosen
-        own = f"{run.version} has launch {_some([str(one.index) for one in run.launches])} of {' and '.join(names)}"
-        command = f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --launch {others[0]} --workload {wanted}"
-        raise UsageProblem(f"{own}; of workload '{wanted}' it has launch {_some(others)}", command)
     if wanted is not None and wanted not in names:
         about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
         message = f"{run.kernel}/{run.version} was not measured on workload '{wanted}'; {about}"
-        raise UsageProblem(message, f"ncu-assist show {run.kernel}/{run.version}@{run.run_id} --workload {names[0]}")
+        raise UsageProblem(message, f"{again} --workload {names[0]}")
     timed = {one.workload for one in run.timings}
     first = next((name for name in names if name in (profiled & {*names} or timed)), names[0] if names else None)
     return wanted or first

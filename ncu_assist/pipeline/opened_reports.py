@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import shlex
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -119,28 +120,56 @@ def named(
     meanwhile: Sequence[str] = (),
     ahead: bool = False,
     selections: Sequence[LaunchSelection] = (),
+    workload: str | None = None,
 ) -> list[StoredRun]:
     """Return the runs that references name; bare reports are read, at the same time, and stored nowhere.
 
     ``meanwhile`` are modules that are needed later, and can be imported while reports are read. ``ahead`` reads their
-    code at the same time, for who asks for it afterwards. ``selections`` are of the launches of each, all unless given.
+    code at the same time, for who asks for it afterwards. ``selections`` are of the launches of each, all unless given;
+    of some launches only those of ``workload``.
 
     Raises UsageProblem for a reference that names nothing, and for launches that are not there, DamagedData for what
     cannot be read whole.
     """
     context, store = Context(project, Path.cwd(), kernel), Store(project.reports)
     found = opened(references, resolve_all(references, store, context), kernel, meanwhile, ahead)
-    each = zip(references, found, selections or [EVERY_LAUNCH] * len(found), strict=True)
-    return [_narrowed(text, one, some, len(found) > 1) for text, one, some in each]
+    wanted, told = [*selections] or [EVERY_LAUNCH] * len(found), dict[int, UsageProblem]()
+    some: list[StoredRun] = []
+    for place, (stored, selection) in enumerate(zip(found, wanted, strict=True)):
+        try:
+            some.append(narrowed(stored, selection, workload))
+        except UsageProblem as error:
+            told[place] = error
+    if len(told) == len(found) == 1:
+        raise told[0]
+    if told:
+        first = min(told)
+        message, hint = told[first].message, _for_both(references, kernel, wanted, told, workload)
+        run = found[first].run
+        is_told = message.startswith((run.version, f"{run.kernel}/"))
+        raise UsageProblem(message if is_told else f"{references[first]}: {message}", hint)
+    return some
 
 
-def _narrowed(reference: str, stored: StoredRun, selection: LaunchSelection, is_one_of_two: bool) -> StoredRun:
-    try:
-        return narrowed(stored, selection)
-    except UsageProblem as error:
-        if not is_one_of_two:
-            raise
-        raise UsageProblem(f"{reference}: {error.message}", error.hint) from error
+BOTH_SIDES = "--launch A --launch B, by the numbers that `show` lists of each; a filter is of both"
+
+
+def _for_both(
+    references: Sequence[str],
+    kernel: str | None,
+    selections: Sequence[LaunchSelection],
+    told: Mapping[int, UsageProblem],
+    workload: str | None,
+) -> str:
+    """Return the diff that can be tried where launches of a side are not there, numbered by each side itself."""
+    tried = [told[place].hint if place in told else " ".join(one.options) for place, one in enumerate(selections)]
+    if any("," in one for one in tried):
+        return BOTH_SIDES
+    if not all(one.startswith("--launch ") for one in tried):
+        return told[min(told)].hint
+    words = ["diff", *(["--kernel", kernel] if kernel else []), *references]
+    on = ["--workload", workload] if workload else []
+    return f"ncu-assist {shlex.join([*words, *' '.join(dict.fromkeys(tried)).split(), *on])}"
 
 
 def opened(

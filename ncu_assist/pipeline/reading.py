@@ -67,7 +67,7 @@ def compare(
     References that name no run take their times from the newest bench of both sources. What was worked out of runs of
     the archive is kept. Raises as ``named`` does.
     """
-    runs, free = _two(project, references, kernel, selections)
+    runs, free = _two(project, references, kernel, selections, options.workload)
     store = Store(project.reports)
     timed = _timed_together(store, runs, options.workload) if free else None
     repeated = _repeated(store, runs[1].run.device)
@@ -102,17 +102,17 @@ def two_named(
     selections: Selections = EVERY_LAUNCHES,
 ) -> tuple[Pair, DiffOptions]:
     """Return the runs that two references name, and the options with what the archive knows of their times."""
-    runs, free = _two(project, references, kernel, selections)
+    runs, free = _two(project, references, kernel, selections, options.workload)
     return runs, informed(Store(project.reports), runs, options, free)
 
 
 def _two(
-    project: Project, references: tuple[str, str], kernel: str | None, selections: Selections
+    project: Project, references: tuple[str, str], kernel: str | None, selections: Selections, workload: str | None
 ) -> tuple[Pair, bool]:
     """Return the runs that two references name, and whether their times may be of other runs of the same sources."""
     _check_two(project, references, kernel)
     try:
-        baseline, candidate = named(project, references, kernel, ("pandas",), True, selections)
+        baseline, candidate = named(project, references, kernel, ("pandas",), True, selections, workload)
     except VersionNotMeasured as error:  # a verdict takes both, in one bench
         named_apart = [text.rpartition("/") for text in references]
         are_of_one = all(of in ("", error.kernel) and VERSION.fullmatch(version) for of, _, version in named_apart)

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from commandline import Run, plain_report
 
+from ncu_assist.render.words.verdicts import OF_PARTS
+
 NAME = "mine.ncu-rep"
 
 
@@ -121,4 +123,81 @@ def test_launches_of_two_workloads_have_no_verdict_also_where_one_is_a_part_of_a
 def test_pages_of_several_runs_are_of_all_launches(run: Run, recorded: Path) -> None:
     assert "name a run or a report" in run("report", "lightning_decode", "--launch", "0").err
     assert "the page beside a run is of all its launches" in run("report", "v7", "--launch", "0").err
-    assert "--filter chooses" in " ".join(run("show", "--help").out.split())
+    assert "--launch or --filter selects" in " ".join(run("show", "--help").out.split())
+
+
+# Of softmax, a call of v0 is five launches, of v3 one; both were profiled on c4k, c64k and c256, and timed on all.
+@pytest.mark.parametrize(
+    ("asked", "message", "tried"),
+    [
+        (
+            "v3 v4 --launch 0 --workload c64k",
+            "v3_three_pass has launch 0 of c4k; of workload 'c64k' it has launch 1",
+            "diff --kernel softmax v3 v4 --launch 1 --workload c64k",
+        ),
+        (
+            "v0 v3 --launch 0 --workload c64k",
+            "v0_torch_eager has launch 0 of c4k; of workload 'c64k' it has launch 5, 6, 7, 8, 9",
+            "diff --kernel softmax v0 v3 --launch 5-9 --launch 1 --workload c64k",
+        ),
+        (
+            "v0 v3 --launch 14",
+            "v3: there is no launch 14: launches are numbered 0 to 2; the nearest is 2",
+            "diff --kernel softmax v0 v3 --launch 14 --launch 2",
+        ),
+        (
+            "v0 v3 --launch 99",
+            "v0: there is no launch 99: launches are numbered 0 to 14; the nearest is 14",
+            "diff --kernel softmax v0 v3 --launch 14 --launch 2",
+        ),
+        ("v0 v3 --launch 0 --workload small", "counters were taken on c4k, c64k, c256", ""),
+        ("v0 v3 --launch 0 --workload nope", "'nope'; known: c256, c4k, c64k, odd, small", ""),
+        ("v0 v3 --launch 0 --workload all", "a diff is of one workload", ""),
+        ("v0 v3 --filter reduce_kernel", "v3: none of 3 launches is of a kernel that fits 'reduce_kernel'", ""),
+    ],
+)
+def test_what_a_diff_cannot_choose(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch, asked: str, message: str, tried: str
+) -> None:
+    """What is in the archive is never said to be not measured, and what is to be tried is of both sides."""
+    monkeypatch.chdir(repository)
+    answer = run("diff", "--kernel", "softmax", *asked.split())
+    assert answer.code == 2
+    assert message in answer.err
+    if tried:
+        assert answer.err.endswith(f"try: ncu-assist {tried}\n")
+        assert run(*tried.split()).code == 0
+    else:
+        assert "not measured on workload 'small'" not in answer.err
+
+
+@pytest.mark.parametrize(
+    ("numbers", "named"),
+    [
+        (("5-9", "1"), ("v0", "v3")),
+        (("0-9", "0-2"), ("v0", "v3")),  # of them those on the workload: whole calls
+        (("5-8", "1"), ("v0 #5-8", "v3")),
+        (("0-7", "1"), ("v0 #5-7", "v3")),
+        (("6", "0-1"), ("v0 #6", "v3")),
+    ],
+)
+def test_launches_of_a_workload_are_those_of_both_that_are_chosen(
+    run: Run, repository: Path, monkeypatch: pytest.MonkeyPatch, numbers: tuple[str, str], named: tuple[str, str]
+) -> None:
+    """Whole calls have the verdict of their bench; a part of one is called so, and has none of the version's times."""
+    monkeypatch.chdir(repository)
+    chosen = ("--launch", numbers[0], "--launch", numbers[1])
+    typed = ("diff", "--kernel", "softmax", "v0", "v3", *chosen, "--workload", "c64k")
+    found, whole = run(*typed, "--json").json, run("diff", "softmax/v0", "softmax/v3", "--workload", "c64k", "--json")
+    text = run(*typed).out
+    launches = {one["launch"] for each in found["launches"] for one in each["baseline"]}
+    launches |= {one["launch"] for one in found["unpaired"]["baseline"]}
+    assert launches <= {5, 6, 7, 8, 9}
+    if named == ("v0", "v3"):
+        assert [found[key] for key in ("summary", "speedup", "interval")] == [
+            whole.json[key] for key in ("summary", "speedup", "interval")
+        ]
+        return
+    assert (found["baseline"]["timing"], found["verdict"], found["next"]) == (None, "unclear", OF_PARTS)
+    assert f"{named[1]} against {named[0]} on c64k: unclear" in text
+    assert f"note: {named[0]}: launch" in text

@@ -107,7 +107,8 @@ def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tup
     if wanted == ALL and ALL not in (*sides[0], *sides[1]):
         hint = f"ncu-assist gate {candidate.kernel}/{candidate.version} --against {baseline.version}"
         raise UsageProblem("a diff is of one workload", hint)
-    if wanted is not None and not any(sides):
+    own = {one.workload for run in (baseline, candidate) for one in run.launches}
+    if wanted is not None and not any(sides) and own != {wanted}:  # parts of calls on it know nothing else of it
         message = f"{baseline.version} and {candidate.version} know of no workloads, and so not of '{wanted}'"
         raise UsageProblem(message, "leave out --workload")
     if not all(sides):

@@ -40,6 +40,7 @@ from ncu_assist.render.words.verdicts import (
     names,
     next_command,
     origins,
+    part_words,
     verdict_line,
 )
 from ncu_assist.render.words.why import change_facts, left_facts, limit_words, resource_lines
@@ -288,6 +289,7 @@ def _notes(diff: Diff) -> list[str]:
     """Return what is odd about the comparison or about one side; what both have in common is said once."""
     notes = [f"forced in spite of: {REASONS[diff.forced].meaning}"] if diff.forced else []
     notes += ["both sides are the same run"] if diff.is_one_run else []
+    notes += part_words(diff)
     clocks = clock_words(diff, names(diff))
     notes += [clocks] if clocks else []
     said: dict[str, list[str]] = {}

@@ -33,7 +33,14 @@ from ncu_assist.render.words.gate import (
     within,
     workload_words,
 )
-from ncu_assist.render.words.verdicts import clock_words, kernels_and_origins, names, next_command, verdict_line
+from ncu_assist.render.words.verdicts import (
+    clock_words,
+    kernels_and_origins,
+    names,
+    next_command,
+    part_words,
+    verdict_line,
+)
 from ncu_assist.render.words.why import why_lines
 from ncu_assist.verdict import REASONS
 
@@ -153,7 +160,8 @@ def _reason_lines(diff: Diff) -> list[str]:
         lines.insert(0, f"**forced** in spite of: {escaped(REASONS[diff.forced].meaning)}")
     command, clocks = next_command(diff), clock_words(diff)
     lines += [f"try: {code(command)}"] if command else []
-    notes = dict.fromkeys(escaped(note) for side in (diff.baseline, diff.candidate) for note in side.notes)
+    own = (note for side in (diff.baseline, diff.candidate) for note in side.notes)
+    notes = dict.fromkeys(map(escaped, (*part_words(diff), *own)))
     return ["  \n".join([*lines, *([clocks] if clocks else []), *(f"note: {note}" for note in notes)]), ""]
 
 

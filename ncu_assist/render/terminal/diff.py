@@ -53,6 +53,7 @@ from ncu_assist.render.words.verdicts import (
     names,
     next_command,
     of_launches,
+    part_words,
     verdict_line,
 )
 from ncu_assist.render.words.why import every_line, why_lines
@@ -165,6 +166,7 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, wit
 def _notes(diff: Diff) -> list[str]:
     """Return what is odd about either side; not what two versions have in common, which `show` tells of each."""
     lines = ["note: both sides are the same run"] if diff.is_one_run else []
+    lines += [f"note: {line}" for line in part_words(diff)]
     for name, one, other in zip(names(diff), *_both_ways(diff), strict=True):
         if diff.is_one_run and one is diff.candidate:
             continue

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
 OF_LIVE_PROGRAMS = "profile each again with --repeats N, so that each has 20 launches of the kernel or more"
 OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
+OF_PARTS = "leave out --launch: whole calls are compared by the times of a bench"
 FEW_LAUNCHES = ("one-sample", "too-few-samples")
 WORDS = (
     "faster",
@@ -124,19 +125,33 @@ def of_representative(shown: RunView) -> str:
 def names(diff: Diff) -> tuple[str, str]:
     """Return what to call the two sides: short versions, or full references where those are the same.
 
-    Two launches of one run have their numbers, and kernels.
+    Two launches of one run have their numbers, and kernels; a part of a call has its numbers, as ``v0 #5-7``.
     """
     short = one_line(short_name(diff.baseline.version)), one_line(short_name(diff.candidate.version))
     pair = _launches_of_one_run(diff)
     if pair:
         return _launch_name(pair[0]), _launch_name(pair[1])
-    if diff.is_one_run or short[0] != short[1]:
-        return short
+    parts = _parts_of_calls(diff)
+    named = f"{short[0]}{parts[0] and f' #{parts[0]}'}", f"{short[1]}{parts[1] and f' #{parts[1]}'}"
+    if diff.is_one_run or named[0] != named[1]:
+        return named
     for name in (_file, lambda side: side.reference):
         both = one_line(name(diff.baseline)), one_line(name(diff.candidate))
         if both[0] != both[1]:
             return both
     return both
+
+
+def part_words(diff: Diff) -> list[str]:
+    """Return of each side that is a part of a call, and no version's work, that it is."""
+    if _launches_of_one_run(diff):
+        return []
+    told = [
+        f"{name}: launch{'es' * ('-' in part or ',' in part)} {part} alone, a part of a call"
+        for name, part in zip(names(diff), _parts_of_calls(diff), strict=True)
+        if part
+    ]
+    return list(dict.fromkeys(told))
 
 
 def clock_words(diff: Diff, called: tuple[str, str] | None = None) -> str:
@@ -154,6 +169,8 @@ def next_command(diff: Diff) -> str:
     if diff.is_one_run:
         return ""
     sides = (diff.baseline, diff.candidate)
+    if any(_parts_of_calls(diff)):
+        return OF_PARTS if diff.verdict.reason in FEW_LAUNCHES else ""
     if any(side.source == "imported" or side.workload is None for side in sides):
         said = OF_LIVE_PROGRAMS if all(side.source == "live" for side in sides) else OF_PROGRAMS
         return said if diff.verdict.reason in FEW_LAUNCHES else ""
@@ -263,6 +280,20 @@ def _launches_of_one_run(diff: Diff) -> tuple[Launch, Launch] | None:
         return None
     pair = diff.launches[0].pair
     return (pair.baseline[0], pair.candidate[0]) if len(pair.baseline) == len(pair.candidate) == 1 else None
+
+
+def _parts_of_calls(diff: Diff) -> tuple[str, str]:
+    """Return which launches each side is, e.g. ``5-7``; empty for one that is whole calls, or a program."""
+    alone = diff.only_baseline, diff.only_candidate
+    paired = [one.pair.baseline for one in diff.launches], [one.pair.candidate for one in diff.launches]
+    found = []
+    for side, some, rest in zip((diff.baseline, diff.candidate), paired, alone, strict=True):
+        launches = [*(one for each in some for one in each), *rest]
+        of_a_call = side.workload is None and any(one.workload is not None for one in launches)
+        numbers = sorted({one.index for one in launches}) if of_a_call else []
+        is_row = bool(numbers) and len(numbers) == numbers[-1] - numbers[0] + 1 > 1
+        found.append(f"{numbers[0]}-{numbers[-1]}" if is_row else ",".join(map(str, numbers)))
+    return found[0], found[1]
 
 
 def _are_of_kernels(diff: Diff) -> bool:
