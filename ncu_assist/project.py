@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import tomllib
 from dataclasses import dataclass, field, fields
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +68,10 @@ def _settings_table(path: Path) -> dict[str, Any] | None:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageProblem(f"{path.name} is not valid TOML: {error}") from error
-    table: dict[str, Any] | None = document.get("tool", {}).get("ncu-assist")
+    tool = document.get("tool", {})
+    table = tool.get("ncu-assist") if isinstance(tool, dict) else tool
+    if table is not None and not isinstance(table, dict):
+        raise UsageProblem(f"{path.name}: [tool.ncu-assist] must be a table, not {table!r}")
     return table
 
 
@@ -77,8 +81,8 @@ def _settings(table: dict[str, Any], path: Path) -> Settings:
     for key, value in table.items():
         if key not in known:
             raise UsageProblem(f"{path.name}: [tool.ncu-assist] has no key '{key}'; {did_you_mean(key, known)}")
-        if isinstance(value, bool) or not isinstance(value, int | float) or value <= 0:
-            raise UsageProblem(f"{path.name}: [tool.ncu-assist] {key} must be a number above 0, not {value!r}")
-        name = known[key].name
-        values[name] = int(value) if known[key].type == "int" else float(value)
+        kind, wanted = (int, "a whole number") if known[key].type == "int" else (int | float, "a number")
+        if isinstance(value, bool) or not isinstance(value, kind) or not 0 < value < inf:
+            raise UsageProblem(f"{path.name}: [tool.ncu-assist] {key} must be {wanted} above 0, not {value!r}")
+        values[known[key].name] = value if kind is int else float(value)
     return Settings(**values)

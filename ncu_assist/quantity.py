@@ -18,14 +18,16 @@ def quantity(value: float, unit: str, most: int = DIGITS) -> str:
         return f"{value:z.1f} %"
     if unit == "ns":
         return duration(value, most)
-    scale, prefix = next(((s, p) for s, p in SCALES if abs(value) >= s), (1.0, ""))
+    size = _size(value, most)
+    scale, prefix = next(((s, p) for s, p in SCALES if size >= s), (1.0, ""))
     shown = "" if unit in PLAIN_UNITS else SHORT.get(unit, unit)
     return f"{digits(value / scale, most)} {prefix}{shown}".rstrip()
 
 
 def duration(nanoseconds: float, most: int = DIGITS) -> str:
     """Return a time in the largest unit that leaves at least 1."""
-    scale, unit = next(((s, u) for s, u in DURATIONS if abs(nanoseconds) >= s), (1.0, "ns"))
+    size = _size(nanoseconds, most)
+    scale, unit = next(((s, u) for s, u in DURATIONS if size >= s), (1.0, "ns"))
     return f"{digits(nanoseconds / scale, most)} {unit}"
 
 
@@ -38,7 +40,13 @@ def digits(value: float, most: int = DIGITS) -> str:
     """Return ``most`` significant digits; whole numbers below 1000 stay whole."""
     if value == int(value) and abs(value) < 1000:
         return str(int(value))
-    if abs(value) < 1:
+    size = _size(value, most)
+    if size < 1:
         return f"{value:.{most}g}"
-    places = max(0, most - len(str(int(abs(value)))))
+    places = max(0, most - len(str(int(size))))
     return f"{value:.{places}f}"
+
+
+def _size(value: float, most: int) -> float:
+    """Return the size of a value as its digits show it: 1000 for 999.96, which decides on scale and places."""
+    return float(f"{abs(value):.{most - 1}e}")

@@ -32,8 +32,13 @@ def test_anywhere_else_the_folder_itself_is_the_root(tmp_path: Path) -> None:
     ("text", "words"),
     [
         ("[tool.ncu-assist]\nround = 5\n", "no key 'round'"),
-        ("[tool.ncu-assist]\nrounds = 'many'\n", "must be a number above 0"),
-        ("[tool.ncu-assist]\nrounds = -1\n", "must be a number above 0"),
+        ("[tool.ncu-assist]\nrounds = 'many'\n", "rounds must be a whole number above 0, not 'many'"),
+        ("[tool.ncu-assist]\nrounds = -1\n", "must be a whole number above 0"),
+        ("[tool.ncu-assist]\ncheck-trials = 0.5\n", "must be a whole number above 0"),
+        ("[tool.ncu-assist]\nversion-timeout-s = inf\n", "must be a number above 0"),
+        ("[tool.ncu-assist]\nversion-timeout-s = nan\n", "must be a number above 0"),
+        ("tool = 3\n", "must be a table"),
+        ("[tool]\nncu-assist = 3\n", "must be a table"),
         ("[tool.ncu-assist\n", "not valid TOML"),
     ],
 )

@@ -24,6 +24,9 @@ from ncu_assist.quantity import duration, quantity
         (1.1e12, "flop", "1.10 TFLOP"),
         (0.1234, "", "0.123"),
         (-2_000.0, "", "-2 k"),
+        (999.96e9, "byte/s", "1.00 TB/s"),
+        (9.996, "sector", "10.0"),
+        (0.9996, "sector", "1.00"),
     ],
 )
 def test_a_quantity_has_three_digits_and_its_unit(value: float, unit: str, text: str) -> None:
@@ -31,5 +34,5 @@ def test_a_quantity_has_three_digits_and_its_unit(value: float, unit: str, text:
 
 
 def test_durations() -> None:
-    shown = [duration(ns) for ns in (0.0, 512.0, 9_312.0, 2.5e6, 1.5e9)]
-    assert shown == ["0 ns", "512 ns", "9.31 µs", "2.50 ms", "1.50 s"]
+    shown = [duration(ns) for ns in (0.0, 512.0, 9_312.0, 999_960.0, 2.5e6, 1.5e9)]
+    assert shown == ["0 ns", "512 ns", "9.31 µs", "1.00 ms", "2.50 ms", "1.50 s"]

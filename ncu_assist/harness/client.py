@@ -6,8 +6,9 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 START_TIMEOUT_S = 300.0  # importing torch from a cold disk and opening the GPU, before any version is named
 STDERR_TAIL = 2000  # characters
+LONGEST_NAME = 100  # letters of a folder's name; a file system takes 255 bytes
 MOST_ANNOUNCED = 1000  # versions on workloads that are remembered; a kernel may invent names without end
 
 
@@ -164,7 +166,7 @@ def on(request: HarnessRequest, workloads: tuple[str, ...]) -> HarnessRequest:
     """Return and write the same request for some of its workloads, with a folder of its own below that of the first."""
     if workloads == request.workloads:
         return request
-    part = replace(request, workloads=workloads, out=str(Path(request.out) / f"on-{'-'.join(workloads)}"[:200]))
+    part = replace(request, workloads=workloads, out=str(Path(request.out) / f"on-{_joined(workloads)}"))
     write_request(part)
     return part
 
@@ -177,11 +179,16 @@ def child_folder(request: HarnessRequest) -> Path:
 def only(request: HarnessRequest, versions: tuple[str, ...]) -> HarnessRequest:
     """Return and write the same request for some of its versions, with a folder of its own below that of the first."""
     artifacts = tuple(a for a in request.artifacts if a.version in versions)
-    part = replace(
-        request, artifacts=artifacts, out=str(Path(request.out) / "-".join(v.split("_")[0] for v in versions))
-    )
+    out = Path(request.out) / _joined(version.split("_")[0] for version in versions)
+    part = replace(request, artifacts=artifacts, out=str(out))
     write_request(part)
     return part
+
+
+def _joined(names: Iterable[str]) -> str:
+    """Return names as one of a folder; of those that are too long together a beginning and a hash."""
+    whole = "-".join(names)
+    return whole if len(whole) <= LONGEST_NAME else f"{whole[:LONGEST_NAME]}-{sha256(whole.encode()).hexdigest()[:8]}"
 
 
 class Watch:

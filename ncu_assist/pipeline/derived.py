@@ -14,7 +14,7 @@ from pathlib import Path
 from ncu_assist.analysis.run_view import shown_workload
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.ceilings.storage import FOLDER
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
@@ -53,7 +53,7 @@ def code_files(run: Run, files: Mapping[str, bytes | Path], only: str | None = N
         return {}
     try:
         kept = _read(report, shown_launches(run, records, places))
-    except (DamagedData, UsageProblem):
+    except (NcuAssistError, OSError):
         return {}
     return {CODE: kept} if kept else {}
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
-from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
+from ncu_assist.errors import DamagedData, NcuAssistError, StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import TimeLimits
 from ncu_assist.ncu import compressed
@@ -117,7 +117,7 @@ def profile_program(
 
         try:
             captures.append(stage.run(list(command), lambda _: None, show))
-        except (StageFailed, KeyboardInterrupt) as error:
+        except (NcuAssistError, KeyboardInterrupt) as error:
             rest = stage.rest()
             captures += [rest] if rest is not None and rest.report.records else []
             if captures:

@@ -221,17 +221,19 @@ class _Attempt:
     reporter: Reporter
 
     def one_by_one(self, versions: tuple[str, ...]) -> ProfilingResult:
-        """Profile each version in its own process, until interrupted."""
+        """Profile each version in its own process, until interrupted.
+
+        Raises EnvironmentProblem where no version got through before: what was measured is kept.
+        """
         all_of_them = ProfilingResult({}, {})
         for version in versions:
             try:
                 one = self.together((version,))
-            except EnvironmentProblem:
-                raise
             except NcuAssistError as error:
-                one = ProfilingResult(
-                    {}, {version: f"profile: {error.message}" + (f"; try: {error.hint}" if error.hint else "")}
-                )
+                if isinstance(error, EnvironmentProblem) and not all_of_them.captures:
+                    raise
+                said = f"profile: {error.message}" + (f"; try: {error.hint}" if error.hint else "")
+                one = ProfilingResult({}, {version: said})
             all_of_them = merged(all_of_them, one)
             if one.interrupted:
                 break

@@ -90,6 +90,14 @@ class FolderWatch:
 
     def __enter__(self) -> FolderWatch:
         """Build what edits will be compared with, and begin to warm a process for the first one."""
+        try:
+            self._prepare()
+        except BaseException:
+            self._give_back()
+            raise
+        return self
+
+    def _prepare(self) -> None:
         self._copy()
         self.reporter.status("building what edits are compared with")
         kernel = read_kernel(self.copy.kernels / self.folder.name)
@@ -97,17 +105,21 @@ class FolderWatch:
         self.warm()
         own = [one for one in kernel.versions if not one.is_peer and not why_skipped(one)]
         if own:
-            build_versions(kernel, tuple(dict.fromkeys((own[-1], *self._partners(kernel, own[-1])))), self.copy.work)
-        return self
+            versions = tuple(dict.fromkeys((own[-1], *self._partners(kernel, own[-1]))))
+            with contextlib.suppress(EnvironmentProblem):  # of a missing compiler the first edit tells
+                build_versions(kernel, versions, self.copy.work)
 
     def _rehearsed(self, kernel: Kernel) -> None:
         if self._warm is not None:
             workloads, work = kernel.select_workloads(self.request.workload), self.copy.work
-            with contextlib.suppress(EnvironmentProblem):  # of a missing compiler the first edit tells
+            with contextlib.suppress(EnvironmentProblem):
                 self._warm.rehearsal = new_request(kernel, {}, workloads, self._job.settings, work).path
 
     def __exit__(self, *_: object) -> None:
         self.archive()
+        self._give_back()
+
+    def _give_back(self) -> None:
         if self._warm is not None:
             self._warm.close()
         shutil.rmtree(self._root, ignore_errors=True)
@@ -143,10 +155,12 @@ class FolderWatch:
         changed = {name for name, text in self._texts.items() if before.get(name) != text}
         kernel = read_kernel(self.folder)
         self._copy()
-        shared = bool(changed & {FILE, kernel.reference.name})
-        found = [one for one in kernel.versions if shared or changed & {file.name for file in source_files(one.path)}]
+        shared = bool(changed & {(self.folder / FILE).resolve(), kernel.reference.resolve()})
+        found = [
+            one for one in kernel.versions if shared or changed & {file.resolve() for file in source_files(one.path)}
+        ]
         last = self.attempts[-1].version if self.attempts else ""
-        return max(found, key=lambda one: (one.path.name in changed, one.name == last, one.number), default=None)
+        return max(found, key=lambda one: (one.path.resolve() in changed, one.name == last, one.number), default=None)
 
     def again(self, is_over: Callable[[], bool], on_step: Callable[[Attempt], None]) -> Attempt:
         """Measure the version of the last edit as it is, with counters. Raises as ``measure`` does."""
@@ -320,11 +334,11 @@ def _signature(folder: Path) -> Signature:
     return found
 
 
-def _texts(folder: Path) -> dict[str, bytes]:
+def _texts(folder: Path) -> dict[Path, bytes]:
     """Return what counts of each file: of a version all but the comment at its top."""
     found = {}
     for path in _files(folder):
         with contextlib.suppress(OSError):
             header = HEADER_COMMENT.get(path.suffix)
-            found[path.name] = header.sub(b"", path.read_bytes(), count=1) if header else path.read_bytes()
+            found[path.resolve()] = header.sub(b"", path.read_bytes(), count=1) if header else path.read_bytes()
     return found

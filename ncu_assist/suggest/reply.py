@@ -183,7 +183,7 @@ REPLY_LIMIT = 1_000_000
 MOST_SAID = 2_000  # characters of a sentence
 MOST_LISTED = 50  # pieces of evidence, predictions, edits: more than the evidence table has rows
 SLUG_LIMIT = 40  # characters: with vN_ and its suffix it stays a name that a table can show
-_THOUGHT = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)  # what some models show of themselves
+THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)  # what some models show of themselves
 KEYS = ("bottleneck", "change")  # by which the object is told from one in the code or the prose
 MOST_TRIES = 200  # places where an object could start: code has few braces with a quote behind them
 _START = re.compile(r'\{\s*"')
@@ -216,7 +216,7 @@ def read_reply(text: str) -> ParsedReply:
     """
     if len(text) > REPLY_LIMIT:
         raise UnusableReply(f"it has {len(text):,} characters, and {REPLY_LIMIT:,} are the most that is read")
-    text = _THOUGHT.sub("", text.removeprefix("\ufeff"))
+    text = THOUGHTS.sub("", text.removeprefix("\ufeff"))
     if not text.strip():
         raise UnusableReply("it is empty")
     value, rest = find_object(text)

@@ -166,6 +166,13 @@ def test_a_part_of_a_request_has_a_folder_of_its_own(request_: HarnessRequest) -
     assert part.out != request_.out
 
 
+def test_the_folder_of_many_versions_has_a_name_that_a_file_system_takes(request_: HarnessRequest) -> None:
+    many = tuple(f"v{number}_idea" for number in range(100))
+    folders = [Path(client.only(request_, names).out) for names in (many, many[:99], many)]
+    assert folders[0] == folders[2] != folders[1]
+    assert all(len(folder.name) < 255 for folder in folders)
+
+
 def test_the_command_for_ncu(request_: HarnessRequest, tmp_path: Path) -> None:
     assert client.profile_command(request_.path)[1:] == ["-m", "ncu_assist.harness", str(request_.path)]
     assert client.child_folder(request_) == tmp_path

@@ -8,14 +8,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fakes.fake_ncu import REPORT, install
 from measured import Notes
 
-from ncu_assist.errors import DamagedData, StageFailed, UsageProblem
+from ncu_assist.errors import DamagedData, EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.importing import RunNames, default_names, dry_run, import_report, profile_program
+from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
 from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
 from ncu_assist.store.folders import is_folder_name
@@ -193,3 +195,24 @@ def test_what_a_failing_program_finished_is_kept(
     assert len(kept.run.launches) == 3
     assert kept.run.notes[0].startswith("incomplete: ")
     assert kept.reference in notes.notes[1]
+
+
+@pytest.mark.slow
+def test_repeats_before_one_that_the_machine_prevents_are_kept(
+    project: Project, notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    run, done = NcuStage.run, []
+
+    def busy_at_the_second(stage: NcuStage, *how: Any) -> Capture:
+        if done:
+            raise EnvironmentProblem("another profiler took the counters")
+        done.append(run(stage, *how))
+        return done[0]
+
+    monkeypatch.setattr(NcuStage, "run", busy_at_the_second)
+    with pytest.raises(EnvironmentProblem, match="another profiler"):
+        profile_program(project, NAMES, [sys.executable, "-c", ""], OPTIONS, notes, repeats=3)
+    kept = Store(project.reports).runs("train", "v1")[0]
+    assert len(kept.run.launches) == 3
+    assert kept.run.notes[0] == "incomplete: another profiler took the counters"

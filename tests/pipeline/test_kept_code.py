@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import shutil
 from dataclasses import replace
@@ -12,7 +13,7 @@ from factories import make_run
 from fakes.fake_ncu import REPORT
 from ladder import WORKLOAD, launches, step
 
-from ncu_assist.errors import DamagedData
+from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.compressed import compress
 from ncu_assist.ncu.report import read_report
@@ -130,9 +131,19 @@ def test_kept_are_the_launches_that_the_page_shows(tmp_path: Path) -> None:
     assert Store(tmp_path).verify() == []
 
 
-def test_code_that_cannot_be_read_costs_no_measurement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "error",
+    [
+        DamagedData("the code in x cannot be read: NVIDIA's reader failed (exit code -6)"),
+        EnvironmentProblem("the folder for temporary files is full"),
+        OSError(errno.ENOSPC, "No space left on device"),
+    ],
+)
+def test_code_that_cannot_be_read_costs_no_measurement(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
     def broken(*_: object, **__: object) -> None:
-        raise DamagedData("the code in x cannot be read: NVIDIA's reader failed (exit code -6)")
+        raise error
 
     monkeypatch.setattr(derived, "read_code", broken)
     run, files = live(dict.fromkeys(range(3), "small"))

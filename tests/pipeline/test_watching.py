@@ -170,3 +170,26 @@ def test_without_ncu_there_are_verdicts(folder: Path, monkeypatch: pytest.Monkey
     assert "verdicts only" in notes.notes[0]
     assert done.state == "timed"
     assert [one.baseline.version for one in done.diffs] == ["v0_naive"]
+
+
+def test_a_header_is_told_from_another_of_its_name(watch: FolderWatch) -> None:
+    for name in ("a", "b"):
+        (watch.folder / name).mkdir()
+        (watch.folder / name / "tile.cuh").write_text("")
+    (watch.folder / "v3_tiled.cu").write_text('#include "a/tile.cuh"\n#include "b/tile.cuh"\n')
+    watch.take()
+    (watch.folder / "a" / "tile.cuh").write_text("#define TILE 32\n")
+    version = watch.take()
+    assert version is not None
+    assert version.name == "v3_tiled"
+
+
+def test_a_start_that_fails_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ncu_assist.pipeline.watching.build_versions", interrupted)
+    watch = FolderWatch(find_project(Path.cwd()), WatchRequest("add_one"), Notes())
+    with pytest.raises(KeyboardInterrupt):
+        watch.__enter__()
+    assert not watch.copy.root.exists()

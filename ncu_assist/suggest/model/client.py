@@ -30,6 +30,7 @@ from ncu_assist.suggest.model.endpoint import (
     ToolCall,
     is_local,
 )
+from ncu_assist.suggest.reply import THOUGHTS
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -423,7 +424,6 @@ NO_ENDPOINT = "check --base-url: most end in /v1"
 Clean = Callable[[str], str]
 Show = Callable[[str], None]
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")  # as vLLM, DeepSeek, llama.cpp and OpenRouter, Ollama name them
-THOUGHTS = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)  # of servers that do not part them from the reply
 FENCE = "```"
 
 
