@@ -72,11 +72,13 @@ def bug_report(version: str, examination: Examination) -> BugReport:
 
 def _identity(last: LastError | None) -> Identity:
     """Return who must not be named: this user on this host, and whoever the error names."""
-    user = ""
+    user, texts = "", [last.message, last.traceback] if last else []
     with suppress(OSError, KeyError):
         user = getpass.getuser()
+    with suppress(RuntimeError):  # a user without a home
+        texts.append(str(Path.home()))
     named = [f"USER={user}", f"HOSTNAME={socket.gethostname()}", *([last.command] if last else [])]
-    return Identity.of(commands=named, texts=[str(Path.home()), *([last.message, last.traceback] if last else [])])
+    return Identity.of(commands=named, texts=texts)
 
 
 def _packages() -> dict[str, str]:

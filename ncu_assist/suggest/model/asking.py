@@ -59,6 +59,7 @@ from ncu_assist.suggest.model.endpoint import (
     is_open,
     resolve,
     shown,
+    user_folder,
 )
 
 TokensField = Literal["max_completion_tokens", "max_tokens", ""]
@@ -193,8 +194,7 @@ def _response_format(schema: dict[str, Any], form: ReplyForm) -> dict[str, Any]:
 
 def cache_file(environment: Mapping[str, str] = os.environ) -> Path:
     """Return the file, in the folder that this user's environment names for caches."""
-    folder = environment.get("XDG_CACHE_HOME", "")
-    return (Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache") / "ncu-assist" / FILE
+    return user_folder(environment, "XDG_CACHE_HOME", ".cache") / FILE
 
 
 def remembered(address: str, model: str) -> RequestForm | None:

@@ -170,6 +170,7 @@ VARIABLES = ("NCU_ASSIST_API_KEY", "OPENAI_API_KEY")
 LONGEST_KEY_BYTES = 4096  # a longer file is something else
 SHORTEST_SCRUBBED = 8  # a placeholder such as "none" is no secret, and stands in ordinary words
 STAND_IN = "[key]"
+NO_HOME = Path("/nonexistent")  # as in /etc/passwd for users that own no files
 
 
 class Key:
@@ -221,10 +222,23 @@ class Scrubber:
         return next((n for n in range(longest, 0, -1) if text.endswith(self._secret[:n])), 0)
 
 
+def user_folder(environment: Mapping[str, str], variable: str, default: str) -> Path:
+    """Return this user's folder for files of ncu-assist: in the one that ``variable`` names, else ``default`` at home.
+
+    A user without a home, as in many containers, has a folder that does not exist.
+    """
+    folder = Path(environment.get(variable, ""))
+    if not folder.is_absolute():
+        try:
+            folder = Path.home() / default
+        except RuntimeError:
+            folder = NO_HOME / default
+    return folder / "ncu-assist"
+
+
 def default_key_file(environment: Mapping[str, str]) -> Path:
     """Return where the key of this user is looked for: ncu-assist/key in the folder for settings."""
-    folder = environment.get("XDG_CONFIG_HOME", "")
-    return (Path(folder) if Path(folder).is_absolute() else Path.home() / ".config") / "ncu-assist" / "key"
+    return user_folder(environment, "XDG_CONFIG_HOME", ".config") / "key"
 
 
 def find_key(key_file: Path | None, environment: Mapping[str, str] = os.environ) -> Key | None:

@@ -110,6 +110,14 @@ def test_the_default_file_without_a_folder_for_settings(tmp_path: Path) -> None:
     assert default_key_file({}) == tmp_path / ".config" / "ncu-assist" / "key"
 
 
+def test_a_user_without_a_home_has_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    def homeless() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.setattr(Path, "home", homeless)
+    assert find_key(None, {}) is None
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o601, 0o666])
 def test_a_file_that_others_may_open_is_refused(tmp_path: Path, mode: int) -> None:
     path = _key_file(tmp_path / "key", OTHER)
