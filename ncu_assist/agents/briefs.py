@@ -612,12 +612,12 @@ def history(answer: Json) -> HistoryBrief:
     return {
         "kernel": answer["kernel"],
         "workload": shown,
-        "rows": [_rung(row, shown) for row in answer["rows"]],
+        "rows": [_history_line(row, shown) for row in answer["rows"]],
         "notes": answer["notes"],
     }
 
 
-def _rung(row: Json, workload: str) -> HistoryLine:
+def _history_line(row: Json, workload: str) -> HistoryLine:
     cell = next((one for one in row["cells"] if one["workload"] == workload), None) or {}
     of_cell = {key: cell.get(key) for key in ("median_ns", "words", "speedup", "bottleneck", "check_passed")}
     times_floor = 1.0 / share if (share := cell.get("share_of_floor")) else None

@@ -633,11 +633,11 @@ def _next_step(draft: briefs.DraftBrief) -> str:
     }.get(draft["fate"], "take `task` again, and propose another change")
 
 
-class Untold:
-    """Who reads a resource that takes no context: nobody is told how far the work is."""
+class NoProgress:
+    """A context for resources, which take none: progress is dropped."""
 
     async def report_progress(self, progress: float, total: float | None = None, message: str | None = None) -> None:
-        """Drop what would be told."""
+        """Drop the progress."""
 
 
 def _add_resources(made: MCPServer[Any], caller: CommandCaller) -> None:
@@ -654,7 +654,7 @@ def _add_resources(made: MCPServer[Any], caller: CommandCaller) -> None:
     @made.resource("ncu-assist://kernels", mime_type="application/json")
     async def kernel_list() -> str:
         """The kernels, their versions and what was measured."""
-        return await whole_answer(Untold(), "list", "--json")
+        return await whole_answer(NoProgress(), "list", "--json")
 
     @made.resource("ncu-assist://worklog/{kernel}", mime_type="text/markdown")
     def worklog(kernel: str) -> str:

@@ -80,20 +80,20 @@ def _known(reference: str, as_json: bool) -> int:
 
 def _export(path: Path, gpu: str | None, force: bool) -> int:
     from ncu_assist.ceilings import encode
-    from ncu_assist.pipeline.ceilings import to_send
+    from ncu_assist.pipeline.ceilings import ceilings_to_export
 
     target = None if path == Path("-") else path
     check_output(target, force, binary=False)
-    write_bytes([encode(to_send(options.current_project(), gpu))], target)
+    write_bytes([encode(ceilings_to_export(options.current_project(), gpu))], target)
     return 0
 
 
 def _import(path: Path, force: bool, as_json: bool) -> int:
-    from ncu_assist.pipeline.ceilings import take_in
+    from ncu_assist.pipeline.ceilings import import_ceilings
     from ncu_assist.render.json.machine import ceilings_json
     from ncu_assist.render.terminal.machine import imported_text
 
-    ceilings, stored_at, was_there = take_in(options.current_project(), path, force)
+    ceilings, stored_at, was_there = import_ceilings(options.current_project(), path, force)
     if as_json:
         write_json(ceilings_json([(ceilings, stored_at)]))
     else:

@@ -332,7 +332,7 @@ def known(project: Project) -> tuple[tuple[Ceilings, Path | None], ...]:
     return ((found, path if path.is_file() else None),)
 
 
-def to_send(project: Project, gpu: str | None) -> Ceilings:
+def ceilings_to_export(project: Project, gpu: str | None) -> Ceilings:
     """Return the ceilings to export: of the GPU here, or of the one named, without what names this machine.
 
     Raises UsageProblem where none are known, or of several GPUs and none was named.
@@ -350,7 +350,7 @@ def to_send(project: Project, gpu: str | None) -> Ceilings:
     return replace(newest, stages=stages, notes=tuple(map(redact_text, newest.notes)), origin="live")
 
 
-def take_in(project: Project, path: Path, force: bool) -> tuple[Ceilings, Path, bool]:
+def import_ceilings(project: Project, path: Path, force: bool) -> tuple[Ceilings, Path, bool]:
     """Check ceilings from elsewhere and store them in the archive, for all reports of GPUs of that model.
 
     Return them as they are stored now, where, and whether exactly these were there already.
@@ -373,7 +373,7 @@ def take_in(project: Project, path: Path, force: bool) -> tuple[Ceilings, Path, 
 
 
 def read(path: Path) -> Ceilings:
-    """Return the ceilings in a file, checked. Raises as ``take_in`` does."""
+    """Return the ceilings in a file, checked. Raises as ``import_ceilings`` does."""
     data = _bytes(path)
     _refuse_others(path.name, data)
     ceilings = decode(data, path.name, EXPORT)

@@ -260,7 +260,7 @@ class KernelWork:
             return []
         if result.built is not None:
             _tell_build(result.built, self.reporter, self._built)
-            self._built = self._built.with_those_of(result.built)
+            self._built = self._built.merged_with(result.built)
         if unit is None:
             self._left = self._benches()
             self._order = [one.name for one in self._left]

@@ -33,7 +33,7 @@ from ncu_assist.store.writing import ArchivePlace, copy_run, environment_problem
 
 PACK_BYTES = 128 << 20  # of files in one pack, before compression: they are held in memory meanwhile
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[0-9a-f]{6}\b")
-TOLD_IN = (".md", ".toml", ".py", ".cu", ".cuh", ".json", ".txt", ".yml", ".yaml")  # where people write of a run
+TEXT_SUFFIXES = (".md", ".toml", ".py", ".cu", ".cuh", ".json", ".txt", ".yml", ".yaml")  # where people write of a run
 LONGEST_TEXT = 4 << 20  # bytes: more is no comment
 LEAST = 2  # small packs that are worth one
 
@@ -265,8 +265,8 @@ def _needed(project: Project, store: Store, kernel: str, heads: Sequence[RunHead
 def _named_ids(project: Project) -> set[str]:
     """Return the run ids that texts of the project name: worklogs, sources, drafts, documents."""
     places = [project.kernels, project.prompts, project.root / "docs"]
-    texts = [path for place in places for path in place.rglob("*") if path.suffix in TOLD_IN]
-    texts += [path for path in project.root.glob("*") if path.suffix in TOLD_IN]
+    texts = [path for place in places for path in place.rglob("*") if path.suffix in TEXT_SUFFIXES]
+    texts += [path for path in project.root.glob("*") if path.suffix in TEXT_SUFFIXES]
     texts += [path for one in DraftArchive(project.reports).drafts() for path in one.folder.glob("*") if path.is_file()]
     found: set[str] = set()
     for path in texts:

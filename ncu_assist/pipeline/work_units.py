@@ -406,8 +406,8 @@ class Built:
     toolchains: dict[str, Toolchain] = field(default_factory=dict)
     machine: str | None = None
 
-    def with_those_of(self, other: Built) -> Built:
-        """Return both; of what both have, ours."""
+    def merged_with(self, other: Built) -> Built:
+        """Return what either has built; where both built a version, this one's."""
         return Built(
             other.outcomes | self.outcomes,
             other.skipped | self.skipped,

@@ -1,4 +1,4 @@
-"""The two sides: ``python -m ncu_assist.harness.exam examine SECRET.json DEVICE``, ``answer PAPER.json DEVICE``.
+"""The two sides: ``python -m ncu_assist.harness.exam examine SECRET.json DEVICE``, ``answer REQUEST.json DEVICE``.
 
 The second one is sandboxed. Both may start before there is anything to do: they import torch and open the device,
 then wait for the file.
