@@ -154,9 +154,9 @@ def with_roles(
 
     Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect, and in
     one that is slower by its clock alone. The rate of a resource that does not bind the candidate is a side effect
-    everywhere, and so is work of units that are ``far`` from their limits; where the time is not settled, so is all
-    that is not work on its ``bottleneck``. Fewer warps are worse only in a slower version that latency binds. Runs that
-    cannot be compared have no roles.
+    everywhere, and so are waits of warps where a unit binds, and work of units that are ``far`` from their limits;
+    where the time is not settled, so is all that is not work on its ``bottleneck``. Fewer warps are worse only in a
+    slower version that latency binds. Runs that cannot be compared have no roles.
     """
     if verdict.verdict == "not-comparable":
         return changes
@@ -282,13 +282,21 @@ def _got_worse(change: Change) -> bool:
 
 
 def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck | None, top: str) -> Role:
-    binds = bottleneck is not None and metric in BINDING.get(bottleneck.group, ())
-    if bottleneck and bottleneck.group == LATENCY and metric == top and verdict.way in LIMIT:
+    """Return what a change that got worse says of the time.
+
+    A unit at its limit makes warps wait, for it and for each other: whatever they wait for is then its symptom. Where
+    latency binds, waits are what the time is made of. Where nobody knows what binds, they say nothing.
+    """
+    is_wait, is_latency = metric.startswith(STALL_SHARE), bottleneck is not None and bottleneck.group == LATENCY
+    if is_wait and bottleneck is None:
+        return "none"
+    binds = is_latency if is_wait else bottleneck is not None and metric in BINDING.get(bottleneck.group, ())
+    if is_latency and metric == top and verdict.way in LIMIT:
         return "limit"
     if verdict.is_of_clock and follows_sms(bottleneck):
         return "side-effect"
     if verdict.way == "slower":
-        return "explains" if binds or change.metric not in RATES else "side-effect"
+        return "explains" if binds or not (is_wait or change.metric in RATES) else "side-effect"
     return "explains" if verdict.way == "unclear" and binds else "side-effect"
 
 

@@ -86,6 +86,33 @@ def test_what_most_warps_wait_for_limits_a_faster_version_that_latency_binds() -
     assert [one.role for one in with_roles((top,), verdict("slower"), latency)] == ["explains"]
 
 
+@pytest.mark.parametrize(
+    ("binds", "role"),
+    [
+        ("latency", "explains"),
+        *((name, "side-effect") for name in ("DRAM", "L2 data", "shared memory", "tensor cores", "FMA pipe", "memory")),
+        (None, "none"),
+    ],
+)
+@pytest.mark.parametrize("word", ["slower", "unclear"])
+def test_waits_explain_only_where_no_unit_binds(binds: str | None, role: Role, word: Word) -> None:
+    """A unit at its limit makes warps wait: a share of stalls that rose is its symptom, and no cause."""
+    stall = Change("stall_long_scoreboard", "Stall: long scoreboard", "%", 20.0, 40.0, 20.0, "regressed")
+    bottleneck = Bottleneck(binds, 80.0) if binds else None
+    told = with_roles((stall,), verdict(word), bottleneck)
+    assert [one.role for one in told] == [role]
+    assert [flag.role for flag in flags(told, verdict(word))] == ([role] if role != "none" else [])
+
+
+def test_no_stall_explains_a_slower_version_that_dram_binds() -> None:
+    """From v6 to v4 of softmax, which DRAM binds, warps wait more for loads: because DRAM is busy."""
+    diff = compare(Project(ROOT), ("softmax/v6", "softmax/v4"), None, DiffOptions())
+    assert (diff.verdict.verdict, diff.candidate.bottleneck and diff.candidate.bottleneck.name) == ("slower", "DRAM")
+    waits = [one for one in diff.changes if one.metric.startswith("stall_") and one.verdict == "regressed"]
+    assert waits
+    assert {one.role for one in waits} == {"side-effect"}
+
+
 def test_waits_for_products_are_told_apart_from_barriers() -> None:
     """v11 of flash attention waits at WARPGROUP.DEPBAR for 32 % of its warp states and at BAR.SYNC for 8 %."""
     project = Project(ROOT)
