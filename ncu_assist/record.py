@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -19,8 +20,6 @@ NOT_KERNELS = (RANGE, COMMAND_LIST, GRAPH)
 Source = Literal["live", "recorded", "imported"]
 # The note of a run whose values are not as ncu counted them.
 ROUNDED = "read from a CSV export: values are rounded, and rules, instances and source are not in it"
-NO_TIME = "no time on"  # what a note begins with of workloads on which every sample was late, and why
-LAUNCHED_NONE = "launched no kernel"  # what a note begins with of a version that does not, on all workloads or on some
 
 
 @dataclass(frozen=True)
@@ -218,13 +217,11 @@ class Run:
     took_s: dict[str, float] = field(default_factory=dict)  # `bench WORKLOAD` of all versions together; `ncu`
     files: dict[str, FileFact] = field(default_factory=dict)
     dropped: dict[str, FileFact] = field(default_factory=dict)  # kept no longer, on purpose: as they were written
+    rounded: bool = False  # whether the values are those of a printed page, which has two decimals, seldom six
+    untimed: dict[str, str] = field(default_factory=dict)  # workloads that were timed and have no time: the note why
+    silent: tuple[str, ...] = ()  # workloads on which it launched no kernel, as ncu saw
     schema: str = SCHEMA
     digest: str = ""  # over this record without the digest itself
-
-    @property
-    def rounded(self) -> bool:
-        """Whether the values are those of a printed page, which has two decimals, seldom six."""
-        return ROUNDED in self.notes
 
     @property
     def is_foreign(self) -> bool:
@@ -256,11 +253,6 @@ class Run:
     def timing(self, workload: str) -> Timing | None:
         return next((t for t in self.timings if t.workload == workload), None)
 
-    def why_untimed(self, workload: str) -> str:
-        """Return the note that says why a workload that was timed has no time; empty for others."""
-        named = ((note, note.removeprefix(f"{NO_TIME} ").partition(": ")[0].split(", ")) for note in self.notes)
-        return next((note for note, names in named if note.startswith(NO_TIME) and workload in names), "")
-
     def gpu_of(self, workload: str | None) -> str | None:
         """Return the hash of the UUID of the GPU that timed it on a workload; None where that is not known."""
         timing = self.timing(workload) if workload else None
@@ -276,7 +268,20 @@ def of_two_kernels(one: Run, other: Run) -> bool:
     return one.kernel != other.kernel and not (one.is_foreign or other.is_foreign)
 
 
-READERS: schema.Readers[Run] = {1: msgspec.json.Decoder(Run).decode}
+OLD_UNTIMED, OLD_SILENT = re.compile(r"no time on (.+?): "), re.compile(r"launched no kernel(?: on (.+?))?: ")
+
+
+def _read(data: bytes) -> Run:
+    """Read a record; what one that is older than its field says in a note alone is taken from there."""
+    run = msgspec.json.decode(data, type=Run)
+    untimed = {name: note for note in run.notes if (on := OLD_UNTIMED.match(note)) for name in on[1].split(", ")}
+    said = next(filter(None, map(OLD_SILENT.match, run.notes)), None)
+    silent = tuple(said[1].split(", ") if said[1] else (one.name for one in run.workloads)) if said else ()
+    rounded = run.rounded or ROUNDED in run.notes
+    return replace(run, rounded=rounded, untimed=run.untimed or untimed, silent=run.silent or silent)
+
+
+READERS: schema.Readers[Run] = {1: _read}
 
 
 def encode(run: Run) -> bytes:

@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.record import Check, HostMemory, Run, Toolchain, WorkloadFacts, content_digest, decode, encode
+from ncu_assist.record import ROUNDED, Check, HostMemory, Run, Toolchain, WorkloadFacts, content_digest, decode, encode
 
 
 def run() -> Run:
@@ -34,6 +34,29 @@ def test_a_run_from_before_host_memory_reads_as_before() -> None:
     assert back.workloads == run().workloads
     memory = HostMemory(("x",), True, (0,), 0, None, 5, 16)
     assert decode(encode(replace(run(), host_memory=memory))).host_memory == memory
+
+
+@pytest.mark.parametrize(
+    ("note", "untimed", "silent", "rounded"),
+    [
+        ("no time on b1, b2: every sample was late", {"b1", "b2"}, (), False),
+        ("launched no kernel on b1, b2: nothing to count", set(), ("b1", "b2"), False),
+        ("launched no kernel: nothing to count", set(), ("b1",), False),
+        (ROUNDED, set(), (), True),
+        ("another note: of no kernel", set(), (), False),
+    ],
+)
+def test_what_an_older_run_says_in_a_note_alone_is_read_from_it(
+    note: str, untimed: set[str], silent: tuple[str, ...], rounded: bool
+) -> None:
+    back = decode(encode(replace(run(), notes=(note,))))
+    assert (back.untimed, back.silent, back.rounded) == (dict.fromkeys(untimed, note), silent, rounded)
+
+
+def test_what_decides_is_no_wording_of_a_note() -> None:
+    told = replace(run(), notes=("reworded",), untimed={"b1": "reworded"}, silent=("b2",), rounded=True)
+    back = decode(encode(told))
+    assert (back.untimed, back.silent, back.rounded) == ({"b1": "reworded"}, ("b2",), True)
 
 
 @pytest.mark.parametrize(

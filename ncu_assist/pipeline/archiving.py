@@ -28,8 +28,6 @@ from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.record import (
-    LAUNCHED_NONE,
-    NO_TIME,
     Bench,
     Commit,
     Profile,
@@ -46,7 +44,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-NOTHING = ": nothing to count"
 BENCH, NCU = "bench", "ncu"  # of what a run says how long it took
 Need = tuple[str, tuple[str, ...]]  # what a version is built and run with: a backend, by name, and packages
 TORCH_VERSION = re.compile(r"^__version__ *= *['\"]([^'\"]+)", re.MULTILINE)  # in torch/version.py
@@ -219,7 +216,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
     """Save a version's run and return it. Raises EnvironmentProblem when the archive cannot be written."""
     version = result.version
     source = source_sha256(version.path)
-    capture = result.capture
+    capture, untimed = result.capture, _untimed(shared, version)
     run = Run(
         run_id=new_run_id(shared.moment, version.name + source),
         kernel=shared.kernel.name,
@@ -241,11 +238,13 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         if capture and shared.options
         else None,
         launches=capture.launches if capture else (),
-        notes=(*result.notes, *_late(shared, version), *(silence(capture) if capture else ())),
+        notes=(*result.notes, *dict.fromkeys(untimed.values()), *(_silence(capture) if capture else ())),
         host_memory=shared.measured.host_memory,
         commit=shared.commit,
         took_s=_took_s(shared, result),
         sections=capture.sections if capture else (),
+        untimed=untimed,
+        silent=capture.silent if capture else (),
     )
     return save_judged(store, run, _files(shared, result))
 
@@ -280,25 +279,18 @@ def capture_files(capture: VersionCapture) -> dict[str, bytes]:
     }
 
 
-def _late(shared: Measurement, version: Version) -> tuple[str, ...]:
+def _untimed(shared: Measurement, version: Version) -> dict[str, str]:
     late = () if shared.measured.samples is None else always_late(shared.measured.samples, version.name)
     why = "its calls take longer to enqueue than the stream is held, or wait for the GPU"
-    return (f"{NO_TIME} {', '.join(late)}: every sample was late, as {why}",) if late else ()
+    return dict.fromkeys(late, f"no time on {', '.join(late)}: every sample was late, as {why}")
 
 
-def silence(capture: VersionCapture) -> tuple[str, ...]:
+def _silence(capture: VersionCapture) -> tuple[str, ...]:
     """Return the note of a version that launched no kernel, on all of its workloads or on some."""
     if not capture.silent:
         return ()
     where = f" on {', '.join(capture.silent)}" if capture.launches else ""
-    return (f"{LAUNCHED_NONE}{where}{NOTHING}",)
-
-
-def silent_on(run: Run) -> set[str]:
-    """Return the workloads on which a run's version launched no kernel, while it did on others."""
-    begins = f"{LAUNCHED_NONE} on "
-    said = (note.removeprefix(begins).removesuffix(NOTHING) for note in run.notes if note.startswith(begins))
-    return {name for names in said for name in names.split(", ")}
+    return (f"launched no kernel{where}: nothing to count",)
 
 
 def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:

@@ -235,6 +235,7 @@ def foreign_run(names: RunNames, report: Report, source: Source) -> Run:
         workloads=(),
         profile=_profile(report),
         launches=report.records,
+        rounded=report.lossy,
         sections=tuple(filter(None, (session.sections or session.held or "").split(","))),
     )
 

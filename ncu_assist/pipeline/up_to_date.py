@@ -19,7 +19,7 @@ from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import KernelOutcome, VersionOutcome
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.ncu.command import ADAPTIVE
-from ncu_assist.pipeline.archiving import Setup, need_of, silent_on
+from ncu_assist.pipeline.archiving import Setup, need_of
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.work_units import OneGpu, WorkPlace
 from ncu_assist.record import Run, Toolchain
@@ -193,7 +193,7 @@ class _Judge:
             return f"profiled {profile.repeats} times, not {self.job.settings.profile_repeats}"
         if all((run.toolchain.ncu or "") != setup.ncu for setup in self.setups):
             return f"ncu {run.toolchain.ncu} is {self.setups[0].ncu} now"
-        counted = {launch.workload for launch in run.launches} | silent_on(run)
+        counted = {launch.workload for launch in run.launches} | set(run.silent)
         lacking = [one.name for one in self.served(version) if one in (self.job.counted or self.job.workloads)]
         lacking = [name for name in lacking if name not in counted and not run.launched_nothing]
         return f"no counters on {', '.join(lacking)}" if lacking else ""

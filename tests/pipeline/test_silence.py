@@ -75,7 +75,7 @@ def test_silence_on_one_workload_is_told(with_copies: MeasureJob, notes: Notes) 
     assert run_of(outcome, 0).run.notes == ()
     shared = run_of(outcome, 1).run
     assert {launch.workload for launch in shared.launches} == {"w0"}
-    assert shared.notes == ("launched no kernel on w1: nothing to count",)
+    assert (shared.notes, shared.silent) == (("launched no kernel on w1: nothing to count",), ("w1",))
     assert known_runs(with_copies, against_first=False).changed == {}  # it is no reason to measure again
     assert not shared.launched_nothing
 
@@ -129,6 +129,7 @@ def test_a_version_that_is_always_late_says_so(job: MeasureJob, notes: Notes, mo
     assert run.bench is not None
     assert [timing.workload for timing in run.bench.timings] == ["w0"]
     assert run.notes[0].startswith("no time on w1: every sample was late, as its calls take longer to enqueue")
+    assert run.untimed == {"w1": run.notes[0]}
     assert any("v1_shared: no time on w1" in note for note in notes.notes)
     assert Store(job.project.reports).verify() == []
     found = diff_runs(run_of(outcome, 0), run_of(outcome, 1), DiffOptions("w1"))

@@ -319,6 +319,7 @@ class _Comparison:
             indices=tuple(one.index for one in compared.launches),
             bottleneck=bottleneck(compared.values),
             notes=run.notes,
+            is_silent=name in run.silent,
             has_settings=run.profile is not None,
         )
 

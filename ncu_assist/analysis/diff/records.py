@@ -40,6 +40,7 @@ class DiffSide:
     indices: tuple[int, ...]  # of the launches that were compared; of repeats those of the first
     bottleneck: Bottleneck | None  # over what was compared
     notes: tuple[str, ...]  # of the run: what is odd about it or not in it
+    is_silent: bool  # whether it launches no kernel on the workload
     has_settings: bool  # whether it is known with which clocks and caches the counters were taken
 
 

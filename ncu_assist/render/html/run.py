@@ -117,7 +117,7 @@ def _counted(
 
 def _timing(record: RunRecord) -> PageSection:
     shown = record.shown
-    untimed = shown.run.why_untimed(shown.row.workload.name) if shown.row else ""
+    untimed = shown.run.untimed.get(shown.row.workload.name, "") if shown.row else ""
     why = f"{untimed[:1].upper()}{untimed[1:]}." if untimed else ""
     timing = timing_chart(record.samples, collect=to_time(shown), why=why)
     return PageSection("timing", "Timing", timing, "chart_section.html.j2")

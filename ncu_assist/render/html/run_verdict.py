@@ -16,7 +16,7 @@ from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_sec
 from ncu_assist.analysis.trend import Trend
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import NO_TIME, Launch
+from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow, Href, answer_markdown, answer_rows, what_words
 from ncu_assist.render.html.charts import Fact
@@ -360,7 +360,7 @@ def answer_sentence(shown: RunView) -> str:
 
 def _untimed(shown: RunView) -> str:
     """Return why the workload shown has no time though it was timed; empty where it has one, or nobody timed it."""
-    return one_line(shown.run.why_untimed(shown.row.workload.name), REASON) if shown.row else ""
+    return one_line(shown.run.untimed.get(shown.row.workload.name, ""), REASON) if shown.row else ""
 
 
 def _capital(text: str) -> str:
@@ -377,7 +377,7 @@ def _verdict_notes(shown: RunView, verdicts: Mapping[str, Verdict]) -> tuple[str
     """Return which workloads have no time and why, unless that is the answer; then of a verdict on how many workloads
     it is what, why it is in doubt, and whether the clocks were the same.
     """
-    why = [_capital(one_line(note, REASON)) for note in shown.run.notes if note.startswith(NO_TIME)]
+    why = [_capital(one_line(note, REASON)) for note in dict.fromkeys(shown.run.untimed.values())]
     untimed = tuple(one for one in why if one != answer_sentence(shown))
     if shown.before is None:
         return untimed

@@ -11,7 +11,6 @@ from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
-from ncu_assist.record import LAUNCHED_NONE
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Table, Term
 from ncu_assist.render.words.terms import TONES, term_of
@@ -432,9 +431,4 @@ def _without_counters(diff: Diff) -> list[DiffSide]:
     """Return the sides that were timed on a workload and not profiled; one that launches no kernel has none to take."""
     if diff.workload is None or diff.verdict.verdict == "not-comparable":
         return []
-    return [one for one in (diff.baseline, diff.candidate) if not one.launches and not _launched_none(one)]
-
-
-def _launched_none(side: DiffSide) -> bool:
-    said = (note.removeprefix(LAUNCHED_NONE) for note in side.notes if note.startswith(LAUNCHED_NONE))
-    return any(on.startswith(":") or side.workload in on[4:].partition(":")[0].split(", ") for on in said)
+    return [one for one in (diff.baseline, diff.candidate) if not one.launches and not one.is_silent]

@@ -24,7 +24,6 @@ from ncu_assist.analysis.diff.noise import (
 )
 from ncu_assist.frame import Combined, combine
 from ncu_assist.ncu.catalogue.noise import Deviation, Recording, recording
-from ncu_assist.record import ROUNDED
 
 LONG, SHORT = 1e5, 3e3
 RECORDING = Recording(
@@ -94,7 +93,7 @@ def test_the_chip_decides_whose_repeats_are_taken() -> None:
     other = replace(DEVICE, compute_capability="12.0")
     assert noise_model(make_run(device=other)).recording is recording("gh100")  # stands in
     assert noise_model(make_run(device=None)).recording is not None
-    assert noise_model(make_run(), make_run(notes=(ROUNDED,))).rounded
+    assert noise_model(make_run(), make_run(rounded=True)).rounded
 
 
 def repeated(*values: float, duration_ns: float = LONG) -> Combined:
