@@ -124,15 +124,24 @@ def _outcome(name: str, artifact: Path, reused: bool, seconds: float) -> BuildOu
     return BuildOutcome(name, artifact if artifact.is_file() else None, words, reused, seconds)
 
 
-C_TYPES = {
-    "float64": "double",
-    "float32": "float",
-    "float16": "__half",
-    "bfloat16": "__nv_bfloat16",
-    "int64": "long long",
-    "int32": "int",
-    "uint8": "unsigned char",
+C_DTYPES = {
+    "float": "float32",
+    "double": "float64",
+    "__half": "float16",
+    "half": "float16",
+    "int": "int32",
+    "__nv_bfloat16": "bfloat16",
+    "nv_bfloat16": "bfloat16",
+    "long long": "int64",
+    "int64_t": "int64",
+    "int32_t": "int32",
+    # The same bits: torch computes with few unsigned types.
+    **dict.fromkeys(("unsigned int", "unsigned", "uint32_t"), "int32"),
+    **dict.fromkeys(("unsigned long long", "uint64_t", "size_t"), "int64"),
+    "unsigned char": "uint8",
+    "uint8_t": "uint8",
 }
+C_TYPES = {dtype: name for name, dtype in reversed(C_DTYPES.items())}
 MAGIC = b"\x7fELF\x02\x01"  # 64 bits, little-endian
 DYNAMIC_SYMBOLS, FUNCTION, LOCAL = 11, 2, 0  # SHT_DYNSYM, STT_FUNC, STB_LOCAL of the System V ABI
 SECTION, SYMBOL = struct.Struct("<IIQQQQIIQQ"), struct.Struct("<IBBHQQ")
@@ -154,7 +163,9 @@ def lacking_launcher(artifact: Path, kernel: Kernel) -> str:
     return f"it compiles, but has no function {kernel.name} to call; {found}; write: {launcher_form(kernel)}"
 
 
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
+# What is not closed goes on to the end: looking for it again from each later place would take the square of the time.
+_COMMENT = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|("(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?)', re.DOTALL)
+_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 SCALAR = re.compile(
     r"(?:const )?(?:(?:un)?signed )?(?P<type>long long|long|int|short|bool|size_t|u?int\d+_t|unsigned|float|double|half"
     r"|__half|__nv_bfloat16)(?: int)?(?: const)? \w+"
@@ -162,15 +173,33 @@ SCALAR = re.compile(
 FLOATING = ("float", "double", "half", "__half", "__nv_bfloat16")
 
 
+def without_comments(source: str) -> str:
+    """Return a source with a space for each comment; what looks like one in a string stays."""
+    return _COMMENT.sub(lambda found: found[1] or " ", source)
+
+
+def split_parameters(parameters: str) -> tuple[str, ...]:
+    """Return a list of parameters at its outer commas."""
+    parts, depth = [""], 0
+    for letter in parameters:
+        depth += (letter in _PAIRS) - (letter in _PAIRS.values())
+        if letter == "," and depth == 0:
+            parts.append("")
+        else:
+            parts[-1] += letter
+    stripped = tuple(part.strip() for part in parts)
+    return () if stripped in (("",), ("void",)) else stripped
+
+
 def unfit_launcher(text: str, kernel: Kernel) -> str:
     """Return why a launcher, as its source declares it, cannot be called as kernel.toml says; empty where it can.
 
     Nothing is said of types that are not known, as those that the file names itself.
     """
-    declared = re.search(rf'extern\s+"C"\s+cudaError_t\s+{kernel.name}\s*\(([^()#]*)\)', COMMENT.sub(" ", text))
+    declared = re.search(rf'extern\s+"C"\s+cudaError_t\s+{kernel.name}\s*\(([^()#]*)\)', without_comments(text))
     if declared is None:
         return ""
-    taken = [" ".join(one.split()) for one in declared[1].split(",")]
+    taken = [" ".join(one.split()) for one in split_parameters(declared[1])]
     form = f"write: {launcher_form(kernel)}"
     if len(taken) != len(kernel.arguments) + 1:
         given = f"{', '.join(kernel.arguments)} and the stream"

@@ -12,6 +12,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_assist.backends.cuda import C_DTYPES, split_parameters, without_comments
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.project import Project
 from ncu_assist.sources import discover_versions, versions_and_mistakes
@@ -19,29 +20,11 @@ from ncu_assist.spec import DTYPE_BYTES
 from ncu_assist.spec_file import FILE, check_kernel_name, load_kernel
 
 MEASURED = re.compile(r"^(?:(?:#|//) *\n)?(?:#|//) (?:expected|measured):.*\n(?:(?:#|//)  +\S.*\n)*", re.MULTILINE)
-COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 LAUNCHER = re.compile(r'extern\s+"C"\s+cudaError_t\s+(\w+)\s*\(([^)]*)\)')
 GLOBAL = re.compile(
     r"(template\s*<[^;{]*?>\s*)?__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?(\w+)\s*\(([^)]*)\)"
 )
 WORDS = {"const", "volatile", "__restrict__", "__restrict", "restrict", "struct"}
-C_DTYPES = {
-    "float": "float32",
-    "double": "float64",
-    "__half": "float16",
-    "half": "float16",
-    "int": "int32",
-    "__nv_bfloat16": "bfloat16",
-    "nv_bfloat16": "bfloat16",
-    "long long": "int64",
-    "int64_t": "int64",
-    "int32_t": "int32",
-    # The same bits: torch computes with few unsigned types.
-    **dict.fromkeys(("unsigned int", "unsigned", "uint32_t"), "int32"),
-    **dict.fromkeys(("unsigned long long", "uint64_t", "size_t"), "int64"),
-    "unsigned char": "uint8",
-    "uint8_t": "uint8",
-}
 WHOLE = ("int", "long", "long long", "short")
 INTEGERS = {
     *WHOLE,
@@ -293,7 +276,7 @@ def _text_of(source: Path) -> str:
 
 def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, list[str]]:
     """Return the parameters of the launcher, the launcher where one has to be written, and what is left to do in it."""
-    bare = COMMENT.sub(" ", text)
+    bare = without_comments(text)
     launchers = {found[1]: found[2] for found in LAUNCHER.finditer(bare)}
     if name in launchers:
         own = [one for one in _parameters(launchers[name]) if one.type != STREAM]
@@ -346,7 +329,7 @@ def _read_outputs(text: str, outputs: Sequence[str]) -> list[str]:
 
     An atomic function reads, too. What goes on behind another name, as of a pointer of another type, is not seen.
     """
-    bare = COMMENT.sub(" ", text)
+    bare = without_comments(text)
     bodies = [(found[3], _block(bare[found.end() :])) for found in GLOBAL.finditer(bare)]
     read = []
     for name in outputs:
@@ -370,7 +353,7 @@ def _block(text: str) -> str:
 
 def _parameters(text: str) -> list[Parameter]:
     found = []
-    for place, part in enumerate(one.strip() for one in text.split(",") if one.strip() and one.strip() != "void"):
+    for place, part in enumerate(split_parameters(text)):
         words = part.partition("=")[0].replace("*", " * ").replace("&", " ").replace("[]", " * ").split()
         is_pointer, is_const = "*" in words, "const" in words[: words.index("*")] if "*" in words else False
         rest = [word for word in words if word not in WORDS and word != "*"]
@@ -403,7 +386,7 @@ def _bound(body: str, axis: str) -> str:
 
 def _pitches(text: str) -> list[str]:
     """Return what rows are as long as: ``width`` of ``image[y * width + x]``."""
-    return re.findall(r"\[[^][]*\*\s*(\w+)\s*\+", COMMENT.sub(" ", text))
+    return re.findall(r"\[[^][]*\*\s*(\w+)\s*\+", without_comments(text))
 
 
 def _shape(sides: list[str], pitches: Sequence[str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
+from ncu_assist.backends.cuda import split_parameters, without_comments
 from ncu_assist.backends.torch_extension import TORCH_HEADER
 from ncu_assist.errors import NcuAssistError
 from ncu_assist.sources import HEADER_COMMENT
@@ -396,10 +397,7 @@ AROUND = 2  # lines shown before and after
 MOST_SHOWN = 40  # lines
 MOST_COMPARED, LONGEST = 2_000, 300  # lines, and letters of one: comparing two takes the product of their lengths
 _CODING = re.compile(r"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
-# What is not closed goes on to the end: looking for it again from each later place would take the square of the time.
-_COMMENT = re.compile(r'//(?:\\\n|[^\n])*|/\*.*?(?:\*/|\Z)|("(?:\\.|[^"\\\n])*"?|\'(?:\\.|[^\'\\\n])*\'?)', re.DOTALL)
 MOST_PLACES = 50  # at which a name is looked at: a launcher is defined once and called nowhere
-_PAIRS = {"(": ")", "[": "]", "{": "}", "<": ">"}
 # A line that goes on, digraphs, what GCC and clang know beside ISO's words. Trigraphs are off in nvcc's dialects.
 _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _DIRECTIVE = re.compile(r"(?:#|%:)[ \t\v\f]*(?:include_next|include|import|embed)\b[ \t\v\f]*([^\n]*)")
@@ -624,18 +622,13 @@ def _fits(parameters: tuple[str, ...], kinds: list[str]) -> bool:
     return all(("*" in parameter or "[" in parameter) == (kind == "*") for parameter, kind in pairs)
 
 
-def without_comments(source: str) -> str:
-    """Return a source with a space for each comment; what looks like one in a string stays."""
-    return _COMMENT.sub(lambda found: found[1] or " ", source)
-
-
 def launchers(text: str, name: str) -> list[tuple[str, ...]]:
     """Return the parameters of each definition of a function: its name, parameters, and a body behind them."""
     found = []
     for place in islice(re.finditer(rf"\b{re.escape(name)}\s*\(", text), MOST_PLACES):
         end = _closing(text, place.end())
         if end is not None and text[end + 1 :].lstrip()[:1] == "{":
-            found.append(_parts(text[place.end() : end]))
+            found.append(split_parameters(text[place.end() : end]))
     return found
 
 
@@ -647,19 +640,6 @@ def _closing(text: str, start: int) -> int | None:
         if depth == 0:
             return start + place.start()
     return None
-
-
-def _parts(parameters: str) -> tuple[str, ...]:
-    """Return a list of parameters at its outer commas."""
-    parts, depth = [""], 0
-    for letter in parameters:
-        depth += (letter in _PAIRS) - (letter in _PAIRS.values())
-        if letter == "," and depth == 0:
-            parts.append("")
-        else:
-            parts[-1] += letter
-    stripped = tuple(part.strip() for part in parts)
-    return () if stripped in (("",), ("void",)) else stripped
 
 
 def private_includes(source: str) -> set[str]:
