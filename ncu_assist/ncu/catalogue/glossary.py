@@ -225,7 +225,9 @@ _TEXTS = {
         "profiling failed, 6 environment, 7 damaged data, 8 model or network, 130 interrupted"
     ),
     "paired": "of samples: both versions were timed in the same round of one bench, so each round gives a ratio",
-    "late": "of a sample: the stream was not held long enough, so the time contains CPU time. A late sample is left out",
+    "late": (
+        "of a sample: the stream was not held long enough, so the time contains CPU time. A late sample is left out"
+    ),
     "own, library, own / library": (
         "own versions are your steps; libraries are peers. *own / library* is how much faster the fastest own version "
         "is: a verdict in `history` and on pages, the ratio of two medians in `list`"
