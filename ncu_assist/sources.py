@@ -47,9 +47,13 @@ def source_sha256(path: Path) -> str:
     """
     digest = hashlib.sha256()
     for file in source_files(path):
-        code = HEADER_COMMENT[path.suffix].sub(b"", file.read_bytes(), count=1)
-        digest.update(file.name.encode() + b"\0" + code + b"\0")
+        digest.update(file.name.encode() + b"\0" + code_of(file.read_bytes(), path) + b"\0")
     return digest.hexdigest()
+
+
+def code_of(source: bytes, version: Path) -> bytes:
+    """Return what counts of a file of a version: all but the comment at its top."""
+    return HEADER_COMMENT[version.suffix].sub(b"", source, count=1)
 
 
 def header_comment(code: bytes, suffix: str) -> str:

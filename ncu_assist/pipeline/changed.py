@@ -26,13 +26,14 @@ from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest, own_side
 from ncu_assist.pipeline.gating import gate
 from ncu_assist.pipeline.planning import MeasureRequest, profile
 from ncu_assist.project import Project
-from ncu_assist.sources import VERSION_FILE, Misnamed, discover_versions, misnamed, source_files
-from ncu_assist.spec import python_tree
+from ncu_assist.sources import VERSION_FILE, Misnamed, code_of, discover_versions, misnamed, source_files
+from ncu_assist.spec import Version, python_tree
 from ncu_assist.spec_file import FILE as KERNEL_FILE
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
 from ncu_assist.store.baselines import FILE, READERS
+from ncu_assist.store.folders import RUN_JSON
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
@@ -47,7 +48,7 @@ class ChangedVersion:
 
     ``runs`` are the ids of the runs that the commit holds of it. ``is_edited``: its source changed, or what every
     version is measured with, which ``shared`` names, and not only what was measured of it. ``rewritten`` are those of
-    the runs that say something else now, ``added`` those that git knows since.
+    the runs of which a file has changed or is gone, ``added`` those that git knows since.
     """
 
     kernel: str
@@ -91,14 +92,24 @@ class Since:
             for version in discover_versions(folder):
                 own = [file.resolve().relative_to(self.project.root).as_posix() for file in _within(version.path, self)]
                 place = f"reports/{kernel}/{version.name}/"
-                is_edited = bool(shared) or any(name in changed for name in own)
-                told = {name for name in measured if name.startswith(place) and name.endswith("/run.json")}
-                if is_edited or told:
-                    held = sorted({name.split("/")[RUN_PART] for name in runs if name.startswith(place)})
-                    there = {name.split("/")[RUN_PART] for name in told if (self.project.root / name).is_file()}
-                    other, added = (tuple(sorted(some)) for some in (there & set(held), there - set(held)))
-                    is_new = own[0] not in sources
-                    yield ChangedVersion(kernel, version.name, is_new, is_edited, tuple(held), shared, other, added)
+                is_edited = bool(shared) or any(name in changed and self._is_other_code(name, version) for name in own)
+                held = {name.split("/")[RUN_PART] for name in runs if name.startswith(place)}
+                changed_runs = {name.split("/")[RUN_PART] for name in measured & runs if name.startswith(place)}
+                new = {name.split("/")[RUN_PART] for name in measured - runs if name.startswith(place)} - held
+                if is_edited or changed_runs or new:
+                    there = {
+                        run for run in changed_runs | new if (self.project.root / place / run / RUN_JSON).is_file()
+                    }
+                    other, added = (tuple(sorted(some)) for some in (there & held, there - held))
+                    is_new, known = own[0] not in sources, tuple(sorted(held))
+                    yield ChangedVersion(kernel, version.name, is_new, is_edited, known, shared, other, added)
+
+    def _is_other_code(self, name: str, version: Version) -> bool:
+        """Tell whether a file of a version is other code than at the commit: the comment at its top is none."""
+        before, path = text_at(self.project.root, self.commit, name), self.project.root / name
+        if before is None or not path.is_file():
+            return True
+        return code_of(before.encode(), version.path) != code_of(path.read_bytes(), version.path)
 
     def _says_else(self, name: str) -> bool:
         """Tell whether a file says something else than at the commit: comments and blanks say nothing."""

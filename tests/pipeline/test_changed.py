@@ -248,6 +248,28 @@ def test_live_runs_are_required_also_where_there_is_nothing_before(developed: De
     assert "try: ncu-assist profile --since main --workload all" in said
 
 
+def test_what_was_measured_written_into_the_comment_at_the_top_is_no_change(developed: Developed) -> None:
+    source = developed.kernel / "v1_own.py"
+    source.write_text(f"# measured: 41.3 us\n{source.read_text()}")
+    assert judged(developed).exit_code == 0
+    assert judged(developed).gates == ()
+
+
+@pytest.mark.parametrize("how", ["changed", "gone"])
+def test_a_branch_that_damages_runs_of_before_is_not_green(developed: Developed, how: str) -> None:
+    """As a branch is merged that changes nothing else, and the archive fails from then on."""
+    run = developed.archive.store.runs("add_one", "v1_own")[0]
+    samples = run.folder / next(name for name in run.run.files if name.startswith("samples"))
+    if how == "changed":
+        samples.write_bytes(samples.read_bytes()[:-1] + b"\0")
+    else:
+        samples.unlink()
+    developed.repository.commit()
+    found = judged(developed)
+    assert found.exit_code == 4
+    assert f"gone or changed here: {run.run.run_id}" in " ".join(gates_text(found).split())
+
+
 @pytest.mark.parametrize("how", ["gone", "rewritten"])
 def test_a_branch_that_changes_the_runs_of_before_is_not_green(developed: Developed, how: str) -> None:
     before = developed.archive.store.runs("add_one", "v1_own")[0]
