@@ -28,11 +28,11 @@ from typing import Any
 
 from ncu_assist import process
 from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.environment import query_gpus
 from ncu_assist.errors import NcuAssistError
 from ncu_assist.ncu import blanking, compressed, report_file
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
 from ncu_assist.ncu.failures import read_log
-from ncu_assist.pipeline.doctor import query_gpus
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))

@@ -40,10 +40,10 @@ import msgspec
 import zstandard
 
 from ncu_assist import process
+from ncu_assist.environment import gpu_here
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
-from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.measuring import measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.recording import record

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ncu_assist import process
+from ncu_assist.environment import VISIBLE, query_gpus, visible_gpus
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 
 # All of one release: nvcc's own requirements carry no version, so pip would pair nvcc 13.0 with a newer nvvm.
@@ -85,7 +86,7 @@ def find_ninja() -> Path:
 
 
 def find_arch(nvcc: Nvcc) -> str:
-    """Return the architecture to build for: NCU_ASSIST_ARCH, else that of the first GPU, else sm_90.
+    """Return the architecture to build for: NCU_ASSIST_ARCH, else that of the GPU that is used, else sm_90.
 
     Unless NCU_ASSIST_ARCH says it, it is the one with all of the chip's instructions where ``nvcc`` knows that: sm_90a.
     Raises UsageProblem if NCU_ASSIST_ARCH is not of the form sm_90 or sm_90a.
@@ -95,7 +96,7 @@ def find_arch(nvcc: Nvcc) -> str:
         if not ARCH.fullmatch(wanted):
             raise UsageProblem(f"{ARCH_VARIABLE} is '{wanted}'", f"{ARCH_VARIABLE}=sm_90")
         return wanted
-    capability = _nvml_capability() or _smi_capability()
+    capability = _capability()
     return whole_chip(f"sm_{capability}" if capability else DEFAULT_ARCH, nvcc.version)
 
 
@@ -133,28 +134,13 @@ def _library_flags(home: Path) -> tuple[str, ...]:
     return (f"-L{home / 'lib'}",) if is_wheel else ()
 
 
-def _nvml_capability() -> str | None:
+def _capability() -> str:
+    """Return that of the GPU that is used; of the first where all are hidden, as a build may be for another process."""
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-    except Exception:  # no package, no driver: there is no GPU to ask
-        return None
-    try:
-        major, minor = pynvml.nvmlDeviceGetCudaComputeCapability(pynvml.nvmlDeviceGetHandleByIndex(0))
-        return f"{major}{minor}"
-    except pynvml.NVMLError:
-        return None
-    finally:
-        pynvml.nvmlShutdown()
-
-
-def _smi_capability() -> str | None:
-    if shutil.which("nvidia-smi") is None:
-        return None
-    argv = ["nvidia-smi", "--query-gpu=compute_cap", "--format=csv,noheader"]
-    match = re.search(r"(\d+)\.(\d+)", process.run(argv, timeout_s=QUERY_TIMEOUT_S).stdout)
-    return match.group(1) + match.group(2) if match else None
+        gpus = query_gpus()[1]
+    except EnvironmentProblem:
+        return ""
+    return (visible_gpus(gpus, os.environ.get(VISIBLE)) or gpus)[0].capability
 
 
 BUILD_TIMEOUT_S = 1800.0  # for all files together; a heavy template file takes minutes

@@ -22,7 +22,7 @@ EXIT_CODES = {  # as docs/reference/exit_codes.md says them
     130: "interrupted; finished work is kept",
 }
 ENVIRONMENT = {
-    "CUDA_VISIBLE_DEVICES": "The GPU to use: the first one listed.",
+    "CUDA_VISIBLE_DEVICES": "The GPU to use: the first one listed, an index of nvidia-smi or a UUID.",
     "CUDA_HOME": "Where to look for ncu, nsys and nvcc, after PATH.",
     "NCU_ASSIST_MODEL, NCU_ASSIST_BASE_URL": "The model for suggest, and its URL.",
     "NCU_ASSIST_API_KEY, OPENAI_API_KEY": "The API key of the model, if no file has it.",

@@ -20,35 +20,19 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from ncu_assist import process
+from ncu_assist.environment import VISIBLE, chosen_gpu, query_gpus
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.process import Completed, RunOptions
 
-VISIBLE = "CUDA_VISIBLE_DEVICES"
-
 
 def gpu_key(env: Mapping[str, str]) -> str:
     """Return the UUID of the first GPU that ``env`` leaves visible, or what it says of it where NVML cannot tell."""
-    chosen = env.get(VISIBLE, "").split(",")[0].strip() or "0"
-    if chosen.startswith(("GPU-", "MIG-")):
-        return chosen
-    return (_uuid(int(chosen)) if chosen.isdigit() else None) or f"gpu-{chosen}"
-
-
-def _uuid(index: int) -> str | None:
     try:
-        import pynvml
-
-        pynvml.nvmlInit()
-    except Exception:  # no package, no driver
-        return None
-    try:
-        uuid = pynvml.nvmlDeviceGetUUID(pynvml.nvmlDeviceGetHandleByIndex(index))
-        return uuid.decode() if isinstance(uuid, bytes) else str(uuid)
-    except pynvml.NVMLError:
-        return None
-    finally:
-        pynvml.nvmlShutdown()
+        return chosen_gpu(query_gpus()[1], env.get(VISIBLE)).uuid
+    except EnvironmentProblem:
+        word = env.get(VISIBLE, "").split(",")[0].strip() or "0"
+        return word if word.startswith(("GPU-", "MIG-")) else f"gpu-{word}"
 
 
 WAIT_S = 120.0

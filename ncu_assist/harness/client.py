@@ -12,6 +12,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ncu_assist.environment import COUNTED_AS_NVML
 from ncu_assist.errors import StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import results
@@ -156,10 +157,13 @@ def profile_command(request_path: Path) -> list[str]:
 
 
 def child_environment() -> dict[str, str]:
-    """Return this process's environment, extended so that a child in any folder imports this same package."""
+    """Return this process's environment, in which a child in any folder imports this same package.
+
+    It counts GPUs as we do.
+    """
     package = str(Path(__file__).parents[2])
     path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, "PYTHONPATH": path}
+    return {**os.environ, **COUNTED_AS_NVML, "PYTHONPATH": path}
 
 
 def on(request: HarnessRequest, workloads: tuple[str, ...]) -> HarnessRequest:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from ncu_assist import process
+from ncu_assist.environment import COUNTED_AS_NVML
 from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
 
 CUDA_LINK = Path("/usr/local/cuda")  # where NVIDIA's packages put the current toolkit
@@ -132,9 +133,12 @@ def profile_argv(ncu: Path, options: ProfileOptions, report: Path, log: Path, co
 
 
 def child_environment(base: Mapping[str, str], tmpdir: Path, gpu_uuid: str | None) -> dict[str, str]:
-    """Return the environment for ncu: a private TMPDIR for its lock file, one GPU, no other tool, no stub driver."""
+    """Return the environment for ncu: a private TMPDIR for its lock file, one GPU, no other tool, no stub driver.
+
+    GPUs are counted as NVML does.
+    """
     env = {key: value for key, value in base.items() if key != "CUDA_INJECTION64_PATH"}
-    env["TMPDIR"] = str(tmpdir)
+    env |= {**COUNTED_AS_NVML, "TMPDIR": str(tmpdir)}
     if gpu_uuid is not None:
         env["CUDA_VISIBLE_DEVICES"] = gpu_uuid
     if "LD_LIBRARY_PATH" in env:

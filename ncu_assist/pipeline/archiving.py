@@ -18,14 +18,13 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.backends import BACKENDS, backend_of
 from ncu_assist.backends.nvcc import find_nvcc
+from ncu_assist.environment import VISIBLE, chosen_gpu, query_gpus
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.executors.local import VISIBLE
 from ncu_assist.harness.client import Measured
 from ncu_assist.harness.events import COPY, EMPTY, LINK
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions, find_ncu, version_of
 from ncu_assist.pipeline.derived import save_judged
-from ncu_assist.pipeline.doctor import chosen_gpu, query_gpus
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.record import (
     Bench,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ncu_assist.analysis.trend import Bisection, MeasuredCommit, Symptom, side_of
 from ncu_assist.commits import checked_out, git, is_ancestor, resolved
+from ncu_assist.environment import gpu_here
 from ncu_assist.errors import NcuAssistError, UsageProblem
-from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.planning import MeasureRequest, bench
 from ncu_assist.project import Project, find_project
 from ncu_assist.sources import source_files

@@ -23,6 +23,7 @@ from ncu_assist.backends.nvcc import find_arch, find_nvcc
 from ncu_assist.ceilings import Ceilings, Conditions, Stage, ceilings_of, decode, path_of, save, shipped, stored
 from ncu_assist.ceilings.records import KnownGpu, attribute_peak, known_rates
 from ncu_assist.ceilings.storage import problems, product
+from ncu_assist.environment import gpu_here
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness import ceilings as harness_ceilings
@@ -37,7 +38,6 @@ from ncu_assist.ncu.failures import ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.report_file import MAGIC
 from ncu_assist.pipeline import ceilings_plan as plan
-from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
@@ -289,7 +289,7 @@ def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter
     """
     gpu = gpu_here()
     folder = project.work / "measure" / f"ceilings-{secrets.token_hex(4)}"
-    session = CeilingsSession(CeilingsStages(project, folder, executor, reporter), quick, gpu.memory_bytes)
+    session = CeilingsSession(CeilingsStages(project, folder, executor, reporter), quick, gpu.memory_bytes or 0)
     session.run()
     if session.ceilings is None:
         raise session.first_error or EnvironmentProblem("nothing could be measured", "ncu-assist doctor")

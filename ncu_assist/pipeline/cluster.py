@@ -20,9 +20,8 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+from ncu_assist.environment import VISIBLE, query_gpus
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
-from ncu_assist.executors.local import VISIBLE
-from ncu_assist.pipeline.doctor import query_gpus
 from ncu_assist.pipeline.gpu_workers import (
     START_LIMIT_S,
     GpuSlot,

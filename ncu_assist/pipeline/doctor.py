@@ -1,4 +1,4 @@
-"""What this machine has and lacks for measuring, each lack with one fix; its GPUs as the driver tells through NVML."""
+"""What this machine has and lacks for measuring, each lack with one fix."""
 
 from __future__ import annotations
 
@@ -10,21 +10,20 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from ncu_assist import process
 from ncu_assist.backends.nvcc import CUOBJDUMP_HINT, find_cuobjdump, find_ninja, find_nvcc
-from ncu_assist.environment import Condition, Examination
+from ncu_assist.environment import NO_DRIVER, VISIBLE, Condition, Examination, chosen_gpu, gpu_here, query_gpus
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError
 from ncu_assist.executors.sandbox.plan import choose_runner
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, numbers_of, profile_argv, version_of
 from ncu_assist.ncu.failures import profiling_error
 from ncu_assist.quantity import quantity
 
-NO_DRIVER = "run it where nvidia-smi answers"
 PROBE = "import torch; torch.ones(8, device='cuda').add_(1); torch.cuda.synchronize()"
 PROBE_TIMEOUT_S = 120.0
 GPU_EXTRA = "pip install 'ncu-assist[gpu]'"
@@ -39,80 +38,9 @@ OTHER_PROFILERS = {
     "nv-nsight-cu-cli": "let it end",
 }
 PROC = Path("/proc")
+COMM_LETTERS = 15  # of a program's name in /proc/PID/comm (TASK_COMM_LEN, proc(5))
 WSL = re.compile(r"microsoft", re.IGNORECASE)  # in the name of its kernel
 WITHOUT_CUDA = "+cpu"  # how PyTorch marks wheels that no GPU is used by
-
-
-@dataclass(frozen=True)
-class Gpu:
-    """One GPU as NVML sees it: clocks in MHz, memory in bytes."""
-
-    index: int
-    name: str
-    uuid: str
-    memory_bytes: int
-    sm_clock_mhz: int
-    max_sm_clock_mhz: int
-    temperature_c: int
-
-
-def query_gpus() -> tuple[str, tuple[Gpu, ...]]:
-    """Return the driver's version and its GPUs, in NVML's order.
-
-    Raises EnvironmentProblem where there is no driver or no GPU.
-    """
-    import pynvml
-
-    try:
-        pynvml.nvmlInit()
-    except pynvml.NVMLError as error:
-        raise EnvironmentProblem(f"no NVIDIA driver answers: {error}", NO_DRIVER) from error
-    try:
-        found = tuple(_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
-        driver = str(pynvml.nvmlSystemGetDriverVersion())
-    except pynvml.NVMLError as error:
-        raise EnvironmentProblem(f"the NVIDIA driver does not answer: {error}", "nvidia-smi") from error
-    finally:
-        pynvml.nvmlShutdown()
-    if not found:
-        raise EnvironmentProblem("the NVIDIA driver has no GPU", "nvidia-smi -L")
-    return driver, found
-
-
-def _gpu(index: int) -> Gpu:
-    import pynvml
-
-    handle = pynvml.nvmlDeviceGetHandleByIndex(index)
-    return Gpu(
-        index=index,
-        name=str(pynvml.nvmlDeviceGetName(handle)),
-        uuid=str(pynvml.nvmlDeviceGetUUID(handle)),
-        memory_bytes=int(pynvml.nvmlDeviceGetMemoryInfo(handle).total),
-        sm_clock_mhz=int(pynvml.nvmlDeviceGetClockInfo(handle, pynvml.NVML_CLOCK_SM)),
-        max_sm_clock_mhz=int(pynvml.nvmlDeviceGetMaxClockInfo(handle, pynvml.NVML_CLOCK_SM)),
-        temperature_c=int(pynvml.nvmlDeviceGetTemperature(handle, pynvml.NVML_TEMPERATURE_GPU)),
-    )
-
-
-def chosen_gpu(gpus: Sequence[Gpu], visible: str | None) -> Gpu:
-    """Return the GPU that CUDA_VISIBLE_DEVICES names first, by index or UUID; the first one where it is not set.
-
-    Raises EnvironmentProblem when it names none.
-    """
-    if visible is None:
-        return gpus[0]
-    first = visible.split(",")[0].strip()
-    for gpu in gpus:
-        if first == str(gpu.index) or (first and gpu.uuid.startswith(first)):
-            return gpu
-    raise EnvironmentProblem(
-        f"CUDA_VISIBLE_DEVICES={visible!r} names no GPU of this machine", "unset CUDA_VISIBLE_DEVICES"
-    )
-
-
-def gpu_here() -> Gpu:
-    """Return the GPU that a program started here would use. Raises EnvironmentProblem where there is none."""
-    return chosen_gpu(query_gpus()[1], os.environ.get("CUDA_VISIBLE_DEVICES"))
 
 
 def examine(more: Mapping[str, Callable[[], Condition]] = MappingProxyType({})) -> Examination:
@@ -158,15 +86,20 @@ def _driver() -> Condition:
 
 def _gpu_condition() -> Condition:
     _, gpus = query_gpus()
-    used = chosen_gpu(gpus, os.environ.get("CUDA_VISIBLE_DEVICES"))
+    used = chosen_gpu(gpus, os.environ.get(VISIBLE))
+    memory = "" if used.memory_bytes is None else f", {used.memory_bytes / 2**30:.0f} GiB"
     others = f", {len(gpus) - 1} more here" if len(gpus) > 1 else ""
-    return Condition("GPU", "ok", f"{used.name}, {used.memory_bytes / 2**30:.0f} GiB{others}")
+    return Condition("GPU", "ok", f"{used.name}{memory}{others}")
 
 
 def _clocks() -> Condition:
     gpu = gpu_here()
-    detail = f"SM {gpu.sm_clock_mhz} of {gpu.max_sm_clock_mhz} MHz, {gpu.temperature_c} °C"
-    return Condition("clocks", "ok", f"{detail}; idle clocks are lower", needed=False)
+    most = "" if gpu.max_sm_clock_mhz is None else f" of {gpu.max_sm_clock_mhz}"
+    known = [] if gpu.sm_clock_mhz is None else [f"SM {gpu.sm_clock_mhz}{most} MHz"]
+    known += [] if gpu.temperature_c is None else [f"{gpu.temperature_c} °C"]
+    if not known:
+        return Condition("clocks", "ok", "the driver does not tell them", needed=False)
+    return Condition("clocks", "ok", f"{', '.join(known)}; idle clocks are lower", needed=False)
 
 
 def _ncu() -> Condition:
@@ -190,7 +123,8 @@ def _reader() -> Condition:
 
 def _profilers() -> Condition:
     """Another profiler that runs may hold the counters; of other users' programs the names alone can be seen."""
-    running = {name: pid for pid, name in _programs() if name in OTHER_PROFILERS}
+    shown = {name[:COMM_LETTERS]: name for name in OTHER_PROFILERS}
+    running = {shown[comm]: pid for pid, comm in _programs() if comm in shown}
     if not running:
         return Condition("profilers", "ok", "no other runs here", needed=False)
     name, pid = next(iter(running.items()))
@@ -206,22 +140,13 @@ def _programs() -> Iterator[tuple[int, str]]:
 
 def _mig() -> Condition:
     """On a GPU that is cut into instances, ncu counts within one, and lacks what all of them share."""
-    import pynvml
-
     used = gpu_here()
-    pynvml.nvmlInit()
-    try:
-        is_on = bool(pynvml.nvmlDeviceGetMigMode(pynvml.nvmlDeviceGetHandleByIndex(used.index))[0])
-    except pynvml.NVMLError:  # a GPU that knows no instances
-        is_on = False
-    finally:
-        pynvml.nvmlShutdown()
-    if is_on:
-        raise EnvironmentProblem(
-            "on: an instance has a part of the SMs and of L2, metrics of units that all share are missing",
-            "export CUDA_VISIBLE_DEVICES=MIG-… of nvidia-smi -L, or nvidia-smi -mig 0",
-        )
-    return Condition("MIG", "ok", "off", needed=False)
+    if not used.instances:
+        return Condition("MIG", "ok", "off", needed=False)
+    said = "an instance has a part of the SMs and of L2, metrics of units that all share are missing"
+    if os.environ.get(VISIBLE, "").startswith("MIG-"):
+        return Condition("MIG", "ok", f"{used.uuid} is used: {said}", needed=False)
+    raise EnvironmentProblem(f"on: {said}", f"export {VISIBLE}=MIG-… of nvidia-smi -L, or nvidia-smi -mig 0")
 
 
 def _wsl() -> Condition:

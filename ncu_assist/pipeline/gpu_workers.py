@@ -28,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist import __version__
+from ncu_assist.environment import VISIBLE, Gpu, called, query_gpus, visible_gpus
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
-from ncu_assist.executors.local import VISIBLE, Stoppable
+from ncu_assist.executors.local import Stoppable
 from ncu_assist.ncu.command import find_ncu, version_of
 from ncu_assist.pipeline.archiving import Need, Setup, setup_here
-from ncu_assist.pipeline.doctor import Gpu, query_gpus
 from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do, settled
 from ncu_assist.steps import Reporter, minutes
 
@@ -74,8 +74,7 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
 
     Raises UsageProblem for what is none of these, or more than there is.
     """
-    words = [word.strip() for word in (visible or "").split(",") if word.strip()]
-    seen = list(gpus) if visible is None else [gpu for word in words for gpu in gpus if _is_called(gpu, word)]
+    seen = visible_gpus(gpus, visible)
     there = f"here: {', '.join(str(gpu.index) for gpu in seen) or 'none'}"
     if choice == "all":
         found = seen
@@ -86,25 +85,22 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
     else:
         found = []
         for word in filter(None, (word.strip() for word in choice.split(","))):
-            named = [gpu for gpu in seen if _is_called(gpu, word)]
-            if not named:
+            named = called(seen, word)
+            if named is None:
                 raise UsageProblem(f"--gpus {choice}: there is no GPU {word}; {there}", "--gpus all, or nvidia-smi -L")
-            found += named
-    unique = list(dict.fromkeys(gpu.uuid for gpu in found))
-    if not unique:
+            found.append(named)
+    slots: dict[int, Gpu] = {}
+    for gpu in found:
+        slots.setdefault(gpu.index, gpu)  # of two instances of one the first: they share its clocks
+    if not slots:
         raise UsageProblem(f"--gpus {choice} names no GPU; {there}", "--gpus all, a number of GPUs, or a list as 0,1")
-    known = {gpu.uuid: gpu for gpu in gpus}
-    cores = cores_of(unique)
-    return tuple(GpuSlot(known[uuid].index, uuid, cores.get(uuid, ()), known[uuid].name) for uuid in unique)
+    cores = cores_of([gpu.uuid for gpu in slots.values()])
+    return tuple(GpuSlot(gpu.index, gpu.uuid, cores.get(gpu.uuid, ()), gpu.name) for gpu in slots.values())
 
 
 def _after(beginning: str, resources: dict[str, float]) -> str:
     """Return the rest of a resource's name that begins so; empty where none does."""
     return next((name.removeprefix(beginning) for name in resources if name.startswith(beginning)), "")
-
-
-def _is_called(gpu: Gpu, word: str) -> bool:
-    return word == str(gpu.index) or (word.startswith("GPU-") and gpu.uuid.startswith(word))
 
 
 def cores_of(uuids: Sequence[str]) -> dict[str, tuple[int, ...]]:
@@ -145,10 +141,27 @@ def _near(uuid: str) -> tuple[int, ...]:
 
 @contextlib.contextmanager
 def gpu_workers(choice: str) -> Iterator[GpuWorkers]:
-    """Hold a worker for each GPU that was asked for. Raises UsageProblem, EnvironmentProblem where there are none."""
-    slots = chosen_slots(choice, query_gpus()[1], os.environ.get(VISIBLE))
-    with workers_on(slots) as workers:
-        yield workers
+    """Hold a worker for each GPU that was asked for; meanwhile they alone are visible here, so builds are for them.
+
+    Raises UsageProblem for several models: what is built runs on one, and versions are compared on one. Raises
+    EnvironmentProblem where there are none.
+    """
+    before = os.environ.get(VISIBLE)
+    slots = chosen_slots(choice, query_gpus()[1], before)
+    other = next((slot for slot in slots if slot.chip != slots[0].chip), None)
+    if other is not None:
+        alike = ",".join(str(slot.index) for slot in slots if slot.chip == slots[0].chip)
+        said = f"{slots[0].name} is an {slots[0].chip} and {other.name} an {other.chip}: GPUs of one model share work"
+        raise UsageProblem(said, f"--gpus {alike}{',' * alike.isdigit()}")  # a number alone says how many
+    os.environ[VISIBLE] = ",".join(slot.uuid for slot in slots)
+    try:
+        with workers_on(slots) as workers:
+            yield workers
+    finally:
+        if before is None:
+            del os.environ[VISIBLE]
+        else:
+            os.environ[VISIBLE] = before
 
 
 @contextlib.contextmanager

@@ -14,6 +14,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import GpuSpread, KernelOutcome, VersionOutcome, spread_of
+from ncu_assist.environment import gpu_here
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
@@ -22,7 +23,6 @@ from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ADAPTIVE, ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.callables import CallableKernel, kernel_of
 from ncu_assist.pipeline.cluster import cluster_workers
-from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.importing import fit_name
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all

@@ -17,6 +17,7 @@ import pandas as pd
 
 from ncu_assist import process
 from ncu_assist.analysis.triage import ProfiledGroup, Triage, triage
+from ncu_assist.environment import COUNTED_AS_NVML
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
@@ -151,7 +152,7 @@ def _run(argv: Sequence[str], call: ProgramCall, env: dict[str, str] | None, rep
 
     reporter.status(f"{call.name}: recording the whole run")
     try:
-        return EXECUTORS["local"].run(argv, env=env, on_line=show)
+        return EXECUTORS["local"].run(argv, env={**(env or os.environ), **COUNTED_AS_NVML}, on_line=show)
     except KeyboardInterrupt:
         return None
 

@@ -22,13 +22,13 @@ from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.ladder import Attempt, KernelOutcome
 from ncu_assist.backends import build_versions
 from ncu_assist.commits import commit_of
+from ncu_assist.environment import gpu_here
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local, Stoppable, Warm
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.request import new_request
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
-from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.project import Project

@@ -9,6 +9,7 @@ import pytest
 from requirements import needs
 
 from ncu_assist.backends import nvcc
+from ncu_assist.environment import Gpu
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 
 
@@ -86,16 +87,29 @@ def _nvcc(version: str) -> nvcc.Nvcc:
     return nvcc.Nvcc(Path("nvcc"), version, ())
 
 
+def _no_driver() -> tuple[str, tuple[Gpu, ...]]:
+    raise EnvironmentProblem("no NVIDIA driver answers", "nvidia-smi")
+
+
+def _has(monkeypatch: pytest.MonkeyPatch, *capabilities: str) -> None:
+    found = tuple(Gpu(index, "GPU", f"GPU-{index}", capability=one) for index, one in enumerate(capabilities))
+    monkeypatch.setattr(nvcc, "query_gpus", lambda: ("1", found))
+
+
 def test_architecture(monkeypatch: pytest.MonkeyPatch) -> None:
     compiler = _nvcc("13.0.88")
     monkeypatch.delenv("NCU_ASSIST_ARCH", raising=False)
-    monkeypatch.setattr(nvcc, "_nvml_capability", lambda: None)
-    monkeypatch.setattr(nvcc, "_smi_capability", lambda: None)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(nvcc, "query_gpus", _no_driver)
     assert nvcc.find_arch(compiler) == "sm_90a"
-    monkeypatch.setattr(nvcc, "_smi_capability", lambda: "120")
+    _has(monkeypatch, "120")
     assert nvcc.find_arch(compiler) == "sm_120"
-    monkeypatch.setattr(nvcc, "_nvml_capability", lambda: "80")
+    _has(monkeypatch, "80", "90")
     assert nvcc.find_arch(compiler) == "sm_80"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    assert nvcc.find_arch(compiler) == "sm_90a"
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "-1")
+    assert nvcc.find_arch(compiler) == "sm_80", "what is built here may run in another process"
     monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
     assert nvcc.find_arch(compiler) == "sm_90"
     monkeypatch.setenv("NCU_ASSIST_ARCH", "hopper")
@@ -109,5 +123,6 @@ def test_all_instructions_of_the_chip_where_the_compiler_knows_them(
 ) -> None:
     """wgmma and setmaxnreg are in sm_90a and not in sm_90."""
     monkeypatch.delenv("NCU_ASSIST_ARCH", raising=False)
-    monkeypatch.setattr(nvcc, "_nvml_capability", lambda: "90")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    _has(monkeypatch, "90")
     assert nvcc.find_arch(_nvcc(version)) == arch

@@ -103,7 +103,7 @@ def test_without_a_gpu_all_say_the_same(measure: Any, monkeypatch: pytest.Monkey
     def no_driver() -> None:
         raise EnvironmentProblem("no NVIDIA driver answers")
 
-    monkeypatch.setattr("ncu_assist.pipeline.doctor.query_gpus", no_driver)
+    monkeypatch.setattr("ncu_assist.environment.query_gpus", no_driver)
     with pytest.raises(EnvironmentProblem, match="no NVIDIA driver answers"):
         measure([naive], inputs=make, workloads={"n": 64}, project=tmp_path)
 

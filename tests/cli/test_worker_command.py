@@ -1,9 +1,9 @@
 import pytest
 from commandline import Run, run
 
+from ncu_assist.environment import Gpu
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.pipeline import cluster
-from ncu_assist.pipeline.doctor import Gpu
 
 __all__ = ["run"]
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from patience import CEILING_S
 
+from ncu_assist.environment import Gpu
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors import EXECUTORS, local
 from ncu_assist.executors.local import COMMAND_LIMIT, Local, held, lock_folder
@@ -98,11 +99,12 @@ def test_the_lock_folder_does_not_follow_tmpdir(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_key_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    uuids = {0: "GPU-zero", 3: "GPU-three"}
-    monkeypatch.setattr(local, "_uuid", uuids.get)
-    assert local.gpu_key({}) == "GPU-zero"
-    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "3,0"}) == "GPU-three"
-    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "GPU-abc,1"}) == "GPU-abc"
+    found = tuple(Gpu(index, "NVIDIA H200", f"GPU-abc{index}-0") for index in range(4))
+    monkeypatch.setattr(local, "query_gpus", lambda: ("1", found))
+    assert local.gpu_key({}) == "GPU-abc0-0"
+    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "3,0"}) == "GPU-abc3-0"
+    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "GPU-abc3,1"}) == "GPU-abc3-0", "two runs on one GPU hold one lock"
+    assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "GPU-elsewhere"}) == "GPU-elsewhere"
     assert local.gpu_key({"CUDA_VISIBLE_DEVICES": "7"}) == "gpu-7"
 
 

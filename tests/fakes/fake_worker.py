@@ -10,8 +10,8 @@ import sys
 
 from fakes.fake_gpu import DRIVER
 
+from ncu_assist.environment import Gpu
 from ncu_assist.pipeline import archiving, cluster
-from ncu_assist.pipeline.doctor import Gpu
 
 FIRST, COUNT, CHIP = os.environ["FAKE_GPUS"].split(" ", 2)
 NUMBERS = range(int(FIRST), int(FIRST) + int(COUNT))

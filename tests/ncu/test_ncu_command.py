@@ -88,6 +88,12 @@ def test_the_environment_keeps_out_other_tools_and_stub_drivers() -> None:
         "CUDA_VISIBLE_DEVICES": "0,1",
     }
     env = command.child_environment(base, Path("/private"), "GPU-1")
-    assert env == {"HOME": "/h", "TMPDIR": "/private", "LD_LIBRARY_PATH": "/a:/c", "CUDA_VISIBLE_DEVICES": "GPU-1"}
+    assert env == {
+        "HOME": "/h",
+        "TMPDIR": "/private",
+        "LD_LIBRARY_PATH": "/a:/c",
+        "CUDA_VISIBLE_DEVICES": "GPU-1",
+        "CUDA_DEVICE_ORDER": "PCI_BUS_ID",
+    }
     assert command.child_environment(base, Path("/private"), None)["CUDA_VISIBLE_DEVICES"] == "0,1"
     assert base["TMPDIR"] == "/shared"

@@ -9,14 +9,26 @@ import pytest
 
 NAMES = ("NVIDIA H200", "NVIDIA L4")
 UUIDS = ("GPU-aaaa1111-0000", "GPU-bbbb2222-0000")
+CAPABILITIES = ((9, 0), (8, 9))
+INSTANCES = ("MIG-cccc3333-0000", "MIG-dddd4444-0000")
 
 
 class NVMLError(Exception):
     """As pynvml names it."""
 
 
-def pretend(patch: pytest.MonkeyPatch, gpus: int = 2, init: str = "", query: str = "", mig: bool = False) -> None:
-    """Put an NVML with ``gpus`` GPUs in place; ``init`` and ``query`` are what it fails with."""
+def pretend(
+    patch: pytest.MonkeyPatch,
+    gpus: int = 2,
+    init: str = "",
+    query: str = "",
+    mig: bool = False,
+    unsupported: tuple[str, ...] = (),
+) -> None:
+    """Put an NVML with ``gpus`` GPUs in place; ``init`` and ``query`` are what it fails with.
+
+    With ``mig`` the first GPU is cut into instances. ``unsupported`` are questions that it does not answer.
+    """
 
     def start() -> None:
         if init:
@@ -26,6 +38,14 @@ def pretend(patch: pytest.MonkeyPatch, gpus: int = 2, init: str = "", query: str
         if query:
             raise NVMLError(query)
         return gpus
+
+    def refuse(*_: object) -> None:
+        raise NVMLError("Not Supported")
+
+    def instance(index: int, number: int) -> str:
+        if number >= len(INSTANCES):
+            raise NVMLError("Not Found")
+        return INSTANCES[number]
 
     module = ModuleType("pynvml")
     module.__dict__.update(
@@ -38,11 +58,17 @@ def pretend(patch: pytest.MonkeyPatch, gpus: int = 2, init: str = "", query: str
         nvmlSystemGetDriverVersion=lambda: "580.95",
         nvmlDeviceGetHandleByIndex=lambda index: index,
         nvmlDeviceGetName=lambda index: NAMES[index],
-        nvmlDeviceGetUUID=lambda index: UUIDS[index],
+        nvmlDeviceGetUUID=lambda handle: UUIDS[handle] if isinstance(handle, int) else handle,
+        nvmlDeviceGetCudaComputeCapability=lambda index: CAPABILITIES[index],
         nvmlDeviceGetMemoryInfo=lambda index: SimpleNamespace(total=(141 - index) * 2**30),
         nvmlDeviceGetClockInfo=lambda index, kind: 345,
         nvmlDeviceGetMaxClockInfo=lambda index, kind: 1980,
         nvmlDeviceGetTemperature=lambda index, kind: 33,
-        nvmlDeviceGetMigMode=lambda index: [int(mig), int(mig)],
+        nvmlDeviceGetMigMode=lambda index: [int(mig and index == 0)] * 2,
+        nvmlDeviceGetMaxMigDeviceCount=lambda index: 7,
+        nvmlDeviceGetMigDeviceHandleByIndex=instance,
+        nvmlDeviceGetHandleByUUID=lambda uuid: uuid,
+        nvmlDeviceGetCpuAffinity=refuse,
     )
+    module.__dict__.update(dict.fromkeys(unsupported, refuse))
     patch.setitem(sys.modules, "pynvml", module)

@@ -17,6 +17,7 @@ from measured import Notes
 from requirements import needs
 
 from ncu_assist.ceilings import dram_ceiling, stored
+from ncu_assist.environment import Gpu
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.executors.local import Local
 from ncu_assist.harness import ceilings as harness_ceilings
@@ -25,7 +26,6 @@ from ncu_assist.ncu.command import ProfileOptions, profile_argv
 from ncu_assist.pipeline import ceilings_plan
 from ncu_assist.pipeline import ceilings_plan as points
 from ncu_assist.pipeline.ceilings import BuiltKernels, CeilingsStages, measure_ceilings
-from ncu_assist.pipeline.doctor import Gpu
 from ncu_assist.project import Project
 from ncu_assist.record import Toolchain
 
@@ -80,7 +80,7 @@ def counts(request: harness_ceilings.CeilingsRequest, metrics: tuple[str, ...]) 
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A GPU for NVML, libraries that need no compiler, and children that leave what they should."""
-    monkeypatch.setattr("ncu_assist.pipeline.doctor.query_gpus", lambda: ("1.2", (GPU,)))
+    monkeypatch.setattr("ncu_assist.environment.query_gpus", lambda: ("1.2", (GPU,)))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     monkeypatch.setattr(CeilingsStages, "build", lambda self: BuiltKernels({}, "13.0", ""))
     monkeypatch.setattr(CeilingsStages, "time", lambda self, request: leave(request, True))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from fakes.fake_ncu import install
-from nvml import pretend
+from nvml import INSTANCES, pretend
 
 from ncu_assist.environment import Condition
 from ncu_assist.errors import EnvironmentProblem
@@ -153,12 +153,34 @@ def test_another_profiler_that_runs(whole: Path, monkeypatch: pytest.MonkeyPatch
     assert found.fix.startswith("dcgmi profile --pause")
 
 
+def test_a_profiler_whose_name_is_cut(whole: Path, tmp_path: Path) -> None:
+    """Linux shows 15 letters of a program's name, and nv-nsight-cu-cli has 16."""
+    (tmp_path / "proc" / "8").mkdir(parents=True)
+    (tmp_path / "proc" / "8" / "comm").write_text("nv-nsight-cu-cl\n")
+    assert look("profilers").detail.startswith("nv-nsight-cu-cli runs (pid 8)")
+
+
 def test_a_gpu_cut_into_instances(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert look("MIG").detail == "off"
     pretend(monkeypatch, mig=True)
     found = look("MIG")
     assert (found.state, found.needed) == ("missing", False)
     assert "nvidia-smi -mig 0" in found.fix
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", INSTANCES[1])  # as the fix says
+    assert look("GPU").state == "ok"
+    found = look("MIG")
+    assert (found.state, found.detail.split(" ")[0]) == ("ok", INSTANCES[1])
+
+
+def test_what_the_driver_does_not_tell_of_a_gpu(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, unsupported=("nvmlDeviceGetTemperature",))
+    assert look("clocks").detail == "SM 345 of 1980 MHz; idle clocks are lower"
+    pretend(monkeypatch, unsupported=("nvmlDeviceGetMaxClockInfo", "nvmlDeviceGetMemoryInfo"))
+    assert look("clocks").detail == "SM 345 MHz, 33 °C; idle clocks are lower"
+    assert look("GPU").detail == "NVIDIA H200, 1 more here"
+    pretend(monkeypatch, unsupported=("nvmlDeviceGetTemperature", "nvmlDeviceGetClockInfo"))
+    assert (look("clocks").state, look("clocks").detail) == ("ok", "the driver does not tell them")
+    assert examine().can_measure
 
 
 def test_wsl_is_said_where_it_is(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:

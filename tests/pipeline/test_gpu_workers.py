@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections import defaultdict
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -17,9 +18,11 @@ from pipeline.measured import Notes
 from pipeline.shared_out import again, assert_whole, fake_ncu_first, make_jobs
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.backends import nvcc
+from ncu_assist.environment import Gpu
 from ncu_assist.errors import UsageProblem
 from ncu_assist.executors import EXECUTORS
-from ncu_assist.pipeline.doctor import Gpu
+from ncu_assist.pipeline import gpu_workers
 from ncu_assist.pipeline.gpu_workers import chosen_slots, workers_on
 from ncu_assist.pipeline.measuring import measure_all
 from ncu_assist.pipeline.work_units import in_groups
@@ -52,6 +55,23 @@ def test_gpus_are_chosen_by_number_list_or_uuid(choice: str, visible: str | None
 def test_gpus_that_are_not_there_are_refused(choice: str, visible: str | None) -> None:
     with pytest.raises(UsageProblem):
         chosen(choice, visible=visible)
+
+
+def test_builds_are_for_the_gpus_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    mixed = (Gpu(0, "NVIDIA A100", "GPU-0a", capability="80"), Gpu(1, "NVIDIA H100", "GPU-1a", capability="90"))
+    for module in (gpu_workers, nvcc):
+        monkeypatch.setattr(module, "query_gpus", lambda: ("1", mixed))
+    monkeypatch.setattr(gpu_workers, "workers_on", nullcontext)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.delenv("NCU_ASSIST_ARCH", raising=False)
+    compiler = nvcc.Nvcc(Path("nvcc"), "13.0.88", ())
+    with gpu_workers.gpu_workers("1,"):
+        assert nvcc.find_arch(compiler) == "sm_90a"
+    assert nvcc.find_arch(compiler) == "sm_80"
+    with pytest.raises(UsageProblem, match="GPU 0 is an NVIDIA A100") as caught, gpu_workers.gpu_workers("all"):
+        pass
+    assert caught.value.hint == "--gpus 0,"
+    assert "CUDA_VISIBLE_DEVICES" not in os.environ
 
 
 def test_work_is_cut_as_far_as_it_pays() -> None:
@@ -133,6 +153,7 @@ import fakes.fake_gpu as fake
 from fakes.fake_gpu import FakeGpu, gpus
 from pipeline.measured import Notes
 from pipeline.shared_out import make_jobs
+from ncu_assist.pipeline import gpu_workers
 from ncu_assist.pipeline.gpu_workers import workers_on
 from ncu_assist.pipeline.measuring import measure_all
 

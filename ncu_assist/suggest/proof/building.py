@@ -10,7 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ import msgspec
 from ncu_assist.analysis.archive import CompiledFunction, DraftBuild
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildProblem, BuildRequest, command, decode
-from ncu_assist.backends.nvcc import CUOBJDUMP_HINT, find_cuobjdump, find_nvcc
+from ncu_assist.backends.nvcc import ARCH_VARIABLE, CUOBJDUMP_HINT, find_arch, find_cuobjdump, find_nvcc
 from ncu_assist.ceilings.chips import LANES, SM_LIMITS, SmLimits
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
@@ -190,7 +190,10 @@ def build(kernel: Kernel, versions: Sequence[str], executor: Executor, cwd: Path
     Raises EnvironmentProblem without a compiler, StageFailed where building itself came to nothing.
     """
     request = BuildRequest(str(kernel.folder), tuple(versions), str(out), str(out))
-    done = executor.run(command(request), env={**child_environment(), **NO_GPU}, cwd=cwd, timeout_s=TIMEOUT_S)
+    env = {**child_environment(), **NO_GPU}
+    with suppress(EnvironmentProblem):  # Python needs no compiler
+        env[ARCH_VARIABLE] = find_arch(find_nvcc())  # no GPU is to be seen there
+    done = executor.run(command(request), env=env, cwd=cwd, timeout_s=TIMEOUT_S)
     if done.timed_out:
         raise StageFailed(f"building took longer than {TIMEOUT_S:.0f} s")
     if (out / PROBLEM).is_file():

@@ -16,6 +16,7 @@ from typing import Any
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.backends.base import BuildOutcome
+from ncu_assist.environment import gpu_here
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local
@@ -35,7 +36,6 @@ from ncu_assist.harness.sanitizer import (
 )
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
-from ncu_assist.pipeline.doctor import gpu_here
 from ncu_assist.pipeline.gpu_workers import GpuWorkers
 from ncu_assist.pipeline.ncu_stage import NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split

@@ -75,6 +75,23 @@ def test_versions_and_what_was_built_of_them(plan: ExamPlan, tmp_path: Path) -> 
     assert [one.artifact for one in found.values()] == [inside, tmp_path / "out" / "x.so"]
 
 
+def test_it_is_for_the_gpu_that_is_used_and_hidden(
+    plan: ExamPlan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: dict[str, str] = {}
+
+    class Sees(Says):
+        def run(self, argv: Any, **how: Any) -> Completed:
+            seen.update(how["env"])
+            return super().run(argv, **how)
+
+    monkeypatch.setattr(building, "find_nvcc", lambda: None)
+    monkeypatch.setattr(building, "find_arch", lambda nvcc: "sm_80")
+    script = plan.kernel.version("v1").path
+    build(plan.kernel, ("v1_draft",), Sees(outcomes(v1_draft=script), tmp_path), script.parents[2], tmp_path)
+    assert (seen["CUDA_VISIBLE_DEVICES"], seen["NCU_ASSIST_ARCH"]) == ("-1", "sm_80")
+
+
 def test_anything_else_is_refused(plan: ExamPlan, tmp_path: Path) -> None:
     inside, secret = plan.kernel.version("v0_right").path, plan.folders.secret / "request.json"
     wrong = (
