@@ -37,20 +37,20 @@ UNREAD = "not read"
 
 HEAD = """# Compatibility
 
-What ncu-assist answers of reports that others made: {files} files with {launches} launches of {chips} GPU models, by
-chip, release of ncu and what was collected. Written by `benchmarks/compatibility.py`; `tests/test_corpus.py` holds it
-against the reports where they lie beside a clone.
+What ncu-assist answers for reports that others made: {files} files with {launches} launches of {chips} GPU models, by
+chip, release of ncu and what was collected. `benchmarks/compatibility.py` writes this page. `tests/test_corpus.py`
+compares it with the reports if they are next to a clone.
 
-- *diagnosis*: launches whose first finding names a cause or a ceiling; *throughput*: launches without one, where the
-  busiest unit is named all the same.
+- *diagnosis*: launches whose first finding names a cause or a ceiling. *throughput*: launches without one; the busiest
+  unit is still named.
 - *lines* and *SASS*: files with counters by source line, and by instruction.
-- *roofline*: launches with counted operations and DRAM bytes; *memory chart*: launches with counted traffic between
+- *roofline*: launches with counted operations and DRAM bytes. *memory chart*: launches with counted traffic between
   DRAM and L2, or L2 and L1.
-- *ceilings*: measured on such a GPU, or the default of its kind of memory, which is *assumed* and says so.
+- *ceilings*: measured on such a GPU, or the default for its kind of memory, which is marked *assumed*.
 
-A set is the largest of ncu's of whose own sections a report holds one: warp states are in `full` only, the memory
-analysis in `detailed`, throughputs in `basic`; `metrics` are without a section. `?`: the report does not say which ncu
-made it.
+*set* is the largest of ncu's sets that has a section of its own in the report: warp states are only in `full`, the memory
+analysis is in `detailed`, throughputs are in `basic`. `metrics` means metrics without a section. `?` means that the
+report does not say which ncu made it.
 """
 COLUMNS = (
     "chip", "cc", "ncu", "set", "files", "launches", "diagnosis", "throughput", "lines", "SASS", "roofline",

@@ -318,7 +318,7 @@ def test_an_error_replaces_the_comment_on_an_older_commit(project: Project) -> N
     other = project.act(base="nowhere")
     assert other.codes["Base branch"] == 2
     assert "::error::origin has no branch 'nowhere' to compare with" in other.said
-    assert "nothing was judged" in other.comments
+    assert "nothing was checked" in other.comments
 
 
 @pytest.mark.parametrize(("measure", "installed"), [("true", f"{ROOT}[gpu]"), ("false", str(ROOT))])
@@ -353,7 +353,7 @@ def test_a_push_of_another_branch_is_compared_with_the_base_and_not_kept(project
 def test_a_forced_push_is_not_green(project: Project, tmp_path: Path) -> None:
     done = project.act(event="push", before="1" * 40, archive=str(tmp_path / "kept"))
     assert done.codes["Base branch"] == 2
-    assert "nobody knows what main was before this push" in done.said
+    assert "the state of main before this push is unknown" in done.said
     assert not (tmp_path / "kept").exists()
 
 
