@@ -48,9 +48,9 @@ compares it with the reports if they are next to a clone.
   DRAM and L2, or L2 and L1.
 - *ceilings*: measured on such a GPU, or the default for its kind of memory, which is marked *assumed*.
 
-*set* is the largest of ncu's sets that has a section of its own in the report: warp states are only in `full`, the memory
-analysis is in `detailed`, throughputs are in `basic`. `metrics` means metrics without a section. `?` means that the
-report does not say which ncu made it.
+*set* is the largest of ncu's sets that has a section of its own in the report: warp states are only in `full`, the
+memory analysis is in `detailed`, throughputs are in `basic`. `metrics` means metrics without a section. `?` means that
+the report does not say which ncu made it.
 """
 COLUMNS = (
     "chip", "cc", "ncu", "set", "files", "launches", "diagnosis", "throughput", "lines", "SASS", "roofline",
