@@ -78,7 +78,7 @@ def test_the_scores_are_those_that_are_published(judged: Any) -> None:
     for rows in zip(*map(gallery_scores.score_rows, halves), strict=True):
         assert row_of_the_page(rows[0][0]) == [str(count) for _, *counts in rows for count in counts]
     done, faults = gallery_scores.remarks(judged)
-    assert f"stands at {done} of the 42 kernels at their limit, and at {faults} of the 94" in ACCURACY.read_text()
+    assert f"appears for {done} of the 42 kernels at their limit, and for {faults} of the 94" in prose_of_the_page()
 
 
 def test_the_speedups_are_those_that_are_published_and_meet_the_target(judged: Any) -> None:
@@ -93,7 +93,7 @@ def test_the_speedups_are_those_that_are_published_and_meet_the_target(judged: A
         assert errors[0] <= gallery_speedups.TARGET
         assert errors[0] < min(errors[1:])
     worst = math.exp(max(one.error("estimated") for one in used))
-    assert f"off by a factor of {worst:.1f}." in ACCURACY.read_text()
+    assert f"off by a factor of {worst:.1f}." in prose_of_the_page()
 
 
 def test_the_table_by_rule_is_that_of_the_recorded_pairs_which_are_all(judged: Any) -> None:
@@ -102,7 +102,7 @@ def test_the_table_by_rule_is_that_of_the_recorded_pairs_which_are_all(judged: A
     assert gallery_speedups.by_rule() in ACCURACY.read_text()
     recorded = json.loads(gallery_speedups.RECORDED.read_text())["pairs"]
     assert {one.fault for one in gallery_speedups.speedups(judged)[0]} < {one["fault"] for one in recorded}
-    assert f"all {len(recorded)} pairs above" in ACCURACY.read_text()
+    assert f"all {len(recorded)} pairs above" in prose_of_the_page()
     assert all(
         one["error"] == pytest.approx(abs(math.log(one["estimated"] / one["achieved"])), abs=1e-4) for one in recorded
     )
@@ -132,6 +132,11 @@ def test_a_rule_of_nvidia_is_read_as_ids(
     import nvidia_rules
 
     assert nvidia_rules.translated(rule, title, message) == ids
+
+
+def prose_of_the_page() -> str:
+    """Return the text of docs/accuracy.md on one line, wherever its lines are broken."""
+    return " ".join(ACCURACY.read_text().split())
 
 
 def row_of_the_page(name: str) -> list[str]:
