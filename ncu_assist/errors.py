@@ -67,6 +67,11 @@ NUMBER = re.compile(r"v\d+", re.ASCII)  # of a version
 MOST_LISTED = 20  # names in a message: two lines of a terminal or three, not a screen
 
 
+def cut(text: str, limit: int) -> str:
+    """Return a text of at most ``limit`` characters, the last of them ``…`` where more was left out."""
+    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+
+
 def did_you_mean(name: str, candidates: Iterable[str]) -> str:
     """Return ``did you mean 'x'?`` for the nearest candidate, or the list of candidates when none is near.
 

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import UsageProblem, cut, did_you_mean
 from ncu_assist.record import Launch
 
 NUMBERS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
@@ -213,13 +213,9 @@ def _listed(filters: Sequence[str], known: Counter[str]) -> str:
     near = "" if text.startswith(REGEX) or "/" in text else did_you_mean(text, names)
     if near.startswith("did you mean"):
         return near
-    shown = [f"{_short(name)} ({count})" for name, count in known.most_common() if name]
+    shown = [f"{cut(name, NAME)} ({count})" for name, count in known.most_common() if name]
     more = f" and {len(shown) - MOST_LISTED} more" if len(shown) > MOST_LISTED else ""
     return f"there are {', '.join(shown[:MOST_LISTED])}{more}"
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= NAME else f"{name[: NAME - 1]}…"
 
 
 def _kernel(launch: Launch) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ncu_assist.errors import EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.errors import EnvironmentProblem, UsageProblem, cut, did_you_mean
 from ncu_assist.project import Project
 from ncu_assist.sources import move, told_together, unreadable_folder, versions_and_mistakes
 from ncu_assist.spec import (
@@ -267,8 +267,7 @@ def _checked(
 
 
 def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 80 else f"{text[:79]}…"
+    return cut(repr(value), 80)
 
 
 def _names(values: list[Any], where: str, wrong: _Mistakes) -> tuple[str, ...] | None:

@@ -18,7 +18,7 @@ from typing import (
 
 from typing_extensions import TypedDict, get_type_hints
 
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import UsageProblem, cut, did_you_mean
 from ncu_assist.ncu.catalogue.metrics import GROUPS
 from ncu_assist.ncu.catalogue.rows import DERIVED_GROUPS, Row
 from ncu_assist.ncu.code import JUMPS, TARGET
@@ -843,7 +843,7 @@ def _bounded(value: Any, limit: int) -> Any:
         return float(f"{value:.{DIGITS}g}")
     if isinstance(value, str):
         text = plain(value.strip())
-        return text if len(text) <= limit else f"{text[:limit]}…"
+        return cut(text, limit)
     if isinstance(value, dict):
         return {key: _bounded(one, limit) for key, one in value.items()}
     if isinstance(value, list):

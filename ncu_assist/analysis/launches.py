@@ -309,14 +309,14 @@ class LaunchGroup:
         yield first, last
 
 
-def launch_groups(rows: Iterable[LaunchRow], most: int = MOST_GROUPS) -> tuple[LaunchGroup, ...]:
+def launch_groups(rows: Iterable[LaunchRow]) -> tuple[LaunchGroup, ...]:
     """Return launches with those of one kernel, shape and NVTX range as one, what takes longest first.
 
-    Where that is more than ``most``, launches of one kernel are one, whatever their shape and range.
+    Where that is more than MOST_GROUPS, launches of one kernel are one, whatever their shape and range.
     """
     ordered = sorted(rows, key=lambda row: row.launch.index)
     fine = _grouped(ordered, lambda one: (one.workload, one.signature, one.grid, one.block, one.ranges))
-    return fine if len(fine) <= most else _grouped(ordered, lambda one: (one.workload, one.signature))
+    return fine if len(fine) <= MOST_GROUPS else _grouped(ordered, lambda one: (one.workload, one.signature))
 
 
 def kernel_groups(rows: Iterable[LaunchRow]) -> tuple[LaunchGroup, ...]:

@@ -82,7 +82,7 @@ def compile_sources(
     artifacts = {s.name: out / f"{s.name}-{_content_hash(s, nvcc, arch)}.so" for s in sources}
     missing = [s for s in sources if not artifacts[s.name].is_file()]
     steps = [
-        CompileStep(s.name, _argv(s, nvcc, arch), str(s.path.relative_to(s.root)), artifacts[s.name]) for s in missing
+        CompileStep(s.name, _argv(nvcc, arch), str(s.path.relative_to(s.root)), artifacts[s.name]) for s in missing
     ]
     seconds = run_ninja(steps, missing[0].root, _environment(), is_cancelled) if missing else {}
     return {
@@ -98,7 +98,7 @@ def compile_library(source: Path, out: Path) -> Path:
     return outcome.artifact
 
 
-def _argv(source: Source, nvcc: Nvcc, arch: str) -> tuple[str, ...]:
+def _argv(nvcc: Nvcc, arch: str) -> tuple[str, ...]:
     number = arch.removeprefix("sm_")
     return (str(nvcc.path), *FLAGS, "-gencode", f"arch=compute_{number},code=sm_{number}", *nvcc.library_flags)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json, write_result
+from ncu_assist.cli.console import STDOUT, check_output, progress, write, write_bytes, write_json, write_result
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 
 
@@ -82,7 +82,7 @@ def _export(path: Path, gpu: str | None, force: bool) -> int:
     from ncu_assist.ceilings import encode
     from ncu_assist.pipeline.ceilings import ceilings_to_export
 
-    target = None if path == Path("-") else path
+    target = None if path == STDOUT else path
     check_output(target, force, binary=False)
     write_bytes([encode(ceilings_to_export(options.current_project(), gpu))], target)
     return 0

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from ncu_assist.store import Damage, StoredRun
 
 
+STDOUT = Path("-")  # as --output
 T = TypeVar("T")
 MOST_OTHERS = 3  # kernels of a note
 FORMS = {".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown"}
@@ -278,9 +279,35 @@ def form_of(output: Path | None) -> str:
     return FORMS.get(output.suffix.lower(), "text") if output is not None else "text"
 
 
+def page_target(output: Path | None, force: bool) -> Path | None:
+    """Return where a page goes, None for stdout.
+
+    Raises UsageProblem, before the work, where none may go: to a terminal, or over what is no page of ours.
+    """
+    from ncu_assist.pipeline.pages.writing import check_place
+
+    if output is None or output == STDOUT:
+        check_output(None, False, binary=True)
+        return None
+    check_place(output, force)
+    return output
+
+
+def write_page(text: str, output: Path | None, force: bool) -> None:
+    """Write a page to a file and say which, or to stdout without one."""
+    from ncu_assist.pipeline.pages import writing
+    from ncu_assist.render.words.values import shown_path
+
+    if output is None:
+        write_bytes([text.encode("utf-8", "replace")], None)
+        return
+    writing.write_page(output, text, force)
+    write(plain(shown_path(output, Path.cwd())))
+
+
 def check_text_output(output: Path | None, form: str, force: bool) -> None:
     """Raise UsageProblem where what is no page cannot go to a file: other text than Markdown, or over a file."""
-    if output is None or output == Path("-"):
+    if output is None or output == STDOUT:
         return
     if form != "markdown":
         raise UsageProblem(
@@ -291,7 +318,7 @@ def check_text_output(output: Path | None, form: str, force: bool) -> None:
 
 def write_markdown(text: str, output: Path | None) -> None:
     """Write Markdown to a file and say which, or to stdout without one."""
-    if output is None or output == Path("-"):
+    if output is None or output == STDOUT:
         write(text)
         return
     write_bytes([text.encode("utf-8", "replace")], output)

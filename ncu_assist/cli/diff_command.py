@@ -9,16 +9,16 @@ import click
 
 from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import (
-    check_output,
     check_text_output,
     form_of,
     note_meant,
     note_misnamed,
+    page_target,
     say,
     write,
-    write_bytes,
     write_json,
     write_markdown,
+    write_page,
 )
 from ncu_assist.errors import UsageProblem
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ncu_assist.project import Project
 
 Format = Literal["text", "markdown", "html", "csv"]
-STDOUT = Path("-")
 LAST = "@last"
 
 
@@ -114,8 +113,7 @@ def command(
         raise UsageProblem("--format csv is the table of --lines, on stdout", "--lines --format csv > lines.csv")
     asked = DiffOptions(workload, None, force, every, metrics, lines)
     if form == "html":
-        output = None if output == STDOUT else output
-        _check_place(output, force)
+        output = page_target(output, force)
         project = options.current_project()
         runs, informed = two_named(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
         return _write_page(project, runs, informed, output, force, redact)
@@ -156,29 +154,11 @@ def _references(project: Project, baseline: str | None, candidate: str, kernel: 
     return references
 
 
-def _check_place(path: Path | None, force: bool) -> None:
-    """Raise UsageProblem, before the work, where no page may go: to a terminal, or over what is no page of ours."""
-    from ncu_assist.pipeline.pages.writing import check_place
-
-    if path is None:
-        check_output(None, False, binary=True)
-        return
-    check_place(path, force)
-
-
 def _write_page(
     project: Project, runs: Pair, asked: DiffOptions, output: Path | None, force: bool, redact: bool
 ) -> int:
     from ncu_assist.pipeline.pages.diff import diff_page
-    from ncu_assist.pipeline.pages.writing import write_page
-    from ncu_assist.render.escape import plain
-    from ncu_assist.render.words.values import shown_path
     from ncu_assist.store import Store
 
-    text = diff_page(runs, Store(project.reports), asked, redact=redact)
-    if output is None:
-        write_bytes([text.encode("utf-8", "replace")], None)
-    else:
-        write_page(output, text, force)
-        write(plain(shown_path(output, Path.cwd())))
+    write_page(diff_page(runs, Store(project.reports), asked, redact=redact), output, force)
     return 0

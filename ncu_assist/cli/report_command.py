@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import check_output, progress, write, write_bytes, write_json
+from ncu_assist.cli.console import STDOUT, check_output, progress, write, write_json, write_page
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.pipeline.pages.writing import PageRequest
-
-STDOUT = Path("-")
 
 
 @click.command("report")
@@ -94,7 +92,7 @@ def _to_stdout(request: PageRequest) -> int:
     check_output(None, False, binary=True)
     with progress() as reporter:
         text = page_text(options.current_project(), request, reporter)
-    write_bytes([text.encode("utf-8", "replace")], None)
+    write_page(text, None, force=False)
     return 0
 
 

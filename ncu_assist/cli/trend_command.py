@@ -9,17 +9,15 @@ import click
 
 from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import (
-    check_output,
     check_text_output,
     form_of,
     note_damages,
+    page_target,
     write,
-    write_bytes,
     write_json,
     write_markdown,
+    write_page,
 )
-
-STDOUT = Path("-")
 
 
 @click.command("trend")
@@ -76,9 +74,8 @@ def command(
     options.check_format(as_json, form)
     if form != "html":
         check_text_output(output, form, force)
-    output = None if output == STDOUT else output
-    if form == "html":
-        _check_place(output, force)
+    else:
+        output = page_target(output, force)
     project = options.current_project()
     found = trend(project, TrendRequest(named, workload, by, metrics, gpu))
     note_damages(left_out(project, f"{found.kernel}/"))
@@ -89,7 +86,7 @@ def command(
     elif form == "html":
         from ncu_assist.render.html.trend import trend_html
 
-        _write_page(trend_html(found), output, force)
+        write_page(trend_html(found), output, force)
     elif form == "markdown":
         from ncu_assist.render.markdown.history import trend_markdown
 
@@ -99,25 +96,3 @@ def command(
 
         write(trend_text(found), paged=True)
     return 0
-
-
-def _check_place(path: Path | None, force: bool) -> None:
-    """Raise UsageProblem, before the work, where no page may go: to a terminal, or over what is no page of ours."""
-    from ncu_assist.pipeline.pages.writing import check_place
-
-    if path is None:
-        check_output(None, False, binary=True)
-        return
-    check_place(path, force)
-
-
-def _write_page(text: str, output: Path | None, force: bool) -> None:
-    from ncu_assist.pipeline.pages.writing import write_page
-    from ncu_assist.render.escape import plain
-    from ncu_assist.render.words.values import shown_path
-
-    if output is None:
-        write_bytes([text.encode("utf-8", "replace")], None)
-    else:
-        write_page(output, text, force)
-        write(plain(shown_path(output, Path.cwd())))

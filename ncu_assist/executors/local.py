@@ -222,7 +222,6 @@ class Warm:
     rehearsal: Path | None = None
     _folder: Path | None = None
     _spare: tuple[_Process, Path] | None = None
-    _how: tuple[Mapping[str, str], Path | None] | None = None
 
     def start(self, env: Mapping[str, str], cwd: Path | None) -> None:
         """Warm a process for the next measurement, unless one is waiting."""
@@ -230,7 +229,6 @@ class Warm:
             return
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="ncu-assist-"))
-        self._how = env, cwd
         pipe = self._folder / "request"
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe, 0o600)

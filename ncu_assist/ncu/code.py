@@ -7,8 +7,8 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from ncu_assist.ncu.line_sums import ISSUED, sample_weights
-from ncu_assist.ncu.source.contents import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.line_sums import is_stall, sample_weights
+from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.tables import ASSEMBLY, Place, barriers, with_instruction
 from ncu_assist.ncu.source.tables import KIND_COLUMNS as KINDS
 
@@ -197,7 +197,7 @@ def split_lines(text: str) -> tuple[str, ...]:
 
 def _together(sass: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """Return a row for each instruction of all launches, in their order, and the columns of stall reasons."""
-    stalls = [c for c in map(str, sass) if c.startswith(STALL_COLUMN) and not c.endswith(NOT_ISSUED) and c != ISSUED]
+    stalls = list(filter(is_stall, map(str, sass)))
     made: dict[str, Any] = {
         "kernel": sass["kernel"].astype(object),
         "base": sass["address"] - sass["offset"].astype("uint64"),

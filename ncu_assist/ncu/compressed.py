@@ -80,11 +80,11 @@ def _check_regular(path: Path) -> None:
         raise UsageProblem(f"{path} is no file but a folder, a pipe or a device", "give the path of a report")
 
 
-def compress_file(source: Path, target: Path, level: int = QUICK) -> Path:
+def compress_file(source: Path, target: Path) -> Path:
     """Write ``source`` compressed with zstd to ``target``, and return that; the same bytes for the same input."""
     import zstandard
 
-    packer = zstandard.ZstdCompressor(level=level, write_checksum=True)
+    packer = zstandard.ZstdCompressor(level=QUICK, write_checksum=True)
     with source.open("rb") as plain, target.open("xb") as packed:
         packer.copy_stream(plain, packed, size=source.stat().st_size)
     return target

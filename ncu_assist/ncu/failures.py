@@ -37,14 +37,13 @@ class ProfiledLaunch:
 
 @dataclass(frozen=True)
 class LogFacts:
-    """A whole log: the finished launches in order, one not finished, ncu's warnings and errors, and the text itself."""
+    """A whole log: the finished launches in order, one not finished, ncu's warnings and errors."""
 
     profiled: tuple[ProfiledLaunch, ...]
     unfinished: tuple[ProfiledLaunch, ...]
     warnings: tuple[str, ...]
     errors: tuple[str, ...]
     kernels_seen: tuple[str, ...]  # what ncu offers when its filter matched nothing
-    raw: str
 
 
 def read_log(text: str) -> LogFacts:
@@ -56,7 +55,6 @@ def read_log(text: str) -> LogFacts:
         warnings=_messages(text, "WARNING"),
         errors=_messages(text, "ERROR"),
         kernels_seen=_kernels_seen(text),
-        raw=text,
     )
 
 

@@ -180,7 +180,7 @@ class _LaunchLines:
         self.places = sorted(numbers, key=lambda place: (place[0] is None, place[0] or "", place[1]))
         self.lined = [place for place in self.places if place[0] is not None and place[1] != NO_LINE]
         order = np.array([numbers[place] for place in self.places], dtype=np.int64)
-        stalls = {name: counts for name, counts in stall_counts([one]).items() if _is_stall(name)}
+        stalls = {name: counts for name, counts in stall_counts([one]).items() if is_stall(name)}
         known = {name: COUNTERS[name] for name in SUMMED if COUNTERS[name] in one.metrics}
         counts = {name: one.values[one.metrics.index(metric)] for name, metric in known.items()} | stalls
         self.stalls = list(stalls)
@@ -200,7 +200,8 @@ class _LaunchLines:
         return self.column(SAMPLES) * weight
 
 
-def _is_stall(name: str) -> bool:
+def is_stall(name: str) -> bool:
+    """Tell whether a column counts the samples of a stall, and not of a warp that issued."""
     return name.startswith(STALL_COLUMN) and not name.endswith(NOT_ISSUED) and name != ISSUED
 
 

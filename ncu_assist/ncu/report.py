@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from ncu_assist import process
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, cut
 from ncu_assist.launch_selection import can_choose, chosen
 from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, run_child
@@ -231,7 +231,7 @@ class Report:
     def _repr_html_(self) -> str:
         """Return the launches with what ncu says of each first, for a notebook."""
         first = self.launches[[name for name in SHOWN_FIRST if name in self.launches]]
-        names = [name if len(name) <= MOST_SHOWN else f"{name[: MOST_SHOWN - 1]}…" for name in first["kernel"]]
+        names = [cut(name, MOST_SHOWN) for name in first["kernel"]]
         named = first.assign(kernel=names).rename(columns={DURATION: f"{DURATION}, ns"})
         shown = named.to_html(max_rows=20, index=False, border=0, justify="left")
         return f'<p>{html.escape(repr(self))}</p><div style="overflow-x: auto">{shown}</div>'

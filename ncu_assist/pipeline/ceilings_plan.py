@@ -12,6 +12,7 @@ from ncu_assist.ceilings import Point, Rate, Spread
 from ncu_assist.ceilings.records import Under
 from ncu_assist.harness.ceilings import DEFAULT_WAY, MIXES, Probe, ProbeResult
 from ncu_assist.ncu.catalogue.chips import chip_of, on_chip
+from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -52,7 +53,6 @@ COUNTERS = {  # probe -> what says how busy its pipe was
 SHARE, ELAPSED_SHARE = ".avg.pct_of_peak_sustained_active", ".sum.pct_of_peak_sustained_elapsed"
 DRAM_METRICS = (DURATION, DRAM_READ, DRAM_WRITTEN, SM_CLOCK, MEMORY_CLOCK)
 NS_PER_S, HZ_PER_MHZ = 1e9, 1e6
-SECTOR_BYTES = 32
 UNITS: dict[str, Literal["inst", "byte", "op"]] = {"pipe": "inst", "shared": "byte", "tensor": "op"}
 RATE_KINDS: dict[str, Literal["pipe", "shared", "tensor"]] = {"pipe": "pipe", "shared": "shared", "tensor": "tensor"}
 

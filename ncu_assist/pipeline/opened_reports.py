@@ -261,14 +261,18 @@ class OpenedRun(BareReport):
 def archived_report(stored: StoredRun, folder: Path, stopped: Stopped | None = None) -> Report | None:
     """Return the report of a run of the archive, or what stands for one that was dropped; None where it keeps neither.
 
-    A compressed one is written to ``folder``. Raises as ``read_report`` does.
+    A compressed one is written to ``folder``, decompressed, as it is read twice. Raises as ``read_report`` does.
     """
+    from ncu_assist.ncu.compressed import plain_file
     from ncu_assist.ncu.report import read_report
     from ncu_assist.pipeline.derived import with_code
-    from ncu_assist.pipeline.opened_reports import kept_report
 
     path = stored.report_file(folder)
-    return kept_report(stored) if path is None else with_code(read_report(path, stopped=stopped), stored)
+    if path is None:
+        return kept_report(stored)
+    plain = plain_file(path, folder)
+    named = plain if plain == path else plain.rename(folder / path.with_suffix("").name)
+    return with_code(read_report(named, stopped=stopped), stored)
 
 
 def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | None = None) -> StoredRun:

@@ -24,13 +24,12 @@ from ncu_assist.store import Store, StoredRun, samples_parquet
 from ncu_assist.store.drafts import RUNS, DraftArchive, StoredDraft, runs_below
 from ncu_assist.store.index import own_source
 from ncu_assist.store.parquet import decode_instances, instances_parquet
-from ncu_assist.store.reading import CODE, FACTS, INSTANCES, REPORTS, SAMPLES
+from ncu_assist.store.reading import CODE, FACTS, INSTANCES, LOGS, REPORTS, SAMPLES
 
 if TYPE_CHECKING:
     import pandas as pd
 
 REPORT = "report.ncu-rep.zst"
-LOGS = ("ncu.log", "build.log")
 ABSOLUTE_PATH = re.compile(r"(?<![\w/:<.])/(?:[\w.+@-]+/)*[\w.+@-]+")
 PROCESS = re.compile(r"(?<=process )\d+")
 

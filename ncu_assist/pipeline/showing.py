@@ -22,16 +22,15 @@ from ncu_assist.analysis.run_view import CloseLook, ParentVerdict, RunView, show
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.ncu.code import Code, code_of
-from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
-from ncu_assist.ncu.report import Report, nvidia_findings, read_report
+from ncu_assist.ncu.report import Report, nvidia_findings
 from ncu_assist.ncu.source.contents import COUNTERS, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.kept import launches_of
 from ncu_assist.ncu.source.tables import sass_frame, waits_of
 from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
-from ncu_assist.pipeline.derived import shown_launches, with_code
+from ncu_assist.pipeline.derived import shown_launches
 from ncu_assist.pipeline.history import lineage_of
-from ncu_assist.pipeline.opened_reports import BareReport, kept_report, launch_numbers
+from ncu_assist.pipeline.opened_reports import BareReport, archived_report, launch_numbers
 from ncu_assist.rules.debug_build import may_be_unoptimised
 from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
@@ -49,7 +48,7 @@ from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
 from ncu_assist.steps import steps
 from ncu_assist.store.choosing import live_first, same_source
 from ncu_assist.store.reading import SOURCE_FOLDER
-from ncu_assist.versions import version_order
+from ncu_assist.versions import Lineage, version_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -111,14 +110,7 @@ def _report(stored: StoredRun, folder: Path) -> Report | None:
     """Return the report of a run, or what stands for one that was dropped; None where it keeps neither."""
     if isinstance(stored, BareReport):
         return stored.report
-    path = stored.report_file(folder)
-    return kept_report(stored) if path is None else with_code(read_report(_plain(path)), stored)
-
-
-def _plain(path: Path) -> Path:
-    """Return a file of the same name with the decompressed bytes of one: it is read twice."""
-    found = plain_file(path, path.parent)
-    return found if found == path else found.rename(path.with_suffix(""))
+    return archived_report(stored, folder)
 
 
 def _nothing(wanted: set[int], lines: bool, why: str) -> CloseLook:
@@ -179,6 +171,7 @@ def gather(
     tables = stored.by_launch()
     combined = combine_tables(run, tables, chosen)
     ceilings = ceilings_of(run.device, store.reports if store else None)
+    lineage = _lineage(store, run, chosen) if store and not isinstance(stored, BareReport) else None
     shown = RunView(
         run=run,
         reference=stored.reference,
@@ -189,8 +182,8 @@ def gather(
         launches=_launches(stored, tables, ceilings, chosen, every),
         keeps_report=stored.keeps_report,
         results=results_of_shown(run, combined, ceilings, stored.whole),
-        before=_before(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
-        library=_library(store, stored, chosen) if store and not isinstance(stored, BareReport) else None,
+        before=_before(store, stored, chosen, lineage) if store and lineage else None,
+        library=_library(store, stored, chosen, lineage) if store and lineage else None,
         ceilings=ceilings,
         profiled=len(stored.whole.launches),
     )
@@ -354,12 +347,15 @@ def _launches(
     )
 
 
-def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerdict | None:
+def _lineage(store: Store, run: Run, workload: str | None) -> Lineage | None:
+    """Return what the versions of a run's kernel build on; None where the run was not timed or is of none of them."""
+    versions = sorted(store.versions(run.kernel), key=version_order)
+    return lineage_of(store, run.kernel, versions) if is_timed(run, workload) and run.version in versions else None
+
+
+def _before(store: Store, stored: StoredRun, workload: str | None, lineage: Lineage) -> ParentVerdict | None:
     """Return the nearest version that this one builds on and that was timed on the workload; None without one."""
     run = stored.run
-    if not is_timed(run, workload) or run.version not in store.versions(run.kernel):
-        return None
-    lineage = lineage_of(store, run.kernel, sorted(store.versions(run.kernel), key=version_order))
     for name in lineage.ancestors(run.version):
         timed = [one for one in live_first(store.heads(run.kernel, name)) if is_timed(one.run, workload)]
         if timed:
@@ -369,15 +365,12 @@ def _before(store: Store, stored: StoredRun, workload: str | None) -> ParentVerd
     return None
 
 
-def _library(store: Store, stored: StoredRun, workload: str | None) -> ParentVerdict | None:
+def _library(store: Store, stored: StoredRun, workload: str | None, lineage: Lineage) -> ParentVerdict | None:
     """Return the fastest version of a library or framework that was timed in one bench with this one; None without one.
 
     None as well for a version that is one itself.
     """
     run = stored.run
-    if not is_timed(run, workload) or run.version not in store.versions(run.kernel):
-        return None
-    lineage = lineage_of(store, run.kernel, sorted(store.versions(run.kernel), key=version_order))
     peers = [name for name in lineage.names if lineage.said(name).is_peer]
     if run.version in peers:
         return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import unicodedata
 
+from ncu_assist.errors import cut
+
 HARMLESS = "\n\t"
 INVISIBLE = ("Cc", "Cf", "Co", "Cs", "Zl", "Zp")  # controls, direction overrides, private and lone surrogates
 
@@ -28,8 +30,7 @@ def readable(text: str) -> str:
 
 def one_line(text: str, limit: int = 200) -> str:
     """Return ``text`` made harmless, on one line, cut with an ellipsis after ``limit`` characters."""
-    line = " ".join(plain(text).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
+    return cut(" ".join(plain(text).split()), limit)
 
 
 def whole_clauses(text: str, limit: int) -> str:

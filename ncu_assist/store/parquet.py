@@ -302,11 +302,11 @@ def _column(values: pd.Series[Any], field: pa.Field) -> pa.Array:
     if pa.types.is_floating(field.type):  # absent stays NaN: the reader gets float64 either way
         return pa.array(values.to_numpy(dtype="float64"), type=field.type)
     if pa.types.is_dictionary(field.type):
-        return _coded(values, field)
+        return _coded(values)
     return pa.array(values, type=field.type, from_pandas=True)
 
 
-def _coded(values: pd.Series[Any], field: pa.Field) -> pa.Array:
+def _coded(values: pd.Series[Any]) -> pa.Array:
     """Return texts by number, numbered as they come: categories in another order must not change the bytes."""
     import pandas as pd
     import pyarrow as pa

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from ncu_assist.ncu.source.kept import KeptCode
     from ncu_assist.store.packs import Pack
 
+LOGS = ("ncu.log", "build.log")
 METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
 CODE = "code.json.zst"  # of the launches that its page shows: as NVIDIA's reader had it when the run was archived

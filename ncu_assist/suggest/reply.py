@@ -17,7 +17,7 @@ import msgspec
 
 from ncu_assist.backends.cuda import split_parameters, without_comments
 from ncu_assist.backends.torch_extension import TORCH_HEADER
-from ncu_assist.errors import NcuAssistError
+from ncu_assist.errors import NcuAssistError, cut
 from ncu_assist.sources import HEADER_COMMENT
 from ncu_assist.spec import Kernel, python_tree
 from ncu_assist.store.drafts import Claim, MetricPrediction, QuotedEvidence
@@ -276,8 +276,7 @@ def _claim(stated: _Object) -> Claim:
 
 
 def _short(text: str) -> str:
-    stripped = text.strip()
-    return stripped if len(stripped) <= MOST_SAID else f"{stripped[: MOST_SAID - 1]}…"
+    return cut(text.strip(), MOST_SAID)
 
 
 def slug_of(text: str) -> str:

@@ -33,6 +33,7 @@ from ncu_assist.analysis.gate.limits import GatedMetric, Limit, nearest
 from ncu_assist.analysis.trend import TrendPoint, TrendSeries, trend_point
 from ncu_assist.frame import Combined, by_launch, combine_tables
 from ncu_assist.frame.columns import Values, names_in
+from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES, STALL_SHARES
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.record import Run, WorkloadFacts
@@ -325,7 +326,6 @@ class GateSides:
         return next(profiled, None) or next(known, every[0])
 
 
-STALL_SHARE = "stall_"
 DIVIDED = frozenset((*BOOKED_AS, *BOOKED_AS.values()))  # what only the code of a launch tells
 
 

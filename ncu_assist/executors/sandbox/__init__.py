@@ -108,15 +108,13 @@ class Sandbox:
         return SandboxPlan(seen, cwd, *sandbox_user(), self.limits)
 
 
-def sandbox_for(
-    project: Path, writable: tuple[Path, ...], readable: tuple[Path, ...] = (), limits: SandboxLimits | None = None
-) -> Sandbox:
+def sandbox_for(project: Path, writable: tuple[Path, ...], readable: tuple[Path, ...] = ()) -> Sandbox:
     """Return the sandbox for the drafts of a project: of the project it shows only the folders that are named.
 
     Raises EnvironmentProblem where no sandbox can be built.
     """
     hidden = tuple(dict.fromkeys((project, project.resolve(), *homes())))
-    return Sandbox(FolderAccess(writable, readable, hidden), limits or SandboxLimits(), choose_runner())
+    return Sandbox(FolderAccess(writable, readable, hidden), SandboxLimits(), choose_runner())
 
 
 def _as_seen(done: Completed, argv: Sequence[str]) -> Completed:

@@ -19,7 +19,7 @@ import msgspec
 
 from ncu_assist import process
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.errors import DamagedData, StageFailed
+from ncu_assist.errors import DamagedData, StageFailed, cut
 from ncu_assist.executors.base import Executor
 from ncu_assist.executors.sandbox import LimitExceeded, read_result
 from ncu_assist.harness import results
@@ -256,7 +256,7 @@ def _happened(completed: Completed, watch: Watch) -> str:
 
 def shortened(text: str, limit: int = WORDS_LIMIT) -> str:
     """Return text that a draft may have written, at most so long: it goes into records, tables and prompts."""
-    return text if len(text) <= limit else f"{text[: limit - 1]}…"
+    return cut(text, limit)
 
 
 def take(folder: Path, limits: Mapping[str, int], into: Path) -> tuple[str, ...]:

@@ -23,6 +23,7 @@ from ncu_assist.render.redact import Identity, redact_command
 from ncu_assist.render.redact.frames import redact_close, redact_files, redact_frame
 from ncu_assist.render.table import diff_name, href_to
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.reading import LOGS
 from ncu_assist.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ MOST_ALONE = 26  # launches that have a part of the page to themselves, the long
 WITH_PARTS = ("sm_throughput", "memory_throughput")
 PARTS = "breakdown:"  # ncu's metric of this name and a throughput's lists its parts
 PAIR = 2
-LOGS = ("ncu.log", "build.log")
 MOST_OF_A_LOG = 4_000  # characters: the whole of one, or its first and last half
 
 

@@ -23,6 +23,7 @@ from ncu_assist.render.words.changes import (
     KERNEL_LETTERS,
     NEUTRAL,
     PART,
+    STRANGERS,
     PairRow,
     change_table,
     change_term,
@@ -123,7 +124,6 @@ def _coverage_note(changes: Iterable[Change]) -> str:
     return f"{PART} is of {', '.join(of)}" if of else ""
 
 
-STRANGERS = ("other-kernel", "no-common-launch")
 MOST_CHANGES = 10  # of one pair
 
 

@@ -183,11 +183,6 @@ def path_of(points: list[tuple[float, float]]) -> str:
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points) if len(points) > 1 else ""
 
 
-def cut(text: str, letters: int = LETTERS) -> str:
-    """Return a name as it fits beside a drawing, its end left out where it does not."""
-    return text if len(text) <= letters else f"{text[: letters - 1]}…"
-
-
 def _reference_lines(
     cells: list[tuple[VersionRow, HistoryCell]], baseline: ArchivedRun | None, workload: str | None
 ) -> Iterator[Line]:
@@ -203,14 +198,14 @@ def _reference_lines(
     timing = baseline.run.timing(workload) if baseline and workload else None
     peers = {row.version for row, _ in cells if row.is_peer}
     if baseline and timing and baseline.run.version not in peers:
-        yield f"{BASELINE} {cut(one_line(baseline.run.version))}", timing.median_ns, "base", ""
+        yield f"{BASELINE} {one_line(baseline.run.version, LETTERS)}", timing.median_ns, "base", ""
 
 
 def _peer_lines(peers: Iterable[tuple[VersionRow, HistoryCell]], links: RunLinks) -> Iterator[Line]:
     """Yield the libraries with a time, the fastest first."""
     for row, cell in sorted(peers, key=lambda one: one[1].time_ns or 0.0):
         if cell.time_ns and not cell.failed:
-            yield cut(one_line(row.version)), cell.time_ns, "peer", links.of(cell.stored) if cell.stored else ""
+            yield one_line(row.version, LETTERS), cell.time_ns, "peer", links.of(cell.stored) if cell.stored else ""
 
 
 LOOKS = {"floor": "ceiling", "beside": "curve-ghost", "base": "curve-ghost"}
@@ -244,7 +239,7 @@ def _chart_row(
     beside = start + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
     return ChartRow(
         y=y,
-        name=cut(one_line(row.version)),
+        name=one_line(row.version, LETTERS),
         dot=dot,
         time=f"✕ {time}" if dot is None and cell.failed else time,
         time_x=round(beside, 2),
@@ -388,7 +383,7 @@ def _small_description(
 
 def _small_names(rows: list[VersionRow], step: float) -> tuple[tuple[float, str], ...]:
     """Return every n-th name, with the smallest n whose texts do not touch."""
-    texts = [cut(one_line(short_name(row.version)), SMALL_LETTERS) for row in rows]
+    texts = [one_line(short_name(row.version), SMALL_LETTERS) for row in rows]
     widest = max(len(text) for text in texts) * TEXT_WIDTH + GAP
     stride = max(1, -int(-widest // step)) if len(texts) > 1 else 1
     return tuple(
@@ -439,7 +434,7 @@ def _rate(row: WorkloadRow, measure: Yardstick) -> str:
 
 def _rate_bar(row: VersionRow, reached: float, rate: str, full: float) -> Bar:
     text = f"{rate} · {100 * reached:.0f} %" if rate else f"{100 * reached:.0f} %"
-    return Bar(Term(cut(one_line(row.version), BAR_LETTERS)), reached / full, text, ceiling=1.0 / full)
+    return Bar(Term(one_line(row.version, BAR_LETTERS)), reached / full, text, ceiling=1.0 / full)
 
 
 def sweep_bars(sweeps: Iterable[Sweep]) -> tuple[Bars, ...]:

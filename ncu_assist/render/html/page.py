@@ -103,9 +103,6 @@ def policy(style: str, script: str) -> str:
     )
 
 
-DIGEST_DIGITS = 12  # of a hash: enough to tell any two runs of an archive apart
-
-
 @dataclass(frozen=True)
 class Provenance:
     """What a page was made of and by what; ``digest`` is over the digests of ``count`` runs, listed or not.

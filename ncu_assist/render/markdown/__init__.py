@@ -84,9 +84,9 @@ def code(text: str, limit: int = 500) -> str:
     return f"`{one_line(text, limit).replace('`', chr(39))}`"
 
 
-def in_html(text: str, limit: int = 200) -> str:
+def in_html(text: str) -> str:
     """Return ``text`` for between two tags on one line, where Markdown means nothing and HTML does."""
-    return _unlinked(html.escape(one_line(text, limit)))
+    return _unlinked(html.escape(one_line(text)))
 
 
 def _unlinked(line: str) -> str:

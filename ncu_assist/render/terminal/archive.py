@@ -72,7 +72,7 @@ def _no_baseline(shown: BaselineInForce) -> list[str]:
     return [*lines, *([f"try: {one_line(shown.to_set)}"] if shown.to_set else [])]
 
 
-def query_text(found: QueryResult, style: Style | None = None) -> str:
+def query_text(found: QueryResult) -> str:
     """Return the rows of a query, numbers to the right."""
     numbers = [
         all(isinstance(row[place], int | float | None) for row in found.rows) for place in range(len(found.columns))
@@ -81,7 +81,7 @@ def query_text(found: QueryResult, style: Style | None = None) -> str:
     made = table(*((one_line(name), "right" if is_number else "left") for name, is_number in named))
     for row in found.rows:
         made.add_row(*(one_line(query_cell(value), 200) for value in row))
-    return to_text([made], style)
+    return to_text([made])
 
 
 def query_cell(value: object) -> str:
@@ -237,11 +237,11 @@ def _run_words(version: VersionOutcome) -> str:
     return origin(run.source, run)
 
 
-def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: Style | None = None) -> str:
+def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0) -> str:
     """Return what cannot be read as text; ``runs`` and ``drafts`` are how many others can be."""
     if not damages:
         read = number_of(runs, "run") + (f" and {number_of(drafts, 'draft')}" if drafts else "")
-        return to_text([styled(f"✓ {read}, nothing damaged", "green")], style)
+        return to_text([styled(f"✓ {read}, nothing damaged", "green")])
     lines = [
         styled(
             f"{'?' if damage.is_newer else '✗'} {one_line(damage.place, 500)}: {one_line(damage.problem, 500)}",
@@ -252,7 +252,7 @@ def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0, style: St
     newer = sum(damage.is_newer for damage in damages)
     parts = [f"{len(damages) - newer} damaged" if newer < len(damages) else ""]
     parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{number_of(runs, 'other run')} can be read"]
-    return to_text([*lines, styled("; ".join(part for part in parts if part))], style)
+    return to_text([*lines, styled("; ".join(part for part in parts if part))])
 
 
 FEW_PAGES = 6  # pages, of which each is named

@@ -203,7 +203,6 @@ def _file_and_line(line: HotLine) -> str:
 NVIDIA_TITLE = "NVIDIA's rules: global is time of the launch that a fix may save, local is of one unit alone"
 LEAST_PCT = 1.0  # an estimate below it is no advice
 NVIDIA_INDENT = "    "
-FEW_SAMPLES = 100  # of which a share of a half strays by 5 points
 NVIDIA_LETTERS = 600  # letters
 
 

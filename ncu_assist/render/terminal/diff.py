@@ -11,6 +11,7 @@ from ncu_assist.render.terminal.style import Style, detected, printed, styled, t
 from ncu_assist.render.words.changes import (
     PAIRED_BY,
     PART,
+    STRANGERS,
     PairRow,
     chain,
     change_of,
@@ -72,7 +73,6 @@ MOST_PAIRS = 8  # with the heading and three lines below, a dozen
 ALONE_LINES = 4  # of what one side alone has, where there are few pairs
 LABEL_LESS = 55  # columns that the others take: two times, the change, the verdict, by what
 SIDE_WIDTH = 10
-STRANGERS = ("other-kernel", "no-common-launch")
 LAUNCH_COLORS: dict[str | None, str] = {"faster": "green", "slower": "red"}
 
 OUTCOME_COLORS: dict[GateWord, str] = {"pass": "green", "regression": "bold red", "unclear": "bold yellow"}
@@ -306,9 +306,9 @@ def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:
     return to_text([*parts, styled(summary(gate), OUTCOME_COLORS[gate.outcome])], style)
 
 
-def gates_text(some: GateSet, style: Style | None = None) -> str:
+def gates_text(some: GateSet) -> str:
     """Return the gates of all versions that changed, one below the other, the overall word last."""
-    parts = [gate_text(one, style) for one in some.gates]
+    parts = [gate_text(one) for one in some.gates]
     parts += [f"{one_line(line, GATE_LETTERS)}\n" for line in unjudged(some)]
     return "\n".join([*parts, f"{one_line(set_summary(some), GATE_LETTERS)}\n"])
 

@@ -24,7 +24,7 @@ FATE_COLORS = {"kept": "green", "rejected": "bold red", "unproven": "yellow", "d
 LONGEST_NAME = 26  # letters of a model or a diagnosis that leave room for the numbers beside it
 
 
-def ledger_text(ledger: Ledger, style: Style | None = None) -> str:
+def ledger_text(ledger: Ledger) -> str:
     """Return a ledger as text; where there are no drafts, how to get one."""
     parts: list[RenderableType] = [styled(words.title(ledger), "bold")]
     if ledger.drafts:
@@ -35,7 +35,7 @@ def ledger_text(ledger: Ledger, style: Style | None = None) -> str:
     else:
         parts += [styled("no drafts yet"), styled(f"  try: {words.how_to(ledger)}")]
     parts += _damaged_drafts(ledger)
-    return to_text(parts, style)
+    return to_text(parts)
 
 
 def _ledger_summary(ledger: Ledger) -> Iterator[str]:

@@ -92,7 +92,7 @@ def _heading(made: Table) -> str:
     return made.caption[:1].lower() + made.caption[1:]
 
 
-def trend_text(trend: Trend, style: Style | None = None) -> str:
+def trend_text(trend: Trend) -> str:
     """Return a trend as text, the newest change first."""
     parts: list[RenderableType] = [
         styled(one_line(trend_title(trend)), "bold"),
@@ -109,7 +109,7 @@ def trend_text(trend: Trend, style: Style | None = None) -> str:
     told = list(trend_notes(trend))
     parts += [styled("")] if told else []
     parts += [styled(one_line(line, MOST_SAID), "dim") for line in told]
-    return to_text(parts, style)
+    return to_text(parts)
 
 
 def bisection_text(found: Bisection, style: Style | None = None) -> str:

@@ -8,7 +8,7 @@ from itertools import zip_longest
 from typing import TYPE_CHECKING
 
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.terminal.style import GAP, Style, broken_lines, fitting_widths, printed, styled, to_text
+from ncu_assist.render.terminal.style import GAP, broken_lines, fitting_widths, printed, styled, to_text
 from ncu_assist.render.words.launches import (
     OF_WORKLOAD,
     TO_FLOOR,
@@ -129,7 +129,7 @@ def _first(numbers: str) -> str:
     return numbers[: numbers.rindex(",", 0, MOST_NUMBERS)] + ", …"
 
 
-def triage_text(found: Triage, style: Style | None = None) -> str:
+def triage_text(found: Triage) -> str:
     """Return a triage as text; a page or JSON has every kernel."""
     kernels = groups_table(found, MOST_KERNELS, KERNEL_LETTERS)
     parts: list[RenderableType] = [
@@ -150,4 +150,4 @@ def triage_text(found: Triage, style: Style | None = None) -> str:
     parts += [styled(""), *map(styled, said)] if said else []
     parts += [styled(f"note: {one_line(note)}", "dim") for note in found.notes]
     parts += [styled("")]
-    return to_text(parts, style) + "".join(f"next: {one}\n" for one in next_commands(found))
+    return to_text(parts) + "".join(f"next: {one}\n" for one in next_commands(found))

@@ -66,7 +66,7 @@ KEY_WIDTH, UNIT_WIDTH, FACT_WIDTH = 46, 16, 10
 MOST_NAMES = 40  # of ncu's names outside the catalogue; JSON has all
 
 
-def metrics_text(found: Found, style: Style | None = None) -> str:
+def metrics_text(found: Found) -> str:
     """Return what a search found: rows of the catalogue by group, then ncu's other names."""
     lines = [*_wrapped(spelled_on(found.chip, found.instead_of), ""), styled("")] if found.chip else []
     lines += [line for group, rows in found.groups.items() for line in _group(group, rows, found)]
@@ -74,7 +74,7 @@ def metrics_text(found: Found, style: Style | None = None) -> str:
         lines += [*_wrapped(f"not on {found.chip}: {', '.join(found.lacking)}", ""), styled("")]
     if found.names:
         lines += _names(found.names)
-    return to_text(lines, style)
+    return to_text(lines)
 
 
 def _group(group: str, rows: Sequence[Row], found: Found) -> list[Text]:

@@ -153,9 +153,9 @@ KEY_METRICS = (
 BRIEF_LETTERS = 240  # of what a finding says: three lines
 
 
-def brief_text(shown: RunView, style: Style | None = None) -> str:
+def brief_text(shown: RunView) -> str:
     """Return a run on one screen: verdict, times, launches, what binds it, what to change, and what more there is."""
-    style = style or detected()
+    style = detected()
     parts: list[RenderableType] = [styled(one_line(shown.reference), "bold"), styled(_origin(shown), "dim")]
     parts += _verdict(shown)
     if shown.rows:

@@ -39,7 +39,7 @@ def detected() -> Style:
     return Style(min(max(columns, NARROWEST), WIDEST), not os.environ.get("NO_COLOR"))
 
 
-def to_text(parts: Sequence[RenderableType], style: Style | None) -> str:
+def to_text(parts: Sequence[RenderableType], style: Style | None = None) -> str:
     """Return renderables below one another as a string without trailing blanks; None means the style of stdout."""
     from rich.console import Console
 

@@ -102,9 +102,9 @@ def _as_fast(fastest: Sequence[tuple[str, Timing]]) -> str:
     return f"as fast, within the quartiles of {fastest[0][0]}: {', '.join(near)}" if near else ""
 
 
-def outcomes_text(outcomes: Sequence[KernelOutcome], style: Style | None = None) -> str:
+def outcomes_text(outcomes: Sequence[KernelOutcome]) -> str:
     """Return several kernels as text; of one that several models of GPUs measured, these side by side at the end."""
-    texts = [outcome_text(one, style) for one in outcomes]
+    texts = [outcome_text(one) for one in outcomes]
     for kernel in dict.fromkeys(one.kernel for one in outcomes):
         chips = [one for one in outcomes if one.kernel == kernel and one.newest is not None]
         parts: list[RenderableType] = [styled(one_line(f"{kernel} on {len(chips)} models of GPUs"), "bold")]
@@ -112,7 +112,7 @@ def outcomes_text(outcomes: Sequence[KernelOutcome], style: Style | None = None)
             parts += [styled(""), styled(one_line(workload), "bold"), printed(_chips_table(chips, place))]
             own = [cells[place] for one in chips for each in one.versions if (cells := one.cells(each))]
             parts += [styled(line, "dim") for line in [_unpaired(own)] if line]
-        texts += [to_text(parts, style)] if len(chips) > 1 else []
+        texts += [to_text(parts)] if len(chips) > 1 else []
     return "\n".join(texts)
 
 

@@ -43,6 +43,7 @@ NEUTRAL = ("unchanged", "missing", "not-comparable")
 MOVED_WORDS = ("improved", "regressed", "changed")
 STALL = "stall_"
 CHANGE, SCORED = "change", "change, z@n"  # with the standard score over repeats, as ncu writes it
+STRANGERS = ("other-kernel", "no-common-launch")  # reasons of a verdict
 
 
 def role_words(changes: Iterable[Change]) -> Iterator[str]:

@@ -25,6 +25,7 @@ from ncu_assist.analysis.gate import (
     worst,
 )
 from ncu_assist.quantity import DIGITS, quantity
+from ncu_assist.render.words.trend import percent
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import fewer_cycles, origin
 from ncu_assist.verdict import MARGIN, REASONS
@@ -189,12 +190,6 @@ def limit_words(limit: Limit) -> str:
     return (
         f"{sign}{limit.amount:g} pt" if limit.kind == "points" else f"{sign}{quantity(limit.amount, limit.metric.unit)}"
     )
-
-
-def percent(part: float) -> str:
-    """Return a relative change, e.g. ``+3.1 %``."""
-    text = f"{100 * part:+.1f} %"
-    return text if text[1:] != "0.0 %" else "0.0 %"
 
 
 def noise_words(check: GateCheck) -> str:

@@ -286,7 +286,7 @@ def _again(sass: pd.DataFrame) -> Floats:
     import numpy as np
 
     found = np.zeros(len(sass))
-    for rows in _functions(sass):
+    for rows in functions_of(sass):
         own = sass.iloc[rows]
         lines = zip(own["file"].astype(str), own["line"].fillna(0).astype(int), strict=True)
         texts, sectors = [str(text) for text in own["sass"]], np.nan_to_num(own["sectors"].to_numpy(float))
@@ -303,7 +303,7 @@ def _waits(finding: Finding, sass: pd.DataFrame) -> Floats:
         samples: Floats = np.nan_to_num(sass[SAMPLES].to_numpy(float))
         return samples
     waits = np.zeros(len(sass))
-    for rows in _functions(sass):
+    for rows in functions_of(sass):
         function = Function.of([str(text) for text in sass["sass"].iloc[rows]])
         for reason in reasons:
             column = np.nan_to_num(sass[STALL_COLUMN + reason].to_numpy(float)[rows])
@@ -313,7 +313,7 @@ def _waits(finding: Finding, sass: pd.DataFrame) -> Floats:
     return waits
 
 
-def _functions(sass: pd.DataFrame) -> Iterator[np.ndarray[tuple[int], np.dtype[np.int64]]]:
+def functions_of(sass: pd.DataFrame) -> Iterator[np.ndarray[tuple[int], np.dtype[np.int64]]]:
     """Yield the rows of each function of each launch."""
     import numpy as np
 

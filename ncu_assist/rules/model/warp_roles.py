@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.stalls import CLUSTER_BARRIER, MBARRIER, WGMMA
 from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
+from ncu_assist.rules.model.places import functions_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -64,7 +65,7 @@ def multiplying_warps(sass: pd.DataFrame) -> tuple[MultiplyingWarps, dict[str, M
     import numpy as np
 
     parts, room = {name: np.zeros(len(sass)) for name in PARTS}, np.zeros(2)
-    for rows in _functions(sass):
+    for rows in functions_of(sass):
         own = sass.iloc[rows]
         texts = [str(text) for text in own["sass"]]
         multiply, load = _roles(texts, own["address"].tolist())
@@ -85,7 +86,7 @@ def waits_for_room(sass: pd.DataFrame) -> float:
     import numpy as np
 
     room, whole = 0.0, float(_stalled(sass, MBARRIER).sum())
-    for rows in _functions(sass):
+    for rows in functions_of(sass):
         own = sass.iloc[rows]
         waits = _stalled(own, MBARRIER)
         if np.any(waits):
@@ -193,12 +194,3 @@ def _reached(starts: Iterable[int], along: Sequence[Sequence[int]]) -> Mask:
             found[place] = True
             todo += along[place]
     return found
-
-
-def _functions(sass: pd.DataFrame) -> Iterator[np.ndarray[tuple[int], np.dtype[np.int64]]]:
-    """Yield the rows of each function of each launch."""
-    import numpy as np
-
-    keys = [sass["launch"].to_numpy(), sass["kernel"].astype(str).to_numpy()]
-    for _, rows in sass.assign(row=np.arange(len(sass))).groupby(keys, sort=False)["row"]:
-        yield rows.to_numpy()

@@ -501,11 +501,11 @@ def removed_before(
     ]
     for other in kernel_names(project):
         if other != kernel:
-            found += _removed_in(project, store, other, rule, clean)
+            found += _removed_in(store, other, rule, clean)
     return tuple(sorted(found, key=lambda one: -one.speedup)[:MOST_REMOVED])
 
 
-def _removed_in(project: Project, store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterator[RemovedFault]:
+def _removed_in(store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterator[RemovedFault]:
     newest = {name: store.opened(live_first(store.heads(kernel, name))[0]) for name in store.versions(kernel)}
     firsts = {name: _first_fault(stored) for name, stored in newest.items()}
     if rule not in {one for _, one in firsts.values()}:

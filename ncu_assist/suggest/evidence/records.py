@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from ncu_assist.analysis.diff.lines import base_name
 from ncu_assist.ceilings import Floor as Least
 from ncu_assist.ncu.code import Code
-from ncu_assist.ncu.line_sums import ISSUED
-from ncu_assist.ncu.source.contents import NOT_ISSUED, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.line_sums import is_stall
+from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
 from ncu_assist.rules.model.places import own_lines
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def line_notes(code: Code, file: str) -> tuple[LineNote, ...]:
     Empty where no line of the file is known.
     """
     frame = own_lines(code)
-    stalls = [name for name in map(str, frame) if _is_stall(name)]
+    stalls = [name for name in map(str, frame) if is_stall(name)]
     own = frame[frame["file"].map(lambda name: name is not None and base_name(str(name)) == file).astype(bool)]
     sums = own.groupby("line", observed=True)[[*COUNTED_COLUMNS, *stalls]].sum()
     totals = frame[list(COUNTED_COLUMNS)].sum()
@@ -61,10 +61,6 @@ def line_notes(code: Code, file: str) -> tuple[LineNote, ...]:
     weights = {line: _weight(row, totals) for line, row in rows.items()}
     hot = sorted((line for line in rows if weights[line] >= LEAST_SHARE), key=lambda line: (-weights[line], line))
     return tuple(_line_note(line, rows[line], totals, stalls) for line in sorted(hot[:MOST_NOTES]))
-
-
-def _is_stall(name: str) -> bool:
-    return name.startswith(STALL_COLUMN) and not name.endswith(NOT_ISSUED) and name != ISSUED
 
 
 def _weight(row: pd.Series[Any], totals: pd.Series[Any]) -> float:

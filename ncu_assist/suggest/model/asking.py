@@ -8,7 +8,7 @@ import os
 import re
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import partial
@@ -192,9 +192,9 @@ def _response_format(schema: dict[str, Any], form: ReplyForm) -> dict[str, Any]:
     return {"type": "json_schema", "json_schema": {"name": "reply", "strict": True, "schema": schema}}
 
 
-def cache_file(environment: Mapping[str, str] = os.environ) -> Path:
+def cache_file() -> Path:
     """Return the file, in the folder that this user's environment names for caches."""
-    return user_folder(environment, "XDG_CACHE_HOME", ".cache") / FILE
+    return user_folder(os.environ, "XDG_CACHE_HOME", ".cache") / FILE
 
 
 def remembered(address: str, model: str) -> RequestForm | None:

@@ -120,17 +120,18 @@ class BuiltDraft:
         counted = functions_of(self.outcome.log, self.sass)
         return DraftBuild(id, passed, round(self.seconds, 3), said, counted)
 
-    def words_for_author(self, limit: int = 4_000) -> str:
+    def words_for_author(self) -> str:
         """Return what the author of a draft that does not build is told: the compiler's words, the first of them."""
         log = without_counts(self.log)
-        cut = f"\n… ({len(log) - limit} characters more)" if len(log) > limit else ""
+        more = f"\n… ({len(log) - TOLD} characters more)" if len(log) > TOLD else ""
         return (
             "Your change does not compile. The compiler says:\n"
-            f"{log[:limit]}{cut}\n"
+            f"{log[:TOLD]}{more}\n"
             "Give the same one change again, corrected, in the form asked for: edits are of the source that you saw."
         )
 
 
+TOLD = 4_000  # characters of the compiler's words
 ONLY_READ = "note: of Python the syntax alone was read; Triton compiles a kernel when it is first called, on a GPU"
 NOT_COUNTED = f"note: instructions and loops were not counted: no cuobjdump reads this build ({CUOBJDUMP_HINT})"
 

@@ -12,6 +12,7 @@ from ncu_assist.analysis.diff import Change
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.client import Examined
+from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.record import Launch, WorkloadFacts
 from ncu_assist.store import StoredRun
 from ncu_assist.store.drafts import Claim, FateWord, MetricPrediction, Score
@@ -40,7 +41,6 @@ CHEATS = {
     "time": "a time that its launches contradict",
     "parent": "the version beside it was timed wrongly",
 }
-SECTOR_BYTES = 32  # Nsight Compute, Kernel Profiling Guide, "Memory Tables"
 AGREES = 0.2  # of ncu's durations: within that times are believed. Over eleven recorded versions they agree within 5 %
 # Between two kernels of a chain nothing is counted, but the event clock runs: about 1 us on an H200 where all is
 # enqueued behind a hold, and an empty kernel between two events takes 2.8 us (shipped ceilings, empty_seconds).
