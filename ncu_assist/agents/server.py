@@ -170,7 +170,7 @@ Outcome = briefs.OutcomeBrief
 Count = Annotated[int, Field(ge=0, le=1_000_000)]
 Most = Annotated[int, Field(ge=1, le=100)]
 Rounds = Annotated[int | None, Field(ge=1, le=10_000)]
-PromptTokens = Annotated[int, Field(ge=500, le=8_500)]
+PromptTokens = Annotated[int, Field(ge=500)]
 Name = Annotated[str, Field(max_length=100)]
 Reference = Annotated[str, Field(max_length=500)]
 Names = Annotated[list[Name], Field(max_length=50)]
@@ -198,7 +198,7 @@ BUDGETS = {  # tokens, characters over four, that the result of each tool takes 
     "history": 2_000,
     "explain": 1_500,
     "metrics": 1_500,
-    "task": 9_000,
+    "task": 24_000,  # a third of it unless the source is long; clients cut what has more than 25,000
     "drafts": 1_500,
     "check": 2_000,
     "bench": 2_000,
@@ -491,18 +491,12 @@ def _acting_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
 
     @_answered("prompt")
     async def task(
-        context: Caller, reference: Reference, workload: Name = "", max_tokens: PromptTokens = 8_000
+        context: Caller, reference: Reference, workload: Name = "", max_tokens: PromptTokens | None = None
     ) -> briefs.TaskBrief:
         """Return all that is needed to write the next version of `reference`: its source with the profiler's notes,
         workloads, rules, diagnosis with its lines, numbered evidence, what was tried, the arguments of `propose`."""
-        words = [
-            "suggest",
-            "--dry-run",
-            "--for-tool",
-            "--json",
-            f"--max-prompt-tokens={max_tokens}",
-            *_options(workload=workload),
-        ]
+        options = _options(workload=workload, max_prompt_tokens=max_tokens)
+        words = ["suggest", "--dry-run", "--for-tool", "--json", *options]
         return briefs.task((await caller.ask(context, *words, "--", caller.checked(reference))).json)
 
     @_answered("said")
@@ -608,7 +602,8 @@ def _code(source: str, edits: Sequence[SourceEdit]) -> dict[str, Any]:
 def _options(**given: object) -> list[str]:
     """Return the options of a command that were given, each one word, so that no value is taken for another option."""
     named = {name: value for name, value in given.items() if value not in (None, "") and value is not False}
-    return [f"--{name}" if value is True else f"--{name}={value}" for name, value in named.items()]
+    words = {f"--{name.replace('_', '-')}": value for name, value in named.items()}
+    return [word if value is True else f"{word}={value}" for word, value in words.items()]
 
 
 def _draft_id(id: str) -> str:

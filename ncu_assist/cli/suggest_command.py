@@ -74,7 +74,7 @@ class CommandWithSubcommands(click.Group):
     "--max-prompt-tokens",
     type=click.IntRange(1),
     metavar="N",
-    help="Limit of the prompt; a token counts as four characters.  [default: 8,000]",
+    help="Limit of the prompt; a token counts as four characters.  [default: 8,000, or what the source needs]",
 )
 @click.option("--budget-tokens", type=click.IntRange(1), metavar="N", help="Ask for no further draft after N tokens.")
 @click.option(
@@ -147,7 +147,6 @@ def command(
     Exit code 3 if every draft was rejected, 4 if none was kept and one stays unproven, 8 if no reply came.
     """
     from ncu_assist.spec_file import kernel_names
-    from ncu_assist.suggest.prompting import MAX_TOKENS
     from ncu_assist.suggest.proof.prover import ProofOptions
     from ncu_assist.suggest.session import ReplyOptions, SuggestRequest
 
@@ -166,7 +165,7 @@ def command(
         workload=workload,
         candidates=candidates,
         rounds=rounds,
-        prompt_tokens=max_prompt_tokens or MAX_TOKENS,
+        prompt_tokens=max_prompt_tokens,
         budget_tokens=budget_tokens,
         budget_s=budget_seconds,
         libraries=allow_libraries,

@@ -146,7 +146,7 @@ def _read(path: Path) -> Prompt:
 
 
 FORMS = ("json_schema", "json_object", "fences", "tool")  # suggest.model.REPLY_FORMS, and for who calls `propose`
-MAX_TOKENS = 8_000
+MAX_TOKENS = 8_000  # of a prompt whose source needs no more than half of them
 # Behind whatever templates make of it: of a saved reply only this says which prompt it answers.
 NAMES = dict.fromkeys(FORMS, "This is {id}.") | {
     "fences": "This is {id}. Write {id} in the first line of your reply, so that it is held against the numbers above.",
@@ -157,9 +157,11 @@ RECENT = 2  # versions of the story
 
 
 def build_prompt(
-    evidence: Evidence, templates: Path | None = None, max_tokens: int = MAX_TOKENS, form: str = FORMS[0]
+    evidence: Evidence, templates: Path | None = None, max_tokens: int | None = None, form: str = FORMS[0]
 ) -> Prompt:
     """Return the question that evidence makes, in at most ``max_tokens``; ``form`` is the one of FORMS to reply in.
+
+    Without a limit it has MAX_TOKENS, and more for a source that needs more than half of them.
 
     ``templates`` is the project's folder, whose files replace the package's by name. Where it is too long the least
     important goes first, in the order of ``DROPS``, and the text says what went. Raises UsageProblem for an
@@ -176,13 +178,16 @@ def build_prompt(
         return Prompt(id, "", text, tokens_of(text), dropped, shown, hashlib.sha256(text.encode()).hexdigest())
 
     made = prompt_of(evidence, ())
+    texts = [evidence.source, *evidence.source.includes]
+    source = tokens_of("\n".join(line for text in texts for line in text.lines))
+    room = max_tokens or MAX_TOKENS + max(0, source - MAX_TOKENS // 2)
     for drop in DROPS:
-        if made.tokens <= max_tokens:
+        if made.tokens <= room:
             return made
         less = drop.without(made.evidence)
         if less != made.evidence:
             made = prompt_of(less, drop.after(made.dropped))
-    if made.tokens > max_tokens:
+    if max_tokens is not None and made.tokens > max_tokens:
         message = f"the core of the prompt needs {made.tokens} tokens, more than the {max_tokens} allowed"
         raise UsageProblem(message, f"--max-prompt-tokens {made.tokens}")
     return made

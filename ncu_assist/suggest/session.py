@@ -42,7 +42,7 @@ from ncu_assist.suggest.model import (
     ask,
     expected_form,
 )
-from ncu_assist.suggest.prompting import MAX_TOKENS, Prompt, PromptArchive, build_prompt, ids_in
+from ncu_assist.suggest.prompting import Prompt, PromptArchive, build_prompt, ids_in
 from ncu_assist.suggest.proof.building import DraftCompiler, build_draft
 from ncu_assist.suggest.proof.prover import GpuProver, ProofOptions, SandboxProver
 from ncu_assist.suggest.reply import REPLY_SCHEMA, ParsedReply, apply, read_reply
@@ -63,7 +63,7 @@ class SuggestRequest:
     workload: str | None = None
     candidates: int = 1
     rounds: int = 1
-    prompt_tokens: int = MAX_TOKENS
+    prompt_tokens: int | None = None
     budget_tokens: int | None = None
     budget_s: float | None = None
     libraries: bool = False

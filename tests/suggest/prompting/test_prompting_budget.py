@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -31,6 +33,15 @@ def test_no_prompt_is_longer_than_its_budget(recorded_project: Project, budget: 
     assert ("Left out for want of room" in made.text) == bool(made.dropped)
     assert "\n".join(made.evidence.source.lines) == "\n".join(found.source.lines)
     assert all(f"| {item.id} |" in made.text for item in made.evidence.items)
+
+
+def test_a_long_source_takes_no_room_from_the_rest_and_is_never_refused(v6: Evidence) -> None:
+    long = replace(v6, source=replace(v6.source, lines=(*v6.source.lines, *["// " + "x" * 97] * 400)))
+    made = build_prompt(long)
+    assert 14_000 < made.tokens < 18_000
+    assert "the story" not in made.dropped
+    with pytest.raises(UsageProblem, match="more than the 8000 allowed"):
+        build_prompt(long, max_tokens=8_000)
 
 
 def test_the_order_is_that_of_importance(v6: Evidence) -> None:
