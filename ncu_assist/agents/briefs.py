@@ -557,7 +557,7 @@ def _instruction(row: Json, total: float) -> Json:
         "sectors_excessive": row["sectors_excessive"],
         "wavefronts_excessive": row["wavefronts_excessive"],
     }
-    return {name: value for name, value in told.items() if value not in (0, None)}
+    return {name: value for name, value in told.items() if value or name == "offset"}
 
 
 def _with_offset(row: Json) -> str:

@@ -374,6 +374,8 @@ class SuggestSession:
         self._tell_cost(task)
         for number in range(1, request.rounds + 1):
             ended, best = self._round(task, number)
+            if ended and not self.drafts:
+                raise UsageProblem(f"{ended} before the model was asked", "a larger budget, or none")
             if ended or best is None:
                 break
             request = replace(request, reference=f"{best.draft.kernel}/{best.draft.version}")

@@ -452,19 +452,22 @@ def story_of(
 
 
 def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[FailedDraft, ...]:
-    """Return the drafts of a kernel that were not kept, the newest last; one that was only drafted proves nothing."""
-    tried = (one for one in sorted(drafts, key=lambda one: (one.created, one.id)) if one.fate in FAILED)
+    """Return the drafts of a kernel that were tried and not kept, the newest last.
+
+    A draft that nobody proved says nothing of its idea, and neither does a reply that gave no source to compile.
+    """
+    tried = [one for one in drafts if one.fate in FAILED and one.source_sha256]
     return tuple(
         FailedDraft(
             id=clean.line(one.id, 60),
             parent=clean.line(one.parent.rpartition("/")[2].partition("@")[0], 60),
-            change=clean.line(one.claim.change if one.claim else "a reply that could not be used", IDEA),
+            change=clean.line(one.claim.change if one.claim else "", IDEA),
             reason=clean.line(one.reason, IDEA),
             fate=one.fate,
             proved=clean.line("; ".join(_scored(one, True)), IDEA),
             disproved=clean.line("; ".join(_scored(one, False)), IDEA),
         )
-        for one in tried
+        for one in sorted(tried, key=lambda one: (one.created, one.id))
         if one.kernel == kernel
     )
 

@@ -45,16 +45,17 @@ def test_code_keeps_its_lines_and_loses_what_cannot_be_seen() -> None:
 
 
 def test_failed_drafts_are_told_in_order_and_redacted() -> None:
-    def draft(name: str, fate: str, created: str, kernel: str = "add_one") -> Draft:
+    def draft(name: str, fate: str, created: str, kernel: str = "add_one", source: str = "5c1e") -> Draft:
         claim = Claim("x", f"change of {name} in /home/alice/kernels\nand more", "slug")
         return Draft(
-            name, kernel, "add_one/v1_torch@r", created, "m", "model", 1, 1, "d", claim, ".py", "", "", fate,  # type: ignore[arg-type]
+            name, kernel, "add_one/v1_torch@r", created, "m", "model", 1, 1, "d", claim, ".py", "", source, fate,  # type: ignore[arg-type]
             "wrong on small",
         )  # fmt: skip
 
     drafts = [
         draft("b", "rejected", "2026-02"), draft("a", "rejected", "2026-01"), draft("c", "kept", "2026-03"),
         draft("d", "rejected", "2026-03", "other"), draft("e", "drafted", "2026-03"),
+        draft("f", "rejected", "2026-03", source=""),  # an edit matched nothing: the idea was never tried
     ]  # fmt: skip
     found = failed_of(drafts, "add_one", Cleaner())
     assert [(one.id, one.parent, one.reason) for one in found] == [
