@@ -82,7 +82,7 @@ def run(
     ``on_line`` gets each line of its stdout as it comes, ``on_error_line`` each of its stderr, in a thread of its own.
     ``is_stuck`` is asked about 20 times a second; when it says yes, or after ``timeout_s``, the whole group is ended
     (SIGINT, SIGTERM, SIGKILL) and ``timed_out`` is set. Ctrl-C ends the group in the same way and is passed on; an
-    error that ``is_stuck`` raises ends it by SIGKILL at once and is passed on. The group ends as well where this
+    error that one of the three raises ends it by SIGKILL at once and is passed on. The group ends as well where this
     process is killed. Raises EnvironmentProblem if the program cannot be started.
     """
     started = time.monotonic()
@@ -105,6 +105,8 @@ def run(
     with _GUARD.over(child.pid):
         try:
             while not _ended(child, out):
+                out.check()
+                err.check()
                 late = timeout_s is not None and time.monotonic() - started > timeout_s
                 if late or (is_stuck is not None and is_stuck()):
                     timed_out = True
@@ -117,7 +119,10 @@ def run(
             end_group(child)
             raise
     exit_code = child.wait()
-    return Completed(tuple(argv), exit_code, out.text(), err.text(), time.monotonic() - started, timed_out)
+    said = out.text(), err.text()
+    out.check()
+    err.check()
+    return Completed(tuple(argv), exit_code, *said, time.monotonic() - started, timed_out)
 
 
 class _Guard:
@@ -214,6 +219,7 @@ class _Reader:
         self._lines: list[str] = []
         self._kept = 0
         self._on_line = on_line
+        self._error: BaseException | None = None
         assert stream is not None
         self._stream = stream
         self._thread = threading.Thread(target=self._drain, daemon=True)
@@ -225,8 +231,16 @@ class _Reader:
                 if self._kept < CAPTURE_LIMIT:
                     self._lines.append(line)
                     self._kept += len(line)
-                if self._on_line is not None:
-                    self._on_line(line.rstrip("\n"))
+                if self._on_line is not None and self._error is None:
+                    try:
+                        self._on_line(line.rstrip("\n"))
+                    except BaseException as error:  # raised where the program is waited for
+                        self._error = error
+
+    def check(self) -> None:
+        """Raise what ``on_line`` raised."""
+        if self._error is not None:
+            raise self._error
 
     def ends_within(self, seconds: float) -> bool:
         """Wait for the end of the stream, at most so long, and tell whether it came."""

@@ -95,6 +95,18 @@ def test_an_error_of_the_watcher_ends_the_group_at_once(monkeypatch: pytest.Monk
     assert has_ended(int(said[0]))
 
 
+@pytest.mark.parametrize("stream", ["on_line", "on_error_line"])
+@pytest.mark.parametrize("then", ["", "import signal; signal.pause()"])
+def test_an_error_of_who_hears_the_lines_is_passed_on(stream: str, then: str) -> None:
+    def hear(line: str) -> None:
+        raise ValueError(line)
+
+    file = "stdout" if stream == "on_line" else "stderr"
+    code = f"import sys; print('this', file=sys.{file}, flush=True); {then}"
+    with pytest.raises(ValueError, match="this"):
+        process.run(python(code), **{stream: hear}, timeout_s=60.0)  # type: ignore[arg-type]
+
+
 def test_a_line_without_an_end_arrives_in_pieces() -> None:
     lines: list[str] = []
     done = process.run(python(f"print('x' * {3 * process.LINE_LIMIT})"), on_line=lines.append)

@@ -6,7 +6,6 @@ All files are compiled in one ninja run and reused by the hash of their content.
 from __future__ import annotations
 
 import ctypes
-import hashlib
 import os
 import re
 import struct
@@ -16,9 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist.backends.base import BuildOutcome, Call, never
-from ncu_assist.backends.nvcc import CompileStep, Nvcc, find_arch, find_nvcc, run_ninja
+from ncu_assist.backends.nvcc import CompileStep, Nvcc, build_hash, find_arch, find_nvcc, run_ninja
 from ncu_assist.errors import StageFailed
-from ncu_assist.sources import source_files
 from ncu_assist.spec import Kernel, Version
 
 # -nodlink: no relocatable device code here, and the device linker would note its library paths in the binary.
@@ -79,7 +77,8 @@ def compile_sources(
     nvcc = find_nvcc()
     arch = arch or find_arch(nvcc)
     out = out.resolve()
-    artifacts = {s.name: out / f"{s.name}-{_content_hash(s, nvcc, arch)}.so" for s in sources}
+    hashes = {s.name: build_hash(s.path, s.root, *FLAGS, nvcc.version, arch) for s in sources}
+    artifacts = {name: out / f"{name}-{one}.so" for name, one in hashes.items()}
     missing = [s for s in sources if not artifacts[s.name].is_file()]
     steps = [
         CompileStep(s.name, _argv(nvcc, arch), str(s.path.relative_to(s.root)), artifacts[s.name]) for s in missing
@@ -109,13 +108,6 @@ def _environment() -> dict[str, str]:
     Profilers started in the project root still find the file under it.
     """
     return {**os.environ, "PWD": "/proc/self/cwd"}
-
-
-def _content_hash(source: Source, nvcc: Nvcc, arch: str) -> str:
-    digest = hashlib.sha256("\0".join((*FLAGS, nvcc.version, arch)).encode())
-    for file in source_files(source.path):
-        digest.update(b"\0" + str(os.path.relpath(file, source.root)).encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]
 
 
 def _outcome(name: str, artifact: Path, reused: bool, seconds: float) -> BuildOutcome:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 from ncu_assist import process
 from ncu_assist.environment import VISIBLE, query_gpus, visible_gpus
 from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
+from ncu_assist.sources import source_files
 
 # All of one release: nvcc's own requirements carry no version, so pip would pair nvcc 13.0 with a newer nvvm.
 # cccl is not among them, but cuda_fp16.h includes <nv/target> from it.
@@ -141,6 +143,14 @@ def _capability() -> str:
     except EnvironmentProblem:
         return ""
     return (visible_gpus(gpus, os.environ.get(VISIBLE)) or gpus)[0].capability
+
+
+def build_hash(path: Path, root: Path, *facts: str) -> str:
+    """Return a hash of a source with its local includes, by their paths from ``root``, and of what else decides."""
+    digest = hashlib.sha256("\0".join(facts).encode())
+    for file in source_files(path):
+        digest.update(b"\0" + os.fsencode(os.path.relpath(file, root)) + b"\0" + file.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 BUILD_TIMEOUT_S = 1800.0  # for all files together; a heavy template file takes minutes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
 import importlib.util
 import os
@@ -15,7 +14,7 @@ from pathlib import Path
 
 from ncu_assist import process
 from ncu_assist.backends.base import BuildOutcome, Call, never
-from ncu_assist.backends.nvcc import find_arch, find_ninja, find_nvcc
+from ncu_assist.backends.nvcc import build_hash, find_arch, find_ninja, find_nvcc
 from ncu_assist.backends.python import entry_point
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.sources import source_files
@@ -46,12 +45,14 @@ class TorchExtension:
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never
     ) -> dict[str, BuildOutcome]:
-        torch_version, arch = _torch_version(), find_arch(find_nvcc())
+        nvcc = find_nvcc()
+        arch, root = find_arch(nvcc), kernel.folder.parent.parent
+        facts = (*CUDA_FLAGS, nvcc.version, arch, _torch_version(), sys.version)
         env = _environment(arch)
         gone = threading.Event()
 
         def build_one(version: Version) -> BuildOutcome:
-            name = f"{version.name}_{_content_hash(version.path, torch_version, arch)}"
+            name = f"{version.name}_{build_hash(version.path, root, *facts)}"
             folder = (work / "build" / kernel.name / name).resolve()
             return _build_one(version, folder, env, lambda: gone.is_set() or is_cancelled())
 
@@ -121,10 +122,3 @@ def _environment(arch: str) -> dict[str, str]:
     home = {"CUDA_HOME": str(nvcc.home)} if nvcc.library_flags else {}  # a wheel: cpp_extension does not look there
     architectures = f"{digits[:-1]}.{digits[-1]}{suffix}"
     return {**os.environ, "PATH": path, "PYTHONPATH": package, "TORCH_CUDA_ARCH_LIST": architectures, **home}
-
-
-def _content_hash(path: Path, torch_version: str, arch: str) -> str:
-    digest = hashlib.sha256(f"{torch_version}\0{arch}\0{sys.version}".encode())
-    for file in source_files(path):
-        digest.update(b"\0" + file.name.encode() + b"\0" + file.read_bytes())
-    return digest.hexdigest()[:16]

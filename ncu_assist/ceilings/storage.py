@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
@@ -13,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist import schema
+from ncu_assist.atomic import atomic_write
 from ncu_assist.ceilings.chips import SCHEDULERS, WAVEFRONT_BYTES, memory_kind
 from ncu_assist.ceilings.records import SCHEMA, Ceilings, Point, Rate, Spread
 from ncu_assist.errors import DamagedData, EnvironmentProblem
@@ -60,11 +60,10 @@ def save(reports: Path, ceilings: Ceilings) -> Path:
     Raises EnvironmentProblem where the disk refuses.
     """
     path = path_of(reports, ceilings.device)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        unfinished.write_bytes(encode(ceilings))
-        unfinished.replace(path)
+        with atomic_write(path) as file:
+            file.write(encode(ceilings))
     except OSError as error:
         raise EnvironmentProblem(f"{path} cannot be written: {error.strerror}", "free space there") from error
     return path

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
+from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.render.escape import plain
 
@@ -262,16 +263,11 @@ def write_bytes(chunks: Iterable[bytes], path: Path | None) -> None:
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
-        with temporary.open("xb") as target:
-            target.writelines(chunks)
-        temporary.replace(path)
+        with atomic_write(path) as file:
+            file.writelines(chunks)
     except OSError as error:
         raise EnvironmentProblem(f"{path} cannot be written: {error.strerror}", "name another file") from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def form_of(output: Path | None) -> str:

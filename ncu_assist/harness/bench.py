@@ -18,6 +18,7 @@ import pyarrow
 import pyarrow.parquet
 import torch
 
+from ncu_assist.atomic import atomic_write
 from ncu_assist.backends.base import Call
 from ncu_assist.backends.python import measured
 from ncu_assist.harness import accelerator, events, results
@@ -46,11 +47,9 @@ Runs = dict[str, Callable[[], None]]
 
 
 def write_samples(columns: Mapping[str, list[object]], path: Path) -> None:
-    """Write Parquet under another name first: a file under ``path`` is whole."""
-    unfinished = path.with_suffix(".tmp")
-    with unfinished.open("wb") as file:  # opened here: pyarrow takes no path that is not UTF-8
+    """Write samples as Parquet."""
+    with atomic_write(path) as file:  # opened here: pyarrow takes no path that is not UTF-8
         pyarrow.parquet.write_table(pyarrow.table(dict(columns), schema=SCHEMA), file, compression="zstd")
-    unfinished.replace(path)
 
 
 def round_calls(

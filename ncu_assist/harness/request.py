@@ -11,6 +11,7 @@ from typing import Literal, Protocol, TypeVar
 
 import msgspec
 
+from ncu_assist.atomic import atomic_write
 from ncu_assist.backends import backend_of
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.cuda import compile_library
@@ -35,10 +36,10 @@ class RequestWithPath(Protocol):
 def write_request(request: RequestWithPath) -> Path:
     """Write a request into its folder and return the file."""
     request.path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = request.path.with_suffix(".tmp")
-    # Not the json of msgspec: a path may hold bytes that are no UTF-8, as any beyond ASCII is in the C locale.
-    unfinished.write_text(json.dumps(msgspec.to_builtins(request)), encoding="ascii")
-    return unfinished.replace(request.path)  # whole for a child that waits for it
+    with atomic_write(request.path) as file:  # whole for a child that waits for it
+        # Not the json of msgspec: a path may hold bytes that are no UTF-8, as any beyond ASCII is in the C locale.
+        file.write(json.dumps(msgspec.to_builtins(request)).encode("ascii"))
+    return request.path
 
 
 def read_request(path: Path, kind: type[T]) -> T:

@@ -17,6 +17,7 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist import __version__
+from ncu_assist.atomic import atomic_write
 from ncu_assist.environment import BugReport, Examination, LastError
 from ncu_assist.executors.local import lock_folder
 from ncu_assist.render.redact import Identity, redact_command, redact_text
@@ -39,9 +40,8 @@ def remember(words: Sequence[str], exit_code: int, message: str, hint: str = "",
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
             return
-        part = folder / f".{FILE}.{os.getpid()}"
-        part.write_bytes(msgspec.json.encode(found))
-        part.replace(folder / FILE)
+        with atomic_write(folder / FILE) as file:
+            file.write(msgspec.json.encode(found))
 
 
 def recall() -> LastError | None:

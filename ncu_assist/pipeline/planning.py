@@ -361,7 +361,9 @@ def check_all(project: Project, request: MeasureRequest, reporter: Reporter) -> 
 
 
 def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
-    """Check and time versions of a kernel; where several were named, with the verdict of each against the first.
+    """Check and time versions of a kernel; where several were named, with the verdict of each against the first named.
+
+    Where that has no time there is no verdict, and the reporter is told.
 
     Runs of this machine answer for versions of which nothing has changed.
     """
@@ -371,15 +373,21 @@ def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> Kern
 def bench_all(project: Project, request: MeasureRequest, reporter: Reporter) -> list[KernelOutcome]:
     """Do what ``bench`` does on each model of GPU that there is."""
     found = _without_ncu(project, request, ("check", "bench"), reporter)
-    return [_with_verdicts(*one) if request.versions else one[0] for one in found]
+    return [_with_verdicts(*one, request.versions[0], reporter) if request.versions else one[0] for one in found]
 
 
-def _with_verdicts(outcome: KernelOutcome, known: KnownRuns) -> KernelOutcome:
-    """Return an outcome with the verdict of each version against the first."""
-    timed = [(one, known.timed.get(one.version, ())) for one in outcome.versions if one.run and one.run.run.bench]
-    runs = [[*([] if one.kept or one.run is None else [one.run]), *earlier] for one, earlier in timed]
-    pairs = ((other, name) for other in runs[1:] for name in outcome.workloads)
-    found = ((sides, name) for other, name in pairs if (sides := _sides(runs[0], other, name)))
+def _with_verdicts(outcome: KernelOutcome, known: KnownRuns, first: str, reporter: Reporter) -> KernelOutcome:
+    """Return an outcome with the verdict of each version against the one that was named first."""
+    runs: dict[str, list[StoredRun]] = {}
+    for one in outcome.versions:
+        if one.run and one.run.run.bench:
+            runs[one.version] = [*([] if one.kept else [one.run]), *known.timed.get(one.version, ())]
+    own = next((runs.pop(name) for name in list(runs) if is_called(name, first)), [])
+    for name in outcome.workloads:
+        if runs and not any(stored.run.workload(name) for stored in own):
+            reporter.note(f"{first} has no time on {name}, so there is no verdict against it")
+    pairs = ((other, name) for other in runs.values() for name in outcome.workloads)
+    found = ((sides, name) for other, name in pairs if (sides := _sides(own, other, name)))
     return replace(outcome, diffs=tuple(diff_runs(*sides, DiffOptions(name)) for sides, name in found))
 
 
@@ -425,8 +433,9 @@ def _measure_at(
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
     if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
         return [(outcome, NOTHING_KNOWN) for outcome in measure_all(jobs, reporter, place=place)]
-    against_first = bool(request.versions) and jobs[0].options is None
-    return measure_changed(jobs, reporter, against_first, place)
+    is_against = request.versions and jobs[0].options is None
+    against = jobs[0].kernel.version(request.versions[0]).name if is_against else ""
+    return measure_changed(jobs, reporter, against, place)
 
 
 def _without_ncu(

@@ -11,7 +11,6 @@ import functools
 import hashlib
 import html
 import re
-import secrets
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist import __version__
 from ncu_assist.analysis.archive import QueryResult
+from ncu_assist.atomic import atomic_write
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import NUMBER, DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.project import Project, find_project
@@ -206,21 +206,16 @@ def parts(store: Store, table: str, beside: Path) -> list[Path]:
 def _made(store: Store, table: str, heads: Sequence[RunHead], path: Path, beside: Path) -> Path:
     import pyarrow.parquet as pq
 
-    temporary = path.with_name(f".{path.name}-{secrets.token_hex(4)}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.touch()
-    except OSError:
-        temporary = path = beside / f"{table}-{heads[0].kernel}-{path.name}"
-    try:
-        with pq.ParquetWriter(temporary, _schema(table), compression="zstd", write_page_checksum=True) as writer:
+    with contextlib.ExitStack() as opened:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            file = opened.enter_context(atomic_write(path))
+        except OSError:
+            path = beside / f"{table}-{heads[0].kernel}-{path.name}"
+            file = opened.enter_context(atomic_write(path))
+        with pq.ParquetWriter(file, _schema(table), compression="zstd", write_page_checksum=True) as writer:
             for chunk in _chunks(store, table, heads):
                 writer.write_table(chunk)
-        if temporary != path:
-            temporary.replace(path)
-    finally:
-        if temporary != path:
-            temporary.unlink(missing_ok=True)
     return path
 
 

@@ -9,7 +9,9 @@ import shlex
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, NoReturn
 
@@ -32,6 +34,7 @@ from ncu_assist.record import Launch
 from ncu_assist.render.table import RUN_PAGE
 from ncu_assist.steps import Pace, Reporter
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.folders import new_run_id
 from ncu_assist.trace import NSYS_REPORT, Trace, export_argv, find_nsys, make_trace, read_trace, record_argv
 
 Recording = Literal["auto", "torch", "nsys", "ncu"]
@@ -65,12 +68,17 @@ def read_file(project: Project, path: Path, reporter: Reporter) -> Trace:
         except EnvironmentProblem as error:
             hint = f"where it was recorded: nsys export --type sqlite {path.name}"
             raise EnvironmentProblem(f"{path} has to be exported, and {error.message}", hint) from error
-        target = _folder(project) / f"{path.stem}.sqlite"
-        reporter.status(f"exporting {path.name}")
-        _export(nsys, path, target)
-        path = target
-    reporter.status(f"reading {path.name}")
-    return _with_launches(read_trace(path), f"{path} holds no kernel launch")
+        folder = _folder(project)
+        try:
+            reporter.status(f"exporting {path.name}")
+            _export(nsys, path, folder / f"{path.stem}.sqlite")
+            trace = read_trace(folder / f"{path.stem}.sqlite")
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    else:
+        reporter.status(f"reading {path.name}")
+        trace = read_trace(path)
+    return _with_launches(trace, f"{path} holds no kernel launch")
 
 
 def record(
@@ -86,7 +94,12 @@ def record(
     build(project, call, reporter)
     if chosen == "ncu":
         return _under_ncu(project, call, seconds, reporter)
-    return (_under_nsys if chosen == "nsys" else _under_torch)(project, call, seconds, reporter)
+    folder = _folder(project)
+    try:
+        return (_under_nsys if chosen == "nsys" else _under_torch)(folder, call, seconds, reporter)
+    finally:
+        with suppress(OSError):  # only an empty folder goes
+            folder.rmdir()
 
 
 def triage_of(trace: Trace, name: str, command: str) -> Triage:
@@ -135,9 +148,10 @@ def _has_torch(command: Sequence[str]) -> bool:
 
 
 def _folder(project: Project) -> Path:
-    folder = project.work / "triage"
+    """Return a new folder for one recording: that of an earlier run of the program stays."""
+    folder = project.work / "triage" / new_run_id(datetime.now(UTC))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(parents=True)
     except OSError as error:
         raise EnvironmentProblem(f"cannot write to {folder}: {error.strerror}", "make it writable") from error
     return folder
@@ -157,8 +171,8 @@ def _run(argv: Sequence[str], call: ProgramCall, env: dict[str, str] | None, rep
         return None
 
 
-def _under_torch(project: Project, call: ProgramCall, seconds: float | None, reporter: Reporter) -> Recorded:
-    folder = _folder(project) / secrets.token_hex(6)
+def _under_torch(kept_in: Path, call: ProgramCall, seconds: float | None, reporter: Reporter) -> Recorded:
+    folder = kept_in / "processes"
     folder.mkdir()
     paths = [str(INJECTED), *filter(None, [os.environ.get("PYTHONPATH")])]
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), FOLDER: str(folder), SECONDS: f"{seconds or 0:g}"}
@@ -171,15 +185,14 @@ def _under_torch(project: Project, call: ProgramCall, seconds: float | None, rep
         trace, path = best
         others = sum(1 for one, _ in traces if not one.kernels.empty) - 1
         notes = [*_notes(done, call), *([f"{others} more of its processes launched kernels"] if others else [])]
-        kept = path.replace(folder.parent / f"{call.name}.json")
+        kept = path.replace(kept_in / f"{call.name}.json")
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return _noted(trace, notes), kept, done.seconds if done else 0.0
 
 
-def _under_nsys(project: Project, call: ProgramCall, seconds: float | None, reporter: Reporter) -> Recorded:
-    nsys, report = find_nsys(), _folder(project) / f"{call.name}.nsys-rep"
-    report.unlink(missing_ok=True)
+def _under_nsys(kept_in: Path, call: ProgramCall, seconds: float | None, reporter: Reporter) -> Recorded:
+    nsys, report = find_nsys(), kept_in / f"{call.name}.nsys-rep"
     done = _run(record_argv(nsys, report, call.command, seconds), call, None, reporter)
     if not report.is_file():
         _refuse(done, call, "nsys wrote no report", "ncu-assist triage --with torch …, or --with ncu")

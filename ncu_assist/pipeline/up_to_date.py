@@ -57,12 +57,12 @@ class KnownRuns:
 NOTHING_KNOWN = KnownRuns({}, {}, {}, frozenset(), {})
 
 
-def known_runs(job: MeasureJob, against_first: bool, place: WorkPlace | None = None) -> KnownRuns:
-    """Return what needs no measurement. ``against_first``: verdicts hold every version against the first one.
+def known_runs(job: MeasureJob, against: str = "", place: WorkPlace | None = None) -> KnownRuns:
+    """Return what needs no measurement. ``against``: verdicts hold every version against the one of this name.
 
-    Else they hold each against the nearest that it builds on, and the fastest own version against the fastest library;
-    what changed is held against both of these too. ``place`` is where it would be measured, this machine unless given.
-    Raises EnvironmentProblem where GPU, driver or compiler are missing.
+    Where it is empty they hold each against the nearest that it builds on, and the fastest own version against the
+    fastest library; what changed is held against both of these too. ``place`` is where it would be measured, this
+    machine unless given. Raises EnvironmentProblem where GPU, driver or compiler are missing.
     """
     place = place or OneGpu()
     needs = frozenset(need_of(version) for version in job.versions)
@@ -87,21 +87,21 @@ def known_runs(job: MeasureJob, against_first: bool, place: WorkPlace | None = N
             changed[version.name] = problem or lacks[0][1]
     names = set(kept) | set(changed)
     versions = [version for version in job.versions if version.name in names]
-    pairs = set(_against_first(job, versions) if against_first else _against_parents(job, versions, kept, changed))
+    pairs = set(_against_one(job, versions, against) if against else _against_parents(job, versions, kept, changed))
     together = (pair for pair in pairs if not _in_one_bench(pair, timed, changed))
     beside = {name for one, other, _ in together for name in (one, other)} - set(changed)
     return KnownRuns(kept, timed, changed, frozenset(beside), skipped)
 
 
 def measure_changed(
-    jobs: Sequence[MeasureJob], reporter: Reporter, against_first: bool = False, place: WorkPlace | None = None
+    jobs: Sequence[MeasureJob], reporter: Reporter, against: str = "", place: WorkPlace | None = None
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
     """Measure what of jobs has no run that still holds, say what has, and return all versions of each.
 
     Without a GPU or a compiler nothing is known to hold. Raises as ``measure_all`` does.
     """
     place = place or OneGpu()
-    known = [_known(job, against_first, place) for job in jobs]
+    known = [_known(job, against, place) for job in jobs]
     for job, runs in zip(jobs, known, strict=True):
         for line in in_words(job, runs) if runs.kept else ():
             reporter.note(line)
@@ -111,9 +111,9 @@ def measure_changed(
     return [(_whole(*one), one[1]) for one in zip(jobs, known, new, strict=True)]
 
 
-def _known(job: MeasureJob, against_first: bool, place: WorkPlace) -> KnownRuns:
+def _known(job: MeasureJob, against: str, place: WorkPlace) -> KnownRuns:
     try:
-        return known_runs(job, against_first, place)
+        return known_runs(job, against, place)
     except EnvironmentProblem:  # which is met again where it matters, and told there
         return NOTHING_KNOWN
 
@@ -289,11 +289,12 @@ def damage_of(stored: StoredRun) -> DamagedData | None:
     return None
 
 
-def _against_first(job: MeasureJob, versions: Sequence[Version]) -> Iterator[Pair]:
-    for other in versions[1:]:
-        for workload in job.workloads:
-            if versions[0].serves(workload) and other.serves(workload):
-                yield versions[0].name, other.name, workload.name
+def _against_one(job: MeasureJob, versions: Sequence[Version], against: str) -> Iterator[Pair]:
+    for one in (version for version in versions if version.name == against):
+        for other in versions:
+            for workload in job.workloads:
+                if other != one and one.serves(workload) and other.serves(workload):
+                    yield one.name, other.name, workload.name
 
 
 def _against_parents(

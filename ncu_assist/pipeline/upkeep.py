@@ -21,7 +21,7 @@ from ncu_assist.pipeline.pages.readable import PageStore
 from ncu_assist.project import Project
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Damage, Store, StoredRun
-from ncu_assist.store.baselines import get_baseline
+from ncu_assist.store.baselines import get_baseline, write_baseline
 from ncu_assist.store.choosing import Context, unknown
 from ncu_assist.store.drafts import DRAFT_JSON, DraftArchive
 from ncu_assist.store.folders import DERIVED_FILES, DRAFTS, RUN_JSON, foreign_files, is_folder_name, run_folders
@@ -391,7 +391,7 @@ def _merge_baseline(ours: Store, theirs: Store, kernel: str, done: Merged) -> No
     if here is not None:
         done.conflicts.append(f"{kernel}: the baseline is {here.version} here and {there.version} there; ours is kept")
         return
-    (ours.reports / kernel / "baseline.json").write_bytes((theirs.reports / kernel / "baseline.json").read_bytes())
+    write_baseline(ours, kernel, there)
     done.baselines += 1
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist import schema
+from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import Damage, is_folder_name, kernel_folders, unreadable
@@ -40,14 +40,16 @@ def set_baseline(store: Store, stored: StoredRun) -> None:
 
     Raises EnvironmentProblem when reports/ cannot be written.
     """
-    path = _path(store, stored.run.kernel)
-    temporary = path.with_name(f".{FILE}-{secrets.token_hex(4)}")
-    baseline = Baseline(stored.run.version, stored.run.run_id, since=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}")
+    since = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+    write_baseline(store, stored.run.kernel, Baseline(stored.run.version, stored.run.run_id, since=since))
+
+
+def write_baseline(store: Store, kernel: str, baseline: Baseline) -> None:
+    """Make it the baseline of a kernel. Raises as ``set_baseline`` does."""
     try:
-        temporary.write_bytes(msgspec.json.encode(baseline) + b"\n")
-        temporary.replace(path)
+        with atomic_write(_path(store, kernel)) as file:
+            file.write(msgspec.json.encode(baseline) + b"\n")
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise EnvironmentProblem(f"the baseline could not be stored: {error.strerror}") from error
 
 

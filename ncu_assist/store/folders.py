@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
 
+from ncu_assist.atomic import TEMPORARY_PREFIX
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NewerData
 from ncu_assist.project import Project
 from ncu_assist.schema import UPGRADE
@@ -22,7 +23,6 @@ DERIVED_FILES = ("report.html",)  # made from a run later on, and made again at 
 DRAFTS = "suggest"  # the folder of a kernel that holds its drafts and no version's runs
 REMOVING_PREFIX = ".removing-"  # a run's folder that is on its way out
 PACKED = "packed"  # the folder of a kernel that holds packs of runs
-TEMPORARY_PREFIX = ".writing-"  # a folder that a save has not finished; the leading dot keeps it out of every listing
 
 
 def new_run_id(now: datetime, source: str | None = None) -> str:

@@ -11,7 +11,6 @@ import contextlib
 import functools
 import hashlib
 import os
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import repeat
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import msgspec
 
+from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.record import Run, Source
 from ncu_assist.steps import steps
@@ -432,16 +432,12 @@ def write_cached(path: Path, table: pa.Table) -> bool:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    temporary = path.with_name(f".{path.name[:100]}-{secrets.token_hex(6)}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(table, temporary, compression="zstd", write_page_checksum=True)
-        temporary.replace(path)
+        with atomic_write(path) as file:
+            pq.write_table(table, file, compression="zstd", write_page_checksum=True)
     except (OSError, pa.ArrowException):
         return False
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
     return True
 
 

@@ -10,7 +10,6 @@ import contextlib
 import functools
 import hashlib
 import os
-import secrets
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,8 +20,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from ncu_assist import schema
+from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import DamagedData, NewerData
-from ncu_assist.store.folders import LINK, PACKED, RUN_JSON, TEMPORARY_PREFIX, Damage, unreadable
+from ncu_assist.store.folders import LINK, PACKED, RUN_JSON, Damage, unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -256,19 +256,12 @@ def write_pack(reports: Path, kernel: str, runs: Sequence[RunFiles]) -> Path:
         digest.update(hashlib.sha256(one.record).digest())
     folder = reports / kernel / PACKED
     path = folder / f"{digest.hexdigest()[:32]}{ENDING}"
-    temporary = folder / f"{TEMPORARY_PREFIX}{path.name}-{secrets.token_hex(4)}"
     folder.mkdir(parents=True, exist_ok=True)
-    try:
-        with temporary.open("xb") as target:
-            _fill(target, ordered)
-            target.flush()
-            os.fsync(target.fileno())
-        _check(open_pack(temporary), ordered)
-        temporary.replace(path)
-        sync_folder(folder)
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+    with atomic_write(path, sync=True) as target:
+        _fill(target, ordered)
+        target.flush()
+        _check(open_pack(Path(target.name)), ordered)
+    sync_folder(folder)
     return path
 
 

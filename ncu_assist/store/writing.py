@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ncu_assist.atomic import TEMPORARY_PREFIX
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.record import FileFact, Run, encode
 from ncu_assist.store.folders import (
@@ -21,7 +22,6 @@ from ncu_assist.store.folders import (
     PACKED,
     REMOVING_PREFIX,
     RUN_JSON,
-    TEMPORARY_PREFIX,
     is_file_name,
     is_folder_name,
 )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import os
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -19,6 +18,7 @@ from jinja2.meta import find_undeclared_variables
 from jinja2.sandbox import ImmutableSandboxedEnvironment as Environment
 
 from ncu_assist import schema
+from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import spoken
@@ -101,13 +101,11 @@ class PromptArchive:
         """
         created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # several may be written in a second
         path = self._folder(prompt.evidence.kernel) / f"{prompt.id}.json"
-        temporary = path.with_name(f".{path.name}-{os.getpid()}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_bytes(msgspec.json.encode(replace(prompt, created=created)) + b"\n")
-            temporary.replace(path)
+            with atomic_write(path) as file:
+                file.write(msgspec.json.encode(replace(prompt, created=created)) + b"\n")
         except OSError as error:
-            temporary.unlink(missing_ok=True)
             raise environment_problem(error, "prompt") from error
 
     def find(self, id: str, kernel: str | None = None) -> Prompt:

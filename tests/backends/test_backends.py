@@ -110,8 +110,16 @@ def test_a_built_torch_extension_is_reused(tmp_path: Path, monkeypatch: pytest.M
     assert (first.reused, second.reused) == (False, True)
     assert first.artifact == second.artifact
     assert first.log == second.log == "built\n"
+
+    def is_reused() -> bool:
+        return build_versions(kernel, kernel.versions, tmp_path / "work")["v0_ext"].reused
+
     kernel.versions[0].path.write_text(EXTENSION + "// edited\n")
-    assert not build_versions(kernel, kernel.versions, tmp_path / "work")["v0_ext"].reused
+    assert [is_reused(), is_reused()] == [False, True]
+    monkeypatch.setattr(torch_extension, "find_nvcc", lambda: Nvcc(Path("nvcc"), "13.1.2", ()))
+    assert [is_reused(), is_reused()] == [False, True]
+    monkeypatch.setattr(torch_extension, "CUDA_FLAGS", ("-O2",))
+    assert [is_reused(), is_reused()] == [False, True]
 
 
 def _plant_artifact(argv: list[str], **how: object) -> object:

@@ -23,6 +23,14 @@ def test_what_is_saved_reads_back(tmp_path: Path) -> None:
     assert [p.name for p in path.parent.iterdir()] == ["ceilings.json"]
 
 
+def test_where_the_disk_refuses_nothing_is_left(tmp_path: Path) -> None:
+    path = path_of(tmp_path, ceilings().device)
+    path.mkdir(parents=True)  # in the way of the file
+    with pytest.raises(EnvironmentProblem, match="cannot be written"):
+        save(tmp_path, ceilings())
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
+
+
 def test_the_archive_takes_no_notice_of_it(tmp_path: Path) -> None:
     save(tmp_path, ceilings())
     assert Store(tmp_path).runs() == []

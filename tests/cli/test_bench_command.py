@@ -82,6 +82,20 @@ def test_versions_that_do_not_serve_the_same_workloads(
     assert "odd is not for add_one v0" in refused.err
 
 
+def test_verdicts_are_against_the_first_named_or_there_are_none(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("torch")
+    wrong = PYTHON_VERSION.replace("1.0", "2.0")
+    write_kernel(tmp_path, {"v0_a.py": PYTHON_VERSION, "v1_b.py": PYTHON_VERSION, "v2_wrong.py": wrong})
+    measure_here(monkeypatch, tmp_path)
+    answer = run("bench", "add_one", "v1", "v0", "--json")
+    assert [(one["baseline"], one["candidate"]) for one in answer.json["verdicts"]] == [("v1_b", "v0_a")]
+    answer = run("bench", "add_one", "v2", "v0", "v1", "--json")
+    assert answer.json["verdicts"] == []
+    assert "v2 has no time on small, so there is no verdict against it" in answer.err
+
+
 def test_a_version_that_serves_another_dtype_is_not_said_to_be_unmeasured(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

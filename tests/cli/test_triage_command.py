@@ -52,7 +52,9 @@ def test_a_script_is_recorded_by_its_own_torch(run: Run, here: Path, monkeypatch
     first = found["kernels"][0]
     assert (first["kernel"], first["launches"], first["skip"]) == (GEMM, 3, 1)
     assert (here / "ran").read_text() == "x", "it ran once"
+    assert Path(run("triage", "--json", "train.py").json["trace"]) != Path(found["trace"])
     again = run("triage", found["trace"], "--json")
+    assert again.json["program"] == "train"
     assert again.json["kernels"][0]["total_ns"] == found["kernels"][0]["total_ns"]
     assert f"ncu-assist triage {found['trace']}" in answer.err
 
@@ -133,8 +135,15 @@ def test_other_programs_are_recorded_by_nsys(run: Run, here: Path, monkeypatch: 
     assert (here / "ran").read_text() == "--steps\n"
     again = run("triage", answer.json["trace"], "--json").json
     assert (again["time"], again["total_ns"]) == (answer.json["time"], answer.json["total_ns"])
+    kept = Path(answer.json["trace"])
+    before = kept.read_bytes()
     shortened = run("triage", "--seconds", "2", "--json", "./a.sh", "again")
     assert shortened.code == 0, shortened.err
+    assert Path(shortened.json["trace"]) != kept
+    assert kept.read_bytes() == before, "what was recorded before is never replaced unasked"
+    (here / "bin" / "nsys").write_text("#!/bin/sh\nexit 3\n")
+    assert run("triage", "--json", "./a.sh").code == 5
+    assert len(list(kept.parent.parent.iterdir())) == 2, "one that recorded nothing leaves nothing, and takes nothing"
 
 
 def test_without_nsys_ncu_takes_the_times(run: Run, here: Path) -> None:

@@ -76,7 +76,7 @@ def test_silence_on_one_workload_is_told(with_copies: MeasureJob, notes: Notes) 
     shared = run_of(outcome, 1).run
     assert {launch.workload for launch in shared.launches} == {"w0"}
     assert (shared.notes, shared.silent) == (("launched no kernel on w1: nothing to count",), ("w1",))
-    assert known_runs(with_copies, against_first=False).changed == {}  # it is no reason to measure again
+    assert known_runs(with_copies).changed == {}  # it is no reason to measure again
     assert not shared.launched_nothing
 
 

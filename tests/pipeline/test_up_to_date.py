@@ -58,7 +58,7 @@ class TestElevenVersions:
     def test_one_edit_measures_that_version_and_times_its_partners(
         self, work: MeasureJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        before, fastest = runs(work), known_runs(work, against_first=False)
+        before, fastest = runs(work), known_runs(work)
         edit(work, "v4")
         argv = tmp_path / "argv"
         monkeypatch.setenv("FAKE_NCU_ARGV", str(argv))
@@ -116,12 +116,12 @@ class TestElevenVersions:
 
     def test_verdicts_against_the_first_need_its_bench(self, work: MeasureJob, notes: Notes) -> None:
         three = replace(work, versions=work.kernel.select_versions(("v2", "v6", "v9")), options=None)
-        assert known_runs(three, against_first=True).beside == frozenset()
+        assert known_runs(three, against="v2_step").beside == frozenset()
         edit(work, "v9")
-        found = known_runs(three, against_first=True)
+        found = known_runs(three, against="v2_step")
         assert (set(found.changed), found.beside) == ({"v9_step"}, {"v2_step"})
         edit(work, "v2")
-        found = known_runs(three, against_first=True)
+        found = known_runs(three, against="v2_step")
         assert (set(found.changed), found.beside) == ({"v2_step", "v9_step"}, {"v6_step"})
 
     def test_a_partner_that_fails_now_is_told(self, work: MeasureJob, notes: Notes) -> None:
@@ -179,7 +179,7 @@ def test_what_of_a_kernel_makes_a_run_hold_no_longer(
 ) -> None:
     two = _measured(job, notes, monkeypatch)
     change(two)
-    found = known_runs(make_like(two), against_first=False)
+    found = known_runs(make_like(two))
     assert why in found.changed.get("v1_shared", "")
     assert ("v1_shared" in found.kept) is (why == "")
 
@@ -188,7 +188,7 @@ def _measured(job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("FAKE_NCU_RUN", "1")
     two = replace(job, workloads=job.workloads[:1])
     measure_changed([two], notes)
-    assert set(known_runs(two, against_first=False).kept) == {"v0_naive", "v1_shared"}
+    assert set(known_runs(two).kept) == {"v0_naive", "v1_shared"}
     return two
 
 
@@ -205,7 +205,7 @@ def test_what_beside_the_kernel_makes_a_run_hold_no_longer(
     two = _measured(job, notes, monkeypatch)
 
     def why(other: MeasureJob) -> str:
-        return known_runs(other, against_first=False).changed.get("v1_shared", "")
+        return known_runs(other).changed.get("v1_shared", "")
 
     settings = two.settings
     assert why(replace(two, settings=replace(settings, rounds=6))) == ""  # more rounds say what fewer would

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import sys
@@ -12,11 +13,11 @@ from pathlib import Path
 import pytest
 from factories import make_run, metrics_frame, samples_frame, save_run, times
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.pipeline.upkeep import KeepRules, merge, pack, plan_prune, prune
 from ncu_assist.project import Project
 from ncu_assist.store import Store, index, packs
-from ncu_assist.store.baselines import set_baseline
+from ncu_assist.store.baselines import get_baseline, set_baseline
 from ncu_assist.store.folders import PACKED
 
 KERNEL, VERSION = "add_one", "v1_torch"
@@ -240,10 +241,26 @@ def test_merge(tmp_path: Path, packed: bool) -> None:
     assert {one.run.run_id: one.run.digest for one in store.runs()[1:]} == {
         one.run.run_id: one.run.digest for one in other.runs()[1:]
     }
+    kept = get_baseline(store, KERNEL)
+    assert kept == get_baseline(other, KERNEL)
+    assert kept is not None
     again = merge(ours, theirs.reports, Quiet())
     assert (again.runs, again.same) == (0, 5)
     with pytest.raises(UsageProblem, match="is this archive"):
         merge(ours, tmp_path / "a", Quiet())
+
+
+def test_a_baseline_is_merged_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ours, theirs = project_of(tmp_path / "a", 3), project_of(tmp_path / "b", 3)
+    set_baseline(Store(theirs.reports), Store(theirs.reports).runs()[0])
+
+    def refuse(self: Path, target: Path) -> Path:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(EnvironmentProblem, match="the baseline could not be stored: No space left"):
+        merge(ours, tmp_path / "b", Quiet())
+    assert sorted(path.name for path in (ours.reports / KERNEL).iterdir()) == [VERSION]
 
 
 WRITER = """

@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from ncu_assist.atomic import atomic_write
 from ncu_assist.backends.python import import_file
 from ncu_assist.errors import DamagedData
 from ncu_assist.harness import accelerator, events
@@ -85,9 +86,8 @@ class QuestionSet:
         ) as pool:  # reference.py is asked for one question after the other
             pending = [(question, self._set(question, folder, pool)) for question in self.questions]
             questions = [replace(one, inputs=tuple(each.result() for each in inputs)) for one, inputs in pending]
-        unfinished = folder / f".{QUESTIONS}"
-        unfinished.write_bytes(msgspec.json.encode(questions))
-        unfinished.replace(folder / QUESTIONS)
+        with atomic_write(folder / QUESTIONS) as file:
+            file.write(msgspec.json.encode(questions))
 
     def _set(self, question: ExamQuestion, folder: Path, pool: Executor) -> list[Future[QuestionInput]]:
         named = zip(self.kernel.inputs, self.inputs(question), strict=True)
@@ -330,7 +330,5 @@ def _grade(questions: QuestionSet, file: Path, device: Device | None) -> None:
     task = msgspec.json.decode(file.read_bytes(), type=GradingTask)
     grades: Grades = replace(Grader(questions, task).grades(), device=device)
     accelerator.release()
-    target = graded_file(file)
-    unfinished = target.with_suffix(".tmp")
-    unfinished.write_bytes(msgspec.json.encode(grades))
-    unfinished.replace(target)
+    with atomic_write(graded_file(file)) as target:
+        target.write(msgspec.json.encode(grades))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from ncu_assist.atomic import atomic_write
 from ncu_assist.backends import backend_of
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.backends.cuda import compile_library
@@ -158,9 +159,8 @@ class GradingTask:
 def hand_over(task: GradingTask, folder: Path) -> Path:
     """Write a task where the trusted child finds it and return the file that its grades will come in."""
     file = folder / f"{TASK}{task.name}.json"
-    unfinished = file.with_suffix(".tmp")
-    unfinished.write_bytes(msgspec.json.encode(task))
-    unfinished.replace(file)
+    with atomic_write(file) as target:
+        target.write(msgspec.json.encode(task))
     return graded_file(file)
 
 
@@ -388,9 +388,8 @@ class ExamPlan:
         if self._artifacts.is_file():
             return
         artifacts = [self.artifact(version, outcomes[version]) for version in self.versions]
-        unfinished = self._artifacts.with_suffix(".tmp")
-        unfinished.write_bytes(msgspec.json.encode(artifacts))
-        unfinished.replace(self._artifacts)
+        with atomic_write(self._artifacts) as file:
+            file.write(msgspec.json.encode(artifacts))
 
     @property
     def _artifacts(self) -> Path:

@@ -5,10 +5,7 @@ What makes a page is imported when one is made: of a report that is in no archiv
 
 from __future__ import annotations
 
-import contextlib
 import difflib
-import os
-import secrets
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -19,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist import process
 from ncu_assist.analysis.diff.timing import Pair
+from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.importing import stem
@@ -84,19 +82,12 @@ def write_page(path: Path, text: str, force: bool = False) -> None:
     Raises UsageProblem as ``check_place`` does, EnvironmentProblem when the disk refuses; nothing is left behind then.
     """
     check_place(path, force)
-    temporary = path.with_name(f".{path.name[:100]}.{secrets.token_hex(4)}.tmp")
     try:
-        with temporary.open("xb") as target:
-            target.write(text.encode("utf-8", "replace"))
-            target.flush()
-            os.fsync(target.fileno())
-        temporary.replace(path)
+        with atomic_write(path, sync=True) as file:
+            file.write(text.encode("utf-8", "replace"))
     except OSError as error:
         hint = HINTS.get(error.errno or 0, "name another file with --output")
         raise EnvironmentProblem(f"{path} cannot be written: {error.strerror or error}", hint) from error
-    finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 @dataclass

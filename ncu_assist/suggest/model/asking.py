@@ -6,7 +6,6 @@ import difflib
 import json
 import os
 import re
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
@@ -15,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import ModelProblem
 from ncu_assist.render.escape import one_line
 from ncu_assist.store.drafts import ModelCost
@@ -228,14 +228,8 @@ def _entries() -> dict[str, Any]:
 
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-            stream.write(text)
-        Path(name).replace(path)
-    except OSError:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with atomic_write(path, mode=0o600) as file:
+        file.write(text.encode())
 
 
 def _at(entry: Any) -> float:
