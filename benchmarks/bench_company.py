@@ -102,7 +102,7 @@ def experiment(options: argparse.Namespace) -> None:
     problem = Problem(kernel, workload, import_file(kernel.reference), "cuda")
     ways = {"reading": WithoutUnpinning(helpers, "read"), "unpinning and reading": DeviceStopwatch(helpers, "read")}
     arguments = (problem.inputs(1), problem.outputs())
-    runs = bench.round_calls_on(calls, problem, arguments, ways["reading"])
+    runs = bench.round_calls_on(calls, problem, *arguments, ways["reading"])
     pair = [kernel.version(short).name for short in options.pair]
     rounds = compositions(runs, pair, arguments[0][0])
     for run in {**runs, **rounds["the pair, input read"], **rounds["the pair, input read and kept"]}.values():

@@ -61,14 +61,13 @@ def round_calls(
     host, it is the copy engine's of as many bytes as have to come from there. Without memory for it there is none.
     Raises torch's out-of-memory error if the inputs and outputs do not fit.
     """
-    return round_calls_on(calls, problem, (problem.inputs(seed), problem.outputs()), stopwatch)
+    return round_calls_on(calls, problem, problem.inputs(seed), problem.outputs(), stopwatch)
 
 
 def round_calls_on(
-    calls: Mapping[str, Call], problem: Problem, arguments: tuple[Tensors, Tensors], stopwatch: Stopwatch
+    calls: Mapping[str, Call], problem: Problem, inputs: Tensors, outputs: Tensors, stopwatch: Stopwatch
 ) -> dict[str, Callable[[], None]]:
-    """Return the same on inputs and outputs that are there already."""
-    inputs, outputs = arguments
+    """Return what ``round_calls`` does, on inputs and outputs that are there already."""
     integers = problem.workload.integers
     runs = {name: _bind(call, inputs, outputs, integers) for name, call in calls.items()}
     runs[EMPTY] = stopwatch.empty

@@ -202,8 +202,8 @@ class Watch:
         self.current: Event | None = None
         self.fatal: Event | None = None
         self.problem: Event | None = None
-        self._on_event = on_event
-        self._limit_s, self._timeout_s = max(START_TIMEOUT_S, version_timeout_s), version_timeout_s
+        self.on_event = on_event
+        self.limit_s, self._timeout_s = max(START_TIMEOUT_S, version_timeout_s), version_timeout_s
         self._last = time.monotonic()
         self._announced: set[tuple[str, str]] = set()
 
@@ -214,7 +214,7 @@ class Watch:
             return
         self._last = time.monotonic()
         if event.event == "ready":
-            self._limit_s = self._timeout_s
+            self.limit_s = self._timeout_s
         elif event.event == "begin":
             self.current = event
         elif event.event in ("end", "failed", "round"):
@@ -224,7 +224,7 @@ class Watch:
         elif event.event == "problem":
             self.problem = event
         if not self._is_repeated(event):
-            self._on_event(event)
+            self.on_event(event)
 
     def _is_repeated(self, event: Event) -> bool:
         """The bench announces every sample; to whoever watches, the first one of a version and workload is news."""
@@ -238,15 +238,7 @@ class Watch:
 
     def is_stuck(self) -> bool:
         """Return whether nothing was heard for longer than a version may take."""
-        return time.monotonic() - self._last > self._limit_s
-
-    def failed(self, event: Event) -> None:
-        """Pass on that a version failed which could not say so itself."""
-        self._on_event(event)
-
-    @property
-    def limit_s(self) -> float:
-        return self._limit_s
+        return time.monotonic() - self._last > self.limit_s
 
 
 def _run_child(request: HarnessRequest, executor: Executor, watch: Watch) -> Completed:
@@ -275,7 +267,7 @@ def _blame(request: HarnessRequest, completed: Completed, watch: Watch) -> None:
         check = Check(culprit.workload, False, reason, request.seeds, None, None)
         results.append_check(out, culprit.version, check)
     if watch.fatal is None:
-        watch.failed(replace(culprit, event="failed", text=reason))
+        watch.on_event(replace(culprit, event="failed", text=reason))
 
 
 def what_happened(completed: Completed, limit_s: float) -> str:

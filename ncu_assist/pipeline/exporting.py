@@ -51,10 +51,13 @@ class ExportSource:
     ``path`` is that of the report: None where a run keeps none.
     """
 
-    run: Run | None
     stored: StoredRun | None
     path: Path | None
     folder: Path
+
+    @property
+    def run(self) -> Run | None:
+        return self.stored.run if self.stored else None
 
     @property
     def where(self) -> str:
@@ -66,11 +69,13 @@ class ExportSource:
         if self.path is not None:
             with nullcontext() if self.stored else sent():
                 return read_report(self.path)
-        kept = kept_report(self.stored) if self.stored else None
+        assert self.stored is not None  # a report that belongs to no run has a path
+        kept = kept_report(self.stored)
         if kept is None:
-            said = self.stored.reference if self.stored else "the run"
-            why = "launched no kernel" if self.run and self.run.launched_nothing else "keeps no report"
-            raise UsageProblem(f"{said} {why}: it has no such table", "--table metrics or --table launches")
+            why = "launched no kernel" if self.stored.run.launched_nothing else "keeps no report"
+            raise UsageProblem(
+                f"{self.stored.reference} {why}: it has no such table", "--table metrics or --table launches"
+            )
         return kept
 
     @property
@@ -126,9 +131,9 @@ def opened_source(project: Project, reference: str, kernel: str | None) -> Itera
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder = Path(name)
         if isinstance(found, StoredRun):
-            yield ExportSource(found.run, found, found.report_file(folder), folder)
+            yield ExportSource(found, found.report_file(folder), folder)
         else:
-            yield ExportSource(None, None, found, folder)
+            yield ExportSource(None, found, folder)
 
 
 def _record_columns(launches: Sequence[Launch]) -> dict[str, Any]:

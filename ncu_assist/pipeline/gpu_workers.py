@@ -495,11 +495,8 @@ class GpuWorkers:
         while not begun.done():
             with contextlib.suppress(queue.Empty):
                 kind, what = self._heard.get(timeout=TICK_S)
-                if kind == "event" and what[0] == "note":
-                    reporter.note(what[2])
-                elif kind == "event":
-                    self._lines[what[1]] = what[2]
-                    reporter.status("\n".join(f"{name}: {text}" for name, text in sorted(self._lines.items())))
+                if kind == "event":
+                    self._tell(reporter, *what)
         try:
             found = begun.result()
         except Exception as error:
@@ -652,7 +649,8 @@ class GpuWorkers:
         left = f", about {minutes(left_s)} left" if left_s >= 1 else ""
         building = ", building" if self._building else ""
         lines = [f"{name}: {text}" for name, text in sorted(self._lines.items())]
-        reporter.status("\n".join([f"{self._done} of {total} done{building}{left}", *lines]))
+        done = [f"{self._done} of {total} done{building}{left}"] if total or building else []
+        reporter.status("\n".join([*done, *lines]))
 
     def close(self) -> None:
         """End the children of all workers, and wait until they are gone."""

@@ -323,8 +323,8 @@ class KernelWork:
             shutil.rmtree(self._request.out, ignore_errors=True)
 
     def _saved(self, job: MeasureJob, measured: client.Measured) -> KernelOutcome:
-        made = self._moment, self._command, self._commit
-        return _save(job, made, self._built, measured, self._profiled, self._sanitized)
+        when = self._moment, self._command, self._commit
+        return _save(job, *when, self._built, measured, self._profiled, self._sanitized)
 
     def _benches(self) -> list[WorkUnit]:
         """Return the check and bench of all versions, cut by workloads."""
@@ -500,13 +500,14 @@ def _right_on(version: str, measured: client.Measured) -> set[str]:
 
 def _save(
     job: MeasureJob,
-    made: tuple[datetime, str, Commit | None],
+    moment: datetime,
+    command: str,
+    commit: Commit | None,
     built: Built,
     measured: client.Measured,
     profiled: ProfilingResult,
     sanitized: Mapping[str, tuple[Sanitized, ...]] = MappingProxyType({}),
 ) -> KernelOutcome:
-    moment, command, commit = made
     shared = Measurement(
         kernel=job.kernel,
         workloads=job.workloads,

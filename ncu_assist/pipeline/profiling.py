@@ -299,7 +299,6 @@ def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> V
 
 def merged(one: ProfilingResult, other: ProfilingResult) -> ProfilingResult:
     """Return what came of two parts of profiling as one."""
-    """Return both."""
     return ProfilingResult(one.captures | other.captures, one.failures | other.failures, other.interrupted)
 
 

@@ -222,7 +222,7 @@ class _Noting(Store):
 
 
 class _NotingPages(_Noting, PageStore):
-    """The same, of runs as they count on pages."""
+    """An archive that notes which runs were opened, as they count on pages."""
 
 
 def _needed(project: Project, store: Store, kernel: str, heads: Sequence[RunHead], keep: KeepRules) -> dict[str, str]:

@@ -124,7 +124,7 @@ def samples_schema() -> pa.Schema:
 
 @functools.cache
 def _coded_samples() -> pa.Schema:
-    """Return the same with texts by number."""
+    """Return the schema of samples with texts by number."""
     import pyarrow as pa
 
     coded = pa.dictionary(pa.int32(), pa.string())

@@ -156,7 +156,7 @@ def test_a_host_input_that_is_no_tensor_is_the_references_fault(tmp_path: Path) 
 def test_the_copy_engine_is_timed_beside_and_no_device_copy(tmp_path: Path) -> None:
     problem = _problem(tmp_path)
     inputs = problem.inputs(1)
-    runs = bench.round_calls_on({}, problem, (inputs, allocate(problem, inputs).results), HostStopwatch())
+    runs = bench.round_calls_on({}, problem, inputs, allocate(problem, inputs).results, HostStopwatch())
     assert set(runs) == {"(empty)", "(link)"}
     runs["(link)"]()
 

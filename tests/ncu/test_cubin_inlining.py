@@ -124,7 +124,8 @@ def test_every_cut_is_an_error_or_whole() -> None:
 
 def test_a_table_without_its_end_is_cut_as_well() -> None:
     for size in range(len(CALLS)):
-        assert isinstance(tried(cubin(CALLS[:size])), dict | DamagedData)
+        found = tried(cubin(CALLS[:size]))
+        assert found == {} or isinstance(found, DamagedData), "of no row it is known how far it reaches"
 
 
 @pytest.mark.parametrize("seed", range(4))

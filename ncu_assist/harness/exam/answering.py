@@ -262,7 +262,7 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
         return
     rounds = _Rounds(session, problem)
     calls = {version: session.calls[version] for version in versions}
-    runs = bench.round_calls_on(calls, problem, (rounds.inputs, rounds.buffers.results), stopwatch)
+    runs = bench.round_calls_on(calls, problem, rounds.inputs, rounds.buffers.results, stopwatch)
     with conditions(session) as seen:
         for version in versions:
             if session.attempt(Event("begin", "bench", version, workload.name), runs[version]):

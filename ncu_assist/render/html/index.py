@@ -13,6 +13,7 @@ from ncu_assist.analysis.run_view import in_l2
 from ncu_assist.analysis.yardstick import COPY, share, yardstick
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
+from ncu_assist.render.html.ladder_tables import UNREADABLE, damaged_table
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, scoped, table_section
 from ncu_assist.render.table import RUN_PAGE, Cell, Column, Link, RunLinks, Spark, Table, number
 from ncu_assist.render.words.floors import OWN_TERM, copy_words, ratio_cell
@@ -47,13 +48,11 @@ COLUMNS = (
     Column("last change"),
     Column("source"),
 )
-UNREAD = "Runs that cannot be read"
 WHY_UNREAD = (
     "These are left out of everything above: a newer ncu-assist wrote them, or the record, the size of a file, or the "
     "hash of its counters, samples, findings or source is not what it was. Reports are not read here; to check them "
     "too: ncu-assist verify"
 )
-DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
 MANY = 8  # kernels, from which a filter is of use
 
@@ -69,11 +68,9 @@ def index_html(state: ArchiveState, pages: Collection[str] = ()) -> str:
 def index_sections(state: ArchiveState, pages: Collection[str] = ()) -> tuple[PageSection, ...]:
     """Return the sections; that of damaged runs has no model where there are none."""
     kernels = kernels_table(state, RunLinks(frozenset(pages)))
-    lost = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem))) for one in state.damaged)
-    damaged = Table("damaged-table", UNREAD, DAMAGED_COLUMNS, lost)
     return (
         PageSection("kernels", "Kernels", kernels, "index_kernels.html.j2", _summary(state)),
-        table_section("damaged", UNREAD, damaged, WHY_UNREAD),
+        table_section("damaged", UNREADABLE, damaged_table(state.damaged), WHY_UNREAD),
     )
 
 

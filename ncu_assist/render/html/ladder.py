@@ -13,6 +13,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.ladder_chart import bandwidth_bars, ladder_chart, small_charts, sweep_bars
 from ncu_assist.render.html.ladder_tables import (
+    UNREADABLE,
     damaged_table,
     diagnoses_table,
     drafts_table,
@@ -73,7 +74,6 @@ ESTIMATED = (
 )
 SWEEPS = "One version on workloads that differ in one integer only; they are for it, not for the ladder."
 RUNS = "Every run of this kernel, the newest first."
-UNREADABLE = "Runs that cannot be read"
 DAMAGED = "These are left out of everything above. To look closer: ncu-assist verify"
 
 

@@ -144,7 +144,7 @@ def _drawn(
         dots = [(dot, dot is not None and dot + TIME_ROOM > NARROW) for dot, _ in dots]
     middle = 0.74 if is_narrow else 0.5  # of a row, where its dot is
     rows = tuple(
-        _chart_row(row, cell, top + height * (place + middle), (*dots[place], start), links, history)
+        _chart_row(row, cell, top + height * (place + middle), *dots[place], start, links, history)
         for place, (row, cell) in enumerate(cells)
     )
     bottom = top + height * max(len(rows), 1) + (8 if is_narrow else 0)
@@ -230,11 +230,12 @@ def _chart_row(
     row: VersionRow,
     cell: HistoryCell,
     y: float,
-    at: tuple[float | None, bool, float],
+    dot: float | None,
+    left: bool,
+    start: float,
     links: RunLinks,
     history: History,
 ) -> ChartRow:
-    dot, left, start = at
     time = time_of(row, cell)
     beside = start + 8 if dot is None else dot - ASIDE if left else dot + ASIDE
     return ChartRow(

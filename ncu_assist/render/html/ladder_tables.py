@@ -41,6 +41,7 @@ RUN_COLUMNS = (
     Column("GPU"),
     Column("source"),
 )
+UNREADABLE = "Runs that cannot be read"
 DAMAGED_COLUMNS = (Column("run"), Column("what is wrong"))
 
 
@@ -93,7 +94,7 @@ def _run_row(stored: ArchivedRun, workload: str | None, links: RunLinks) -> tupl
 def damaged_table(damaged: Iterable[Damage]) -> Table:
     """Return the runs that were left out, and why."""
     rows = tuple((Cell(one_line(one.path)), Cell(one_line(one.problem, MOST_SAID))) for one in damaged)
-    return Table("damaged-table", "Runs that cannot be read", DAMAGED_COLUMNS, rows)
+    return Table("damaged-table", UNREADABLE, DAMAGED_COLUMNS, rows)
 
 
 def floor_tables(history: History) -> tuple[Table, ...]:

@@ -88,5 +88,7 @@ def test_work_that_is_left_to_a_thread_comes_too_late(tmp_path: Path) -> None:
         "import threading\n\n\ndef add_one(x, y):\n    threading.Timer(0.2, torch.add, (x, 1.0), {'out': y}).start()\n"
     )
     examined = in_this_process(plan_of(tmp_path, source), tmp_path, ("check",))
-    for check in examined.measured.checks["v1_draft"]:
+    checks = examined.measured.checks["v1_draft"]
+    assert checks
+    for check in checks:
         assert "were never written (or were read before they were written), first at [0]" in check.reason
