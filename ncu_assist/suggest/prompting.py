@@ -147,7 +147,7 @@ FORMS = ("json_schema", "json_object", "fences", "tool")  # suggest.model.REPLY_
 MAX_TOKENS = 8_000  # of a prompt whose source needs no more than half of them
 # Behind whatever templates make of it: of a saved reply only this says which prompt it answers.
 NAMES = dict.fromkeys(FORMS, "This is {id}.") | {
-    "fences": "This is {id}. Write {id} in the first line of your reply, so that it is held against the numbers above.",
+    "fences": "This is {id}. Write {id} in the first line of your reply, so that it is checked against the numbers above.",
     "tool": "This is {id}: the argument `prompt_id`.",
 }
 LAST_FAILED = 3  # drafts
@@ -249,17 +249,17 @@ def _one_workload(one: Evidence) -> Evidence:
 
 
 MOVED, FAILED, RECENTLY = "what moved in earlier versions", "failed drafts", f"all but the last {1 + RECENT} versions"
-OLD_FAILED, LESSER_COUNTERS = f"failed drafts but the last {LAST_FAILED}", "counters of less importance ({} and on)"
+OLD_FAILED, LESSER_COUNTERS = f"failed drafts but the last {LAST_FAILED}", "less important counters (from {} on)"
 FROM_21, FROM_13, FROM_8 = (LESSER_COUNTERS.format(one) for one in ("E21", "E13", "E8"))
 DROPS: tuple[Drop, ...] = (
     Drop(MOVED, _plain_story),
-    Drop("the measured ceilings beside DRAM's", lambda e: replace(e, hardware=replace(e.hardware, ceilings=()))),
+    Drop("the measured ceilings except DRAM's", lambda e: replace(e, hardware=replace(e.hardware, ceilings=()))),
     Drop("times of the other workloads", _one_workload),
     Drop("how busy pipes were, and opcodes", lambda e: replace(e, shape=replace(e.shape, pipes="", opcodes=""))),
     Drop(FROM_21, _first_items(20)),
     Drop(OLD_FAILED, lambda e: replace(e, failed=e.failed[-LAST_FAILED:])),
     Drop(RECENTLY, _recent_story),
-    Drop("what took the same fault away elsewhere", lambda e: replace(e, removed=())),
+    Drop("what fixed the same fault elsewhere", lambda e: replace(e, removed=())),
     Drop("what the hardware does", lambda e: replace(e, diagnosis=_unexplained(e.diagnosis))),
     Drop(FROM_13, _first_items(12), (FROM_21,)),
     Drop("further findings", lambda e: replace(e, further=(), joint="")),
@@ -282,8 +282,8 @@ FULL_WARP = 28.0  # lanes; a few idle ones are no divergence worth a word
 WASTED = 1.02  # of what an access needs: up to 2 % is left alone, as by the rules
 LEAST_SHARE = 0.01  # of all samples; less is not said
 FLOATING = (
-    "Of {ids} the ideal is no fixed number, it grows with the bytes that an access moves: predict an efficiency in "
-    "percent or the excess in its place; warps that begin beside a sector's edge touch one more."
+    "The ideal of {ids} is not a fixed number: it grows with the bytes that an access moves. Predict an efficiency in "
+    "percent or the excess instead. A warp that does not start at the edge of a sector touches one sector more."
 )
 
 

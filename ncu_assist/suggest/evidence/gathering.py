@@ -204,12 +204,12 @@ def unknown_of(results: RuleResults, clean: Cleaner) -> tuple[str, ...]:
     said = [f"{id}: {clean.line(sentence)}" for id, sentence in results.warnings.items()]
     moved, needed = results.facts.get("dram_bytes"), results.facts.algorithmic_bytes
     if moved is not None and needed is not None and moved < needed:
-        said.append("DRAM bytes are fewer than the least traffic: what L2 still holds at the end was not written yet")
+        said.append("DRAM bytes are below the least traffic: L2 still holds results that were not written yet")
     remarks = ", ".join(one.finding.rule for one in results.diagnosis.remarks)
     if remarks:
-        said.append(f"found, but worth below 2 % of the time: {remarks}")
+        said.append(f"found, but worth less than 2 % of the time: {remarks}")
     if any(one.finding.assumed for one in results.diagnosis.findings):
-        said.append("estimates marked assumed rest on a ceiling that was not measured for this GPU and size")
+        said.append("estimates marked assumed use a ceiling that was not measured for this GPU and size")
     return tuple(said)
 
 
@@ -386,7 +386,7 @@ def kernel_of(project: Project, stored: StoredRun) -> Kernel:
     foreign = isinstance(stored, BareReport) or run.source_sha256 is None
     if foreign or run.kernel not in kernel_names(project):
         what = "is a report of another program" if foreign else f"has no folder kernels/{one_line(run.kernel)}"
-        message = f"{one_line(stored.reference)} {what}: a draft needs a kernel folder that says what is to be computed"
+        message = f"{one_line(stored.reference)} {what}: a draft needs a kernel folder that says what to compute"
         raise UsageProblem(message, "ncu-assist list")
     kernel = load_kernel(project, run.kernel)
     if run.version not in [one.name for one in kernel.versions]:

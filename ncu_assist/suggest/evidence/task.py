@@ -75,9 +75,9 @@ TORCH_HEADER = "torch/extension.h"
 ATTRIBUTE = "device__attribute_"
 OF_AN_FMA = 2  # operations: a product and a sum
 TENSOR = (("wgmma_bf16", "bf16 by wgmma"), ("mma_bf16", "bf16 by mma.sync"))
-NO_CODE = "the run keeps no report, so nothing is known of single lines"
+NO_CODE = "the run keeps no report, so nothing is known about single lines"
 BELOW = "the lines that take the time are in the files that it includes, with their notes"
-NO_LINES = "the report knows no line of this file: its time is in code without line numbers, or in libraries"
+NO_LINES = "the report has no line of this file: its time is in code without line numbers, or in libraries"
 
 
 def task_of(

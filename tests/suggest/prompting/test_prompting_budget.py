@@ -30,7 +30,7 @@ def test_no_prompt_is_longer_than_its_budget(recorded_project: Project, budget: 
         return
     assert made.tokens <= budget
     assert all(what in made.text for what in made.dropped)
-    assert ("Left out for want of room" in made.text) == bool(made.dropped)
+    assert ("Left out to save space" in made.text) == bool(made.dropped)
     assert "\n".join(made.evidence.source.lines) == "\n".join(found.source.lines)
     assert all(f"| {item.id} |" in made.text for item in made.evidence.items)
 

@@ -38,7 +38,7 @@ def test_data_that_lies_in_l2_is_said_beside_the_floor(v6: Evidence) -> None:
     assert "L2 (" not in build_prompt(v6).text
     said = replace(v6.floor, in_l2="all 12 MB fit in L2 (62.9 MB)")
     text = build_prompt(replace(v6, floor=said)).text
-    assert "\n- all 12 MB fit in L2 (62.9 MB); a kernel may seem faster than that floor\n- a device copy" in text
+    assert "\n- all 12 MB fit in L2 (62.9 MB); a kernel may seem to beat that floor\n- a device copy" in text
     assert v6.floor.least is not None
     of_operations = replace(said, least=replace(v6.floor.least, kind="fma"))
     text = build_prompt(replace(v6, floor=of_operations)).text
@@ -130,4 +130,4 @@ def test_a_floor_that_is_farther_away_than_the_gain_is_said(v6: Evidence, gain: 
     assert v6.floor.least is not None
     far = replace(v6.floor, median_ns=2.9 * v6.floor.least.ns)
     text = build_prompt(replace(v6, floor=far, diagnosis=replace(v6.diagnosis, gain=gain))).text
-    assert ("the floor is 2.90x away: a change" in text) == says
+    assert ("the floor is 2.90x away, so a change" in text) == says
