@@ -147,7 +147,7 @@ FORMS = ("json_schema", "json_object", "fences", "tool")  # suggest.model.REPLY_
 MAX_TOKENS = 8_000  # of a prompt whose source needs no more than half of them
 # Behind whatever templates make of it: of a saved reply only this says which prompt it answers.
 NAMES = dict.fromkeys(FORMS, "This is {id}.") | {
-    "fences": "This is {id}. Write {id} in the first line of your reply, so that it is checked against the numbers above.",
+    "fences": "This is {id}. Write {id} in the first line of your reply, so it is checked against the numbers above.",
     "tool": "This is {id}: the argument `prompt_id`.",
 }
 LAST_FAILED = 3  # drafts

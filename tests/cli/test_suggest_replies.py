@@ -73,7 +73,7 @@ def measured_again(root: Path) -> StoredRun:
 @pytest.mark.slow
 def test_a_prompt_carries_its_id_and_is_kept_with_its_evidence(run: Run, written: Written) -> None:
     prompt = written.of_v6
-    asked = f"Write {prompt.id} in the first line of your reply, so that it is checked against the numbers above."
+    asked = f"Write {prompt.id} in the first line of your reply, so it is checked against the numbers above."
     assert prompt.text.endswith(f"{asked}\n")
     kept = PromptArchive(written.root / "reports").find(prompt.id)
     assert (kept.text, kept.evidence, id_of(kept.evidence)) == (prompt.text, prompt.evidence, prompt.id)

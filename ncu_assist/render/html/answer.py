@@ -99,10 +99,10 @@ def _over_floor(shown: RunView) -> str:
         return ""
     first = shown.results.diagnosis.first if shown.results else None
     if first and first.finding.rule == launch_bound.ID and floor.times >= NO_WORK:
-        return ": what it costs to start a launch, however little it does"
-    needs = f"what the counted bytes of DRAM or operations need at least: {floor.by}"
+        return ": the cost of starting a launch, however little it does"
+    needs = f"the least time for the counted DRAM bytes or operations: {floor.by}"
     if floor.by_finding:
-        needs = "what is left without what its finding would save; what was counted needs longer"
+        needs = "the time left after the saving of its finding; the counted work needs longer"
     return f", {times_words(floor.times)} its floor ({needs}{', assumed' if floor.assumed else ''})"
 
 
@@ -136,7 +136,7 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
     return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(name, "#diagnosis"), ""),), told)
 
 
-AT_BEST = "the time at best, by what the counters allow: only a measurement of the change is certain"
+AT_BEST = "the best time that the counters allow; only a measurement of the change is certain"
 
 
 def _in_time(first: Ranked, shown: RunView) -> str:

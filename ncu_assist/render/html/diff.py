@@ -103,7 +103,7 @@ def _missing(facts: DiffFacts) -> tuple[str, str]:
     """Return why counters of both sides are not laid over each other, and the command that collects what is absent."""
     if not facts.is_comparable:
         reason = facts.diff.verdict.meaning
-        return f"Changes, and charts of both sides: {reason}. What each side has stands below, no change between.", ""
+        return f"Changes, and charts of both sides: {reason}. The values of each side are below, without changes.", ""
     lacking = [one for one in (facts.baseline, facts.candidate) if not any(one.combined.tables)]
     if not lacking:
         return "", ""
@@ -163,8 +163,8 @@ def units_bars(facts: DiffFacts) -> Bars | None:
         return None
     found += _parts((LINK,), both, bound, inner=False)
     marked = bound if any(bar.tone == "limit" for bar in found) else ""
-    scale = f"{_legend(facts, marked)} ▲ ▼: busier and less busy, which is neither better nor worse."
-    return Bars("Units of the GPU, in percent of what each could do", tuple(found), scale)
+    scale = f"{_legend(facts, marked)} ▲ busier, ▼ less busy: neither is better or worse in itself."
+    return Bars("Units of the GPU, in percent of the peak of each", tuple(found), scale)
 
 
 def _parts(
@@ -221,8 +221,8 @@ def _stalls(facts: DiffFacts) -> Bars | None:
     coloured = [words for tone, words in (("good", "green: improved"), ("bad", "red: regressed")) if tone in found]
     colours = f" Wide bars, {', '.join(coloured)}, blue: neither." if coloured else ""
     of_time = " Below a share: that share of the time under ncu, on both sides." if all(times) else ""
-    scale = f"{_legend(facts)}{colours} Full width: {FULL:.0f} % of the states of all warps.{of_time}"
-    return Bars("What warps waited for, in percent of their states", tuple(bars), scale)
+    scale = f"{_legend(facts)}{colours} Full width: {FULL:.0f} % of all warp states.{of_time}"
+    return Bars("What warps waited for, in percent of all warp states", tuple(bars), scale)
 
 
 def _in_time(shares: tuple[float, float], times_ns: Sequence[float]) -> str:

@@ -75,7 +75,7 @@ def _beside_flags(facts: DiffFacts) -> str:
         return ""
     looked_at = {one.metric for one in facts.diff.changes}
     more = sum(one.verdict == "regressed" and one.metric not in looked_at for one in facts.every)
-    said = "No reason to go back: the time is not worse for it."
+    said = "No reason to go back: the time did not get worse."
     return (
         f"{said} Of all metrics, below, {more} more {'is' if more == 1 else 'are'} marked regressed." if more else said
     )

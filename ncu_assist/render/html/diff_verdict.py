@@ -202,7 +202,7 @@ def _waits(diff: Diff) -> str:
 def workloads_section(facts: DiffFacts) -> PageSection:
     """Return the verdict on each workload, where there are several."""
     made = _verdict_table(facts) if len(facts.workloads) > 1 else None
-    on_each = "Medians of both sides and the verdict on each workload that both were timed on."
+    on_each = "Medians of both sides, and the verdict on each workload on which both were timed."
     return PageSection("verdicts", "Every workload", made, "compare.html.j2", on_each)
 
 
@@ -295,7 +295,7 @@ def _notes(diff: Diff) -> list[str]:
     said: dict[str, list[str]] = {}
     for name, side in zip(names(diff), (diff.baseline, diff.candidate), strict=True):
         unknown = bool(side.launches) and not side.has_settings
-        told = (*side.notes, *(("with which clocks and caches it was profiled is not known",) if unknown else ()))
+        told = (*side.notes, *(("the clocks and caches under which it was profiled are not known",) if unknown else ()))
         for note in dict.fromkeys(told):
             said.setdefault(one_line(note), []).append(name)
     return [*notes, *(f"{' and '.join(dict.fromkeys(sides))}: {note}" for note, sides in said.items())]
@@ -306,9 +306,9 @@ NEUTRAL = 0.005  # a factor nearer to 1 is no gain and no loss
 
 
 OF_SEVERAL = (
-    "Each table is of the whole change, as resources work at the same time. The first says what {before} was bound by, "
-    "and how much less or more of that there is to do; with less to do it also runs at a lower rate, which is no loss. "
-    "The second says what binds {after}."
+    "Resources work at the same time, so each table explains the whole change. The first is about what {before} was "
+    "bound by, and how much less or more work it has. With less work it also runs at a lower rate, which is no loss. "
+    "The second is about what binds {after}."
 )
 
 

@@ -49,9 +49,9 @@ COLUMNS = (
     Column("source"),
 )
 WHY_UNREAD = (
-    "These are left out of everything above: a newer ncu-assist wrote them, or the record, the size of a file, or the "
-    "hash of its counters, samples, findings or source is not what it was. Reports are not read here; to check them "
-    "too: ncu-assist verify"
+    "These are left out of everything above. A newer ncu-assist wrote them, or the record, the size of a file, or the "
+    "hash of the counters, samples, findings or source has changed. Reports are not read here. To check them too: "
+    "ncu-assist verify"
 )
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
 MANY = 8  # kernels, from which a filter is of use

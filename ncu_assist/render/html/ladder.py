@@ -45,35 +45,35 @@ from ncu_assist.render.words.verdicts import factor, faster_or_slower, interval_
 from ncu_assist.verdict import Verdict
 
 MOST_LISTED = 200  # runs in the footer; a hash covers the others
-STEPS = "Each version against its parent, the version that it builds on; below its name what its source says first."
+STEPS = "Each version against its parent, the version that it builds on. Below its name: the first words of its source."
 FLOORS = (
     "Each version against the time that bytes or operations take at the best rates measured, and against libraries and "
     "frameworks: the versions whose first comment starts with Baseline."
 )
 AGAINST_LIBRARY = (
-    "On each workload the fastest version of one's own, the fastest library or framework, and the verdict on the two: "
-    "paired samples of one bench, with the 99 % interval of the ratio that it says. Where that reaches below 1, it may "
-    "be the other way round."
+    "For each workload: your fastest version, the fastest library or framework, and the verdict on the two from paired "
+    "samples of one bench, with the 99 % interval of the ratio. If the interval reaches below 1, it may be the other "
+    "way round."
 )
 OTHERS = (
-    "The same versions where another GPU model timed them, by one bench on each: the step from the parent and the "
-    "share of the floor are of that GPU."
+    "The same versions, timed on other GPU models, one bench on each. The step from the parent and the share of the "
+    "floor are for that GPU."
 )
-DIAGNOSES = "What the rules say first of each version, from its counters alone, and what was expected of them."
+DIAGNOSES = "The first finding for each version, from its counters alone, and the finding that was expected."
 TRIED = (
-    "From the comment at the top of its source. What it says of times was measured when it was written; tables are of "
-    "the runs shown."
+    "From the comment at the top of each source. Its times were measured when it was written; the tables show the runs "
+    "of this page."
 )
 DRAFTS = (
-    "Next versions that a model wrote, and what proving them gave. A draft that was neither kept nor accepted is no "
-    "version."
+    "Next versions that a model wrote, and the outcome of their proof. A draft that was neither kept nor accepted is "
+    "not a version."
 )
 ESTIMATED = (
-    "Faults of its parent that a version no longer has: the speed-up that was estimated for each, and the one that "
-    "came of it."
+    "Faults that a version no longer has but its parent had: the speed-up that was estimated for each, and the "
+    "speed-up that was achieved."
 )
-SWEEPS = "One version on workloads that differ in one integer only; they are for it, not for the ladder."
-RUNS = "Every run of this kernel, the newest first."
+SWEEPS = "One version on workloads that differ in one integer only. They are for this version, not for the ladder."
+RUNS = "Every run of this kernel, newest first."
 DAMAGED = "These are left out of everything above. To look closer: ncu-assist verify"
 
 
@@ -139,7 +139,7 @@ def _on_workloads(ladder: KernelLadder) -> Iterator[PageSection]:
     if len(history.places) > 1:
         beside = history.yardsticks
         model = {"small": small_charts(history), "beside": beside, "table": matrix(history)}
-        intro = f"The time of every version on each workload, on a log axis; the line is {beside}."
+        intro = f"The time of every version on each workload, on a log axis. The line is {beside}."
         yield PageSection("workloads", "All workloads", model, "ladder_workloads.html.j2", intro)
     yield PageSection("sweeps", "Sweeps", sweep_bars(history.sweeps), "ladder_sweeps.html.j2", SWEEPS)
 

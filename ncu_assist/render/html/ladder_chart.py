@@ -402,9 +402,9 @@ def _within(x: float, text: str) -> float:
 
 BAR_ROOM = 1.05  # to the right of what is fastest, so that the line of the copy stays in sight
 BAR_LETTERS = 40
-EFFECTIVE = "Each input read once and each output written once, over the median"
-NEEDED = "The operations of kernel.toml over the median"
-CROSSED = "What has to come from the host, over the median"
+EFFECTIVE = "Each input read once and each output written once, divided by the median"
+NEEDED = "The operations of kernel.toml divided by the median"
+CROSSED = "The bytes that must come from the host, divided by the median"
 
 
 def bandwidth_bars(history: History) -> Bars | None:

@@ -50,7 +50,7 @@ def matrix(history: History) -> Table:
     names = [one_line(history.workloads[place] or ABSENT) for place in history.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
     rows = tuple((Cell(one_line(row.version)), *_matrix_cells(row, history)) for row in history.rows)
-    note = f"below each time: {history.yardsticks} over it, 100 % as fast; the warmer, the further from that"
+    note = f"below each time: {history.yardsticks} divided by it, 100 % is as fast; warmer is further from that"
     note = "; ".join([note, *map(one_line, in_l2_lines(history))])
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
 
@@ -161,21 +161,21 @@ def _floor_note(timed: Sequence[tuple[VersionRow, HistoryCell]]) -> str:
 MOVED_TERM = Term(
     "DRAM bytes",
     "dram_bytes",
-    "read from and written to DRAM by all launches together, under ncu; a copy that is no kernel is not among them",
+    "read from and written to DRAM by all launches together, under ncu, without copies that are not kernels",
 )
 NEEDED_TERM = Term(
     "of needed",
     "dram_bytes / algorithmic_bytes",
-    "over each input read once and each output written once; below 1x, some of the results are still in L2",
+    "divided by each input read once and each output written once; below 1x, some results are still in L2",
 )
 WORTH = (
-    "What fewer bytes alone are worth: the bytes that a version saves over the first one that was counted, with caches "
-    "as ncu had them before each launch; and the time that it won, which is more where it also moves them at a higher "
-    "rate. ncu counts kernels: a copy that is none takes time, and stands in no other column."
+    "The speed-up that fewer bytes alone bring: the bytes that a version saves over the first version that was "
+    "counted, with the caches as ncu set them before each launch. Its speed-up in time is larger if it also moves "
+    "bytes at a higher rate. ncu counts kernels only: other copies take time but are in no other column."
 )
 BESIDE_OPERATIONS = (
-    "The bytes that every version moves. Here operations set the least time, so that fewer bytes promise no speed-up "
-    "in proportion."
+    "The bytes that every version moves. Operations set the least time here, so fewer bytes do not bring a "
+    "proportional speed-up."
 )
 FACT_COLUMNS = 4  # the first columns: version, launches, bytes, of needed
 
@@ -256,7 +256,7 @@ def drafts_table(drafts: Sequence[Draft], damaged: Sequence[Damage]) -> Table | 
     rows = (*map(_draft_row, drafts), *map(_damaged_row, damaged))
     if not rows:
         return None
-    note = "expected → measured: speed-up over the version it was made from; predictions: of counters, that came true"
+    note = "expected → measured: speed-up over the version it was made from; predictions: how many came true"
     return Table(
         "drafts-table", "Drafts and what became of them", DRAFT_COLUMNS, rows, len(rows) >= FILTER_FROM, note=note
     )
@@ -337,10 +337,10 @@ def _paragraphs(comment: str) -> Iterator[tuple[str, str]]:
 
 
 QUOTED = re.compile(r"`([a-z][a-z0-9]*(?:-[a-z0-9]+)+)`")
-EXPECTED_TERM = Term("expected", "", "the rules that the comment at the top of the source names, after expected:")
+EXPECTED_TERM = Term("expected", "", 'the rules named after "expected:" in the comment at the top of the source')
 FOUND_TERM = Term("found", "", "whether a rule that was expected comes first, elsewhere, or on no profiled workload")
 ESTIMATED_TERM = Term(
-    "estimated", "", "the speed-up that the finding was estimated to be worth, under ncu; no more than the floor allows"
+    "estimated", "", "the estimated speed-up of fixing the finding, under ncu, at most what the floor allows"
 )
 DIAGNOSIS_COLUMNS = (
     Column("version"),

@@ -267,7 +267,9 @@ def _is_counted(part: str, shown: RunView) -> bool:
 
 
 HOST_RULE = "host-link-bound"
-OF_PEAK = Term("of peak", "", "ncu's own share of peak of the metric in this row; of host memory: of what was measured")
+OF_PEAK = Term(
+    "of peak", "", "ncu's own share of peak for the metric in this row; for host memory, the share of the measured rate"
+)
 COLUMNS = (
     Column("from"), Column("to"), Column("figure"), Column("value", "right", "number"),
     Column("of peak", "right", "number", OF_PEAK),
@@ -276,10 +278,10 @@ BothValues = tuple[float | None, float | None, str]  # of the run, of the baseli
 
 
 LEGEND = (
-    "Arrows point where the data goes and are as wide as the share of peak that stands at them, thin where ncu gives "
-    "none"
+    "Arrows point where the data goes. Their width is the share of peak that is next to them; they are thin if ncu "
+    "gives none"
 )
-FIGURES = "All figures of the chart; hover has the names of ncu"
+FIGURES = "All figures of the chart; ncu's names appear on hover"
 
 
 def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = "the baseline") -> ChartSection:
@@ -300,7 +302,7 @@ def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = 
     chart = Chart(
         "memory-figure",
         "What moves between kernel, caches and memories",
-        f"{says} Every figure that is not nothing stands in the table below.",
+        f"{says} Every figure that is not zero is in the table below.",
         WIDTH,
         round(place.height),
         tuple(shapes),
@@ -343,7 +345,7 @@ def _outcome(shown: RunView, marked: BindingParts) -> str:
         return f"What binds is {name}{share} (◆)."
     first, *others = [f"{name}, {share:.1f} %" for share, name in _busiest(shown)[:2]] or ("",)
     if not first and shown.bottleneck is None:
-        return "How busy the links of the memory are was not counted, so whether one is the limit is not known."
+        return "The report does not say how busy the memory links are, so whether one is the limit is not known."
     near = f"; the busiest: {first} of its peak{''.join(f', and {one}' for one in others)}" if first else ""
     why = f" What binds is {marked.name}." if marked.name in RESOURCES and marked.name != "memory" else ""
     return f"No link of the memory is the limit{near}.{why}"
@@ -376,7 +378,7 @@ def _passed_on(shown: RunView) -> str:
     if not moved or not filled:
         return ""
     through = f"the {quantity(filled, 'byte')} that leave L2"
-    return f" The {quantity(moved, 'byte')} of TMA are among {through}: one transfer at two links of its way, not two."
+    return f" The {quantity(moved, 'byte')} of TMA are part of {through}: one transfer over two links, not two."
 
 
 def _read_by_products(shown: RunView) -> str:
@@ -384,7 +386,7 @@ def _read_by_products(shown: RunView) -> str:
     main = next(flow for flow in FLOWS if flow.id == "shared-banks-load").shown_figures(shown)[:1]
     if not main or not main[0].only_with:
         return ""
-    return " What wgmma reads of shared memory has no counter of its own: the arrow has all wavefronts."
+    return " The shared memory that wgmma reads has no counter of its own, so the arrow shows all wavefronts."
 
 
 def _ends(flow: Flow) -> str:

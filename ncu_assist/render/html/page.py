@@ -295,7 +295,7 @@ def damaged_html(name: str, problem: str, kernel: str, up: int) -> str:
     above = (("All kernels", "../" * (up + 1)), (one_line(kernel), "../" * up))
     head = Head(
         title="Damaged",
-        subtitle="what this page showed is not what was measured any more",
+        subtitle="this page no longer shows what was measured",
         crumbs=tuple(Link(text, f"{folder}index.html") for text, folder in above),
         provenance=provenance(()),
     )

@@ -330,12 +330,12 @@ def roofs_table(scene: RooflineNumbers) -> Table:
 
 
 EACH_ALONE = (
-    "A roofline of launches of different kernels together: each has its own operations and bytes. "
-    "The page of a run has that of one launch."
+    "There is no roofline for launches of different kernels together: each has its own operations and bytes. "
+    "The page of a run has the roofline of one launch."
 )
 NO_WORK = (
-    "No floating-point work was counted, of FP64, FP32, FP16 or the tensor cores. "
-    "A roofline says nothing of such a kernel; what moves its data is in the memory chart."
+    "No floating-point work was counted: no FP64, FP32, FP16 or tensor-core operations. "
+    "A roofline says nothing about such a kernel. The memory chart shows its data traffic."
 )
 CONSTANTS = f"Pairs of halves were counted, but {ONLY_CONSTANTS}."
 
@@ -393,14 +393,14 @@ def _bound_by(scene: RooflineNumbers) -> str:
     if scene.bound:
         busy = f", at {scene.bound.percent:.0f} % of its peak" if scene.bound.name != LATENCY else ""
         return f" What binds is {scene.bound.name}{busy}."
-    return "" if scene.is_near else " It is so far below that something else binds."
+    return "" if scene.is_near else " It is so far below its roof that something else binds."
 
 
 def _notes(shown: RunView, scene: RooflineNumbers, is_drawn: bool) -> Iterator[str]:
     if not is_drawn:
-        yield "No byte was counted at DRAM: operations have no intensity, and no point can be drawn."
+        yield "No bytes were counted at DRAM, so operations have no intensity and no point can be drawn."
     if shown.ceilings is None:
-        yield "No ceiling was measured on such a GPU, so roofs are assumed; to measure them: ncu-assist ceilings"
+        yield "No ceiling was measured on this GPU model, so roofs are assumed. To measure them: ncu-assist ceilings"
     if without := [one.precision.label for one in scene.points if one.roof is None]:
         yield f"No peak is known for {', '.join(without)}."
     others = [(one, clock_factor(one, scene.clock)) for one in scene.flats]
@@ -410,13 +410,13 @@ def _notes(shown: RunView, scene: RooflineNumbers, is_drawn: bool) -> Iterator[s
         if factor != 1.0
     ]:
         ran = quantity(scene.clock or 0.0, "Hz")
-        yield f"At the {ran} of this run roofs of what SMs compute are: {'; '.join(moved)}."
+        yield f"At the {ran} of this run, the compute roofs are: {'; '.join(moved)}."
     looked_up, received = (shown.combined.values[key] for key in ("l2_sectors_read", "l1_bytes_from_l2"))
     if looked_up and received and received > SHARED_LOOKUPS * SECTOR_BYTES * looked_up:
         amounts = f"{quantity(SECTOR_BYTES * looked_up, 'byte')} for reads, of which SMs received"
-        yield f"Bytes of L2 are those looked up, {amounts} {quantity(received, 'byte')}: a lookup may answer several."
+        yield f"Bytes of L2 are those looked up, {amounts} {quantity(received, 'byte')}: one may answer several SMs."
     if (launches := len(shown.combined.launches)) > 1:
-        yield f"Operations and bytes of all {launches} launches of one kernel, over their time under ncu."
+        yield f"Operations and bytes of all {launches} launches of one kernel, divided by their time under ncu."
 
 
 def unit_of(label: str) -> str:

@@ -151,7 +151,7 @@ def _of_call(record: RunRecord, first: int) -> Iterator[PageSection]:
 
 MANY_SOURCE, MANY_SASS = 450_000, 260_000  # bytes of source and SASS of all launches together
 BY_KERNEL = "All launches of a kernel together."
-PICK = "Pick a launch, also by the keys j and k: below is what was counted of it alone."
+PICK = "Pick a launch, also with the keys j and k. Below are the counters of that launch alone."
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def _most_to_win(shown: RunView, index: int) -> str:
 
 
 LAUNCH_NAME = 90  # letters
-TIMELINE = "What ncu sampled while the kernel ran, from when it came onto the GPU. "
+TIMELINE = "What ncu sampled while the kernel ran, from its start on the GPU. "
 
 
 def _timeline(shown: RunView) -> tuple[Chart, ...]:
@@ -376,11 +376,11 @@ ORDER = {name: place for place, name in enumerate(BY_NAME)}
 NAME_LETTERS, UNIT_LETTERS = 200, 40
 TEXT_LETTERS, TEXT_LETTERS_OF_SEVERAL = 40, 16  # of values that are texts: beside others there is less room
 TOGETHER = (
-    "all launches: counts are added up, a ratio is weighted by what it is a ratio over; empty for what launches cannot "
-    "be combined in, as a ratio of different kernels"
+    "all launches: counts are added up, a ratio is weighted by its denominator; empty for values that cannot be "
+    "combined, such as a ratio of different kernels"
 )
 IMPOSSIBLE = " (impossible)"
-NOTE = "Impossible: no hardware has such a value; it is NVIDIA's own, of counters from different passes."
+NOTE = "Impossible: no hardware has such a value. It is NVIDIA's own, from counters of different passes."
 WHOLE = 1e6  # from here on no decimals
 
 
@@ -445,7 +445,7 @@ def _zeros_together(rows: Sequence[MetricRow]) -> Iterator[MetricRow]:
 # A value for each block size, number of registers, … that a launch could have: what ncu gives as one is their sum.
 CURVES = ("derived__pct_occupancy_per_", "launch__occupancy_per_")
 CURVE = "curve"
-IN_CURVES = "*curve*: a value for each size; Occupancy draws them, `ncu-assist export --table instances` has them."
+IN_CURVES = "*curve*: a value for each size. Occupancy draws them; `ncu-assist export --table instances` exports them."
 
 
 def _other_launches(shown: RunView, raw: RawMetrics) -> str:
@@ -559,5 +559,5 @@ def _gpu(shown: RunView) -> str:
 def _warnings(shown: RunView) -> tuple[str, ...]:
     failed = [check.workload for check in shown.run.checks if not check.passed]
     wrong = f"the check FAILED on {', '.join(one_line(name) for name in failed)}: this version computes something else"
-    foreign = "imported from a foreign report: nothing of it was checked or timed here"
+    foreign = "imported from a foreign report: nothing was checked or timed here"
     return (*((wrong,) if failed else ()), *((foreign,) if shown.run.source == "imported" else ()))

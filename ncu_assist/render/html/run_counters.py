@@ -84,7 +84,7 @@ def _scale(combined: Combined, ceiling: float | None) -> list[str]:
     words += [f"DRAM moved {quantity(rate, 'byte/s')}"] if rate else []
     if ceiling:
         reached = f", {quantity(ceiling * peak, 'byte/s')}" if peak else ""
-        words.append(f"the line on it is what a plain kernel reaches with this mix of reads and writes{reached}")
+        words.append(f"the line on its bar is the rate of a plain kernel with this mix of reads and writes{reached}")
     return words
 
 
@@ -146,7 +146,7 @@ def stalls_model(shown: RunView) -> dict[str, object]:
     bars = tuple(_stall_bar(reason, share, reason == marked, counted) for reason, share in known)
     largest = next((reason for reason, _ in known if reason != ISSUED), "")
     rest = 100 - sum(counted.combined.stalls.values())
-    scale = f"of all states that warps were in; in the others, {rest:.1f} %, they issued an instruction" if bars else ""
+    scale = f"of all warp states; in the other {rest:.1f} % they issued an instruction" if bars else ""
     scale += "; marked: what the diagnosis is about" if any(bar.tone == "limit" for bar in bars) else ""
     return {
         "bars": Bars("Warp states, in percent", bars, scale),
@@ -206,7 +206,7 @@ def _room_here(counted: RunView) -> str:
     if share < LEAST_STALL or counted.room_share < LEAST_ROOM:
         return ""
     room = f"{counted.room_share * share:.1f} of {share:.1f} %"
-    return f"Of mbarrier, {room} is warps that only load and wait for room for the next tile, which costs nothing."
+    return f"Of mbarrier, {room} is warps that only load and wait for room for the next tile. That costs nothing."
 
 
 def mix_model(record: RunRecord) -> dict[str, object]:
@@ -217,7 +217,7 @@ def mix_model(record: RunRecord) -> dict[str, object]:
     ranked = sorted(known, key=lambda one: -one[1])
     bound = counted.bottleneck.name if counted.bottleneck else ""
     pipes = tuple(_pipe_bar(key, value, ROWS[key].label.partition(",")[0] == bound) for key, value in ranked)
-    scale = "in percent of the pipe's peak while SMs are active; pipes that stood still are left out" if pipes else ""
+    scale = "in percent of the pipe's peak while SMs are active; idle pipes are left out" if pipes else ""
     of_some = 0 < launches < len(shown.combined.launches)
     return {
         "pipes": Bars("How busy each pipe was", pipes, scale),
@@ -249,20 +249,20 @@ def _opcode_bars(opcodes: tuple[tuple[str, float], ...]) -> Bars:
 
 # What else is easily taken for a nop: instructions of Hopper that start work which goes on by itself, and that wait.
 OPCODES = {
-    "HGMMA": "a matrix product of four warps on tensor cores, of halves or tf32 (wgmma)",
-    "QGMMA": "a matrix product of four warps on tensor cores, of fp8 (wgmma)",
-    "IGMMA": "a matrix product of four warps on tensor cores, of int8 (wgmma)",
-    "WARPGROUP": "four warps begin with products, or wait for them (wgmma fence and wait)",
-    "SYNCS": "an mbarrier: made, arrived at, or tried until its phase ends; each try counts",
+    "HGMMA": "a matrix product by four warps on tensor cores, halves or tf32 (wgmma)",
+    "QGMMA": "a matrix product by four warps on tensor cores, fp8 (wgmma)",
+    "IGMMA": "a matrix product by four warps on tensor cores, int8 (wgmma)",
+    "WARPGROUP": "four warps start products or wait for them (wgmma fence and wait)",
+    "SYNCS": "an mbarrier: initialised, arrived at, or polled until its phase ends; each poll counts",
     "UTMALDG": "TMA: a tile from global to shared memory",
     "UTMASTG": "TMA: a tile from shared to global memory",
     "UTMAREDG": "TMA: a tile from shared memory is added to global memory",
-    "UBLKCP": "a bulk copy: bytes in a row between global and shared memory",
+    "UBLKCP": "a bulk copy: contiguous bytes between global and shared memory",
     "UCGABAR_ARV": "arrives at the barrier of a cluster",
     "UCGABAR_WAIT": "waits at the barrier of a cluster",
-    "USETMAXREG": "takes or gives back registers (setmaxnreg)",
+    "USETMAXREG": "takes or releases registers (setmaxnreg)",
     "LDGSTS": "cp.async: from global to shared memory without registers",
-    "HMMA": "a matrix product of one warp on tensor cores, of halves (mma.sync)",
+    "HMMA": "a matrix product by one warp on tensor cores, halves (mma.sync)",
 }
 
 

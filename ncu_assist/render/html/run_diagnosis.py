@@ -44,7 +44,7 @@ from ncu_assist.rules.model.warnings import sections_lacked
 MOST_LAUNCHES = 200  # rows
 SIGNATURE, ARGUMENTS = 400, 90  # letters
 MANY, TALL = 12, 30  # rows from which a filter is of use, and from which the table scrolls
-WON = Term("could win", "", "the time that its diagnosis could save, by the rule's own model")
+WON = Term("could win", "", "the time that fixing its diagnosis could save, by the rule's own model")
 FLOOR = Term("to floor", "", TO_FLOOR.partition(": ")[2])
 BOUND_BY = Term("bound by", "", "the unit nearest to its peak; latency: no unit is busy, so warps wait for results")
 LAUNCH_COLUMNS = (
@@ -205,8 +205,8 @@ LOOKS_AT = {
 
 
 NVIDIA = (
-    "Nsight Compute's advice with its own estimates, beside our diagnosis. A global estimate is of the launch, a local "
-    "one of the part that the rule looks at; they overlap and do not add up."
+    "Nsight Compute's advice with its own estimates, next to our diagnosis. A global estimate is for the launch, a "
+    "local estimate for the part that the rule looks at. They overlap and do not add up."
 )
 
 
@@ -268,7 +268,7 @@ def _beside_waits(one: NvidiaFinding, results: RuleResults) -> str:
         return f"Here no finding of ours is about {spoken(reason)}."
     won = f"{100 * (1 - 1 / about.estimated_speedup):.0f} % of the time"
     gain = estimated(about.estimated_speedup, about.finding.assumed)
-    return f"Of ours `{about.finding.rule}` is about this wait too, and finds {won} to win: {gain}."
+    return f"Our `{about.finding.rule}` is also about this wait. It finds {won} to win: {gain}."
 
 
 def finding_about(reason: str, results: RuleResults) -> Ranked | None:
@@ -358,9 +358,9 @@ def _silence(results: RuleResults) -> str:
     """Return how many rules could not answer, and how many of them for want of whole sections: the warning's count."""
     diagnosis = results.diagnosis
     silent, of_sections = len(diagnosis.unanswered), len(sections_lacked(diagnosis, results.facts))
-    said = f"{silent} of {diagnosis.asked} rules could not answer for lack of counters"
-    single = f", the other {silent - of_sections} for lack of single metrics"
-    return said + (f": {of_sections} for lack of sections{single}" if 0 < of_sections < silent else "")
+    said = f"{silent} of {diagnosis.asked} rules could not answer because counters are missing"
+    single = f", the other {silent - of_sections} because of single metrics"
+    return said + (f": {of_sections} because of whole sections{single}" if 0 < of_sections < silent else "")
 
 
 def diagnosis_first(results: RuleResults) -> tuple[Ranked, ...]:
@@ -404,7 +404,7 @@ def _severity(ranked: Ranked) -> Badge:
         return Badge("at a ceiling, assumed", "good", "one that was not measured for just this")
     if ranked.finding.is_done:
         return Badge("done", "good", "at a ceiling of this GPU")
-    hint = "by the part of the run time that fixing it could save"
+    hint = "the share of the run time that fixing it could save"
     return Badge(ranked.severity, TONE_OF[ranked.severity], hint)
 
 

@@ -75,9 +75,13 @@ BANDWIDTH_TILE = Term(
     "Effective bandwidth", "bytes of kernel.toml / median", "each input read once, each output written once"
 )
 LINK_TILE = Term(
-    "From the host", "[host] bytes of kernel.toml / median", "what has to cross the host link, over the median"
+    "From the host",
+    "[host] bytes of kernel.toml / median",
+    "the bytes that must cross the host link, divided by the median",
 )
-FLOP_TILE = Term("Operations", "flops of kernel.toml / median", "the operations that the work needs, over the median")
+FLOP_TILE = Term(
+    "Operations", "flops of kernel.toml / median", "the operations that the work needs, divided by the median"
+)
 LESS = 0.995  # of what must move: above, it is printed as 1.00x
 
 
@@ -127,12 +131,12 @@ def _of_needed(row: WorkloadRow | None, moved: float) -> str:
     needed = row.workload.algorithmic_bytes if row else None
     if not needed:
         return ""
-    less = "; less, as what was written last still lies in L2 at the end" if moved < LESS * needed else ""
+    less = "; less, because the last writes are still in L2 at the end" if moved < LESS * needed else ""
     return f"{moved / needed:.2f}x of what must move{less}"
 
 
 RATE = Term("GB/s", "bytes of kernel.toml / median", "each input read once, each output written once")
-LINK_RATE = Term("GB/s", "[host] bytes of kernel.toml / median", "what has to cross the host link")
+LINK_RATE = Term("GB/s", "[host] bytes of kernel.toml / median", "the bytes that must cross the host link")
 FLOPS = Term("TFLOP/s", "flops of kernel.toml / median", "the operations that the work needs")
 RATES = {COPY.title: RATE, LINK.title: LINK_RATE, OPERATIONS.title: FLOPS}
 ERROR = Term("worst error", "||out - ref|| / ||ref||", "largest of all outputs and seeds")
@@ -277,12 +281,12 @@ def _not_worth_work(shown: RunView) -> Iterator[AnswerRow]:
     known = [row for row in rest if row not in unknown]
     count = len(shown.launches_shown)
     if len(told) == count:
-        yield AnswerRow("Not worth work", f"none: what to do is for all {count} launches")
+        yield AnswerRow("Not worth work", f"none: the advice covers all {count} launches")
     if known:
-        least = f"no change that was found wins {100 * LEAST_TOLD:g} % of all time there"
+        least = f"no change that was found saves {100 * LEAST_TOLD:g} % of the total time there"
         yield AnswerRow("Not worth work", f"{_some(known, count)}: {least}")
     if unknown:
-        why = f"what would help cannot be said, {_why_unknown(unknown)}"
+        why = f"what would help is not known: {_why_unknown(unknown)}"
         yield AnswerRow("Not known", f"{_some(unknown, count)}: {why}")
 
 

@@ -199,7 +199,7 @@ class _FileRows:
         lost = sum(line.number - 1 not in results for line in self.hottest)
         if lost:
             left = f"{lost} of {len(self.hottest)} lines with cost, those with fewest samples, are left out"
-            yield f"{left}: the page has no room for all."
+            yield f"{left}: there is no room on the page for all."
 
     def _gap(self, start: int, stop: int) -> Iterable[SourceRow]:
         if self._one.text is not None and stop > start:

@@ -94,10 +94,10 @@ _COLUMNS: tuple[tuple[str, str, CostOf, str, str, str], ...] = (
      "warps seen at this line, whether they waited or issued; 100 % are all samples of {of}, also those of code "
      "without a line; the samples of a launch share its time"),
     ("sectors_excessive", "Excess sectors", lambda cost: cost.sectors_excessive, "sectors_excessive", "sectors",
-     "sectors of 32 bytes in L2 beyond those that fully used sectors would need, global memory; {total} in all of "
-     "{of}, every line together"),
+     "sectors of 32 bytes in L2, for global memory, beyond the number that fully used sectors would need; {total} in "
+     "all of {of}, every line together"),
     ("wavefronts_excessive", "Excess wavefronts", lambda cost: cost.wavefronts_excessive, "wavefronts_excessive",
-     "wavefronts", "passes through shared memory beyond those without bank conflicts; {total} in all of {of}, every "
+     "wavefronts", "passes through shared memory that only bank conflicts cause; {total} in all of {of}, every "
      "line together"),
     ("instructions", "Instructions", lambda cost: cost.instructions, "instructions", "instructions",
      "executed by warps, one for up to 32 threads; {total} in all of {of}, every line together"),

@@ -178,7 +178,7 @@ def source_view(shown: RunView, findings: FindingLines | None = None, budget: So
     )
     notes = [*_source_notes(shown, costs, absent)]
     if any(row.sass and not row.sass.href for one in files for row in one.rows):
-        notes.append(f"A number of instructions without a link: there is no room for them here. All: {to_sass(shown)}")
+        notes.append(f"A count without a link: there is no room here for these instructions. All: {to_sass(shown)}")
     left_out = _left_out(shown, costs.listing[len(functions) :])
     view = replace(bare, functions=functions, stalls=_stall_terms(costs), notes=tuple(notes), left_out=left_out)
     hottest = hot_lines(costs, columns, view.href) if files else None

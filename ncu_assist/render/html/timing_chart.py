@@ -177,9 +177,9 @@ def timing_chart(
         y,
         "Round of the bench",
         "Time of a call",
-        legend="● a sample, at its place in the round"
+        legend="● a sample, at its position in the round"
         + (" · × late, left out" if has_late else "")
-        + " · line: median · band: first to third quartile · bars: how many samples took so long"
+        + " · line: median · band: first to third quartile · bars: number of samples with this time"
         + (f" · grey: {before_is}" if len(sides) > 1 else ""),
     )
     return ChartSection(told, chart)

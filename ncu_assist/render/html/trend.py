@@ -36,7 +36,7 @@ from ncu_assist.render.words.trend import trend_provenance as measured
 
 FEWEST_DRAWN = 2
 BANDS = 2  # standard deviations between runs that the band reaches on either side of a level
-LEGEND = "● a run · line: level without the noise · band: two standard deviations of what runs of one code differ by"
+LEGEND = "● a run · line: level without the noise · band: two standard deviations between runs of the same code"
 CLEAR = 10  # of the dot that a change is marked at
 MANY = 12  # runs from which a table scrolls in a box of its own
 RUN_COLUMNS = (

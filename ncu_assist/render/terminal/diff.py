@@ -172,7 +172,7 @@ def _notes(diff: Diff) -> list[str]:
             continue
         told = [note for note in one.notes if None in (one.workload, other.workload) or note not in other.notes]
         lines += [f"note: {name}: {one_line(note)}" for note in told]
-        lines += [f"note: {name}: with which clocks and caches it was profiled is not known"] * _is_unsettled(one)
+        lines += [f"note: {name}: the clocks and caches under which it was profiled are not known"] * _is_unsettled(one)
     return lines
 
 

@@ -292,7 +292,7 @@ def test_launches_with_too_few_counters_are_not_called_not_worth_work(tmp_path: 
     )
     assert "Not worth work" not in said
     assert said["Not known"] == (
-        "3 of 3 launches (#0, #1, #2) take 100 % of the time: what would help cannot be said, too few counters"
+        "3 of 3 launches (#0, #1, #2) take 100 % of the time: what would help is not known: too few counters"
     )
 
 

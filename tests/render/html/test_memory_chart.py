@@ -311,4 +311,4 @@ def test_a_limit_is_not_denied_where_nobody_counted_how_busy_the_links_are() -> 
     values = {"dram__bytes_read.sum": 1e8, "dram__bytes_write.sum": 1e6}
     combined = combine_launches(None, list(one.combined.launches), [values for _ in one.combined.launches])
     (said,) = memory_chart(replace(one, combined=combined, results=None, bottleneck=None)).says
-    assert said.startswith("How busy the links of the memory are was not counted")
+    assert said.startswith("The report does not say how busy the memory links are")

@@ -150,7 +150,7 @@ def test_launches_of_different_kernels_have_no_roofline_together() -> None:
     chain = shown("v0")
     for made in (roofline(chain), roofline(shown("v7"), chain)):
         assert made.chart is None
-        assert made.missing.startswith("A roofline of launches of different kernels")
+        assert made.missing.startswith("There is no roofline for launches of different kernels")
 
 
 def test_a_roof_is_held_at_the_clock_of_the_run_too() -> None:

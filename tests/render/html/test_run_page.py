@@ -261,7 +261,7 @@ def test_a_bar_above_what_binds_is_explained(v6: RunRecord) -> None:
 
 def test_less_traffic_than_must_move_is_explained(v6: RunRecord) -> None:
     text = run_html(v6)
-    assert "0.92x of what must move; less, as what was written last still lies in L2 at the end" in text
+    assert "0.92x of what must move; less, because the last writes are still in L2 at the end" in text
 
 
 def test_occupancy_names_its_limiter(v6: RunRecord) -> None:
@@ -515,7 +515,7 @@ def test_stalls_say_what_ncu_sums_and_whether_they_are_bad_here() -> None:
     section = nvidia_section(shown).model
     assert isinstance(section, dict)
     beside = {one.rule: said for one, said in section["findings"]}
-    assert beside["CPIStall"].startswith("Of ours `tensor-underfed` is about this wait too, and finds 13 % of the time")
+    assert beside["CPIStall"].startswith("Our `tensor-underfed` is also about this wait. It finds 13 % of the time")
     plain = stalls_model(gather(next(one for one in ARCHIVE.runs("rope") if one.run.version.startswith("v1_")), None))
     assert plain["as_ncu"] == ""
 

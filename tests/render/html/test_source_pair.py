@@ -129,7 +129,7 @@ def test_a_side_without_lines_says_why(tmp_path: Path) -> None:
     assert "v1_old: the run keeps no report" in html(made, is_pair=True)
     assert made.files
     assert not any(file.before for file in made.files)
-    assert "only of v2_new" in html(made, is_pair=True)
+    assert "only in v2_new" in html(made, is_pair=True)
 
 
 def test_code_without_lines_is_told(tmp_path: Path) -> None:

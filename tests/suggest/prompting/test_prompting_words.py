@@ -50,8 +50,8 @@ def test_changes(value: float, before: float | None, unit: str, words: str) -> N
     ("names", "ids"),
     [
         (["sector_efficiency_load", "sectors_per_request_load_excess", "stall_barrier"], ""),
-        (["sector_efficiency_load", "sectors_per_request_load", "sectors_per_request_load_ideal"], "The ideal of E2 is"),
-        (["sectors_per_request_store", "dram_bytes", "sectors_per_request_load"], "The ideal of E1, E3 is"),
+        (["sector_efficiency_load", "sectors_per_request_load", "sectors_per_request_load_ideal"], "The ideal of E2"),
+        (["sectors_per_request_store", "dram_bytes", "sectors_per_request_load"], "The ideal of E1, E3"),
     ],
 )
 def test_what_has_no_fixed_ideal_is_named(names: list[str], ids: str) -> None:
