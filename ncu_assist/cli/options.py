@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
 from ncu_assist.cli import completing
+from ncu_assist.cli.console import is_named
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project, find_project
 
@@ -134,6 +135,15 @@ def check_place(gpus: str | None, cluster: str | None, allow_open: bool) -> None
         raise UsageProblem("--gpus and --cluster exclude each other: --gpus is for this machine", "drop one of them")
     if allow_open and not cluster:
         raise UsageProblem("--allow-open-scheduler needs --cluster", "add --cluster with the scheduler")
+
+
+def check_options(modes_of: Mapping[str, Sequence[str]], mode: str) -> None:
+    """Raise UsageProblem for an option that was given and does nothing in a mode; it says what the option is for."""
+    for option in click.get_current_context().command.params:
+        modes = modes_of.get(option.name or "", (mode,))
+        if mode not in modes and is_named(option.name or ""):
+            name = option.opts[0]
+            raise UsageProblem(f"{name} is for {' or '.join(modes)}, and this is {mode}", f"drop {name}")
 
 
 def before_words(command: click.Command, ctx: click.Context, args: list[str]) -> tuple[list[str], tuple[str, ...]]:

@@ -25,6 +25,17 @@ if TYPE_CHECKING:
     from ncu_assist.project import Project
     from ncu_assist.store import StoredRun
 
+KERNEL, PROGRAM, CHANGED, SINCE = "a kernel", "a program", "--changed", "--since"
+MODES = {  # of each option that is not for all of them
+    "since": (SINCE,),
+    "again": (KERNEL,),
+    "gpus": (KERNEL, CHANGED),
+    "cluster": (KERNEL,),
+    "allow_open": (KERNEL,),
+    **dict.fromkeys(("workload", "rounds", "flush", "adaptive"), (KERNEL, CHANGED, SINCE)),
+    "dry_run": (KERNEL, PROGRAM),
+    **dict.fromkeys(("kernel", "version", "kernel_filter", "max_launches", "skip_launches", "nvcc_flags"), (PROGRAM,)),
+}
 MOST_REPEATS = 50  # a launch takes 1.8 s under --set full (docs/sources.md, Cost)
 LAUNCHES = 20  # of a foreign program unless asked for more: autotuning can launch hundreds, each taking a second
 
@@ -162,50 +173,25 @@ def command(
     if bool(section_set) + quick + adaptive > 1:
         raise UsageProblem("--quick, --adaptive and --set exclude each other", "keep one of them")
     options.check_place(gpus, cluster, allow_open)
-    if cluster and (changed or since is not None or dry_run):
-        raise UsageProblem("--cluster needs a KERNEL, and cannot do a dry run", "drop --changed, --since and --dry-run")
+    mode = CHANGED if changed else SINCE if since is not None else PROGRAM if told else KERNEL
+    if mode in (CHANGED, SINCE) and words:
+        raise UsageProblem(f"{mode} chooses what to profile", "drop KERNEL")
+    if mode == KERNEL:
+        _check_kernel(words)
+    options.check_options(MODES, mode)
+    if cluster and dry_run:
+        raise UsageProblem("--cluster cannot do a dry run", "drop --dry-run")
     chosen_set = section_set or ("basic" if quick else ADAPTIVE if adaptive else "full")
-    of_program = {
-        "--kernel": kernel,
-        "--version": version,
-        "--filter": kernel_filter,
-        "--skip-launches": skip_launches,
-        "--nvcc-flags": nvcc_flags,
-    }
-    if changed:
-        if words or kernel or version or since is not None or dry_run or again:
-            other = "KERNEL, --kernel, --version, --since, --again and --dry-run"
-            raise UsageProblem("--changed chooses what to profile", f"drop {other}")
-        request = MeasureRequest("", (), workload, rounds, flush, repeats, gpus=gpus)
-        return _changed(request, ProfileOptions(chosen_set), as_json)
-    if since is not None:
-        if words or kernel or version or dry_run or gpus:
-            other = "KERNEL, --kernel, --dry-run and --gpus"
-            raise UsageProblem("--since chooses what to profile, on one GPU", f"drop {other}")
-        request = MeasureRequest("", (), workload, rounds, flush, repeats)
-        return _since(since, request, ProfileOptions(chosen_set), as_json)
-    if not words:
-        raise UsageProblem("nothing to profile was named", "ncu-assist list")
-    if told is None:
-        for name, value in of_program.items():
-            if value:
-                _refuse(words, name)
-        request = MeasureRequest(words[0], words[1:], workload, rounds, flush, repeats, again=again, gpus=gpus)
-        request = replace(request, cluster=cluster, allow_open=allow_open)
+    if mode != PROGRAM:
+        request = MeasureRequest("", (), workload, rounds, flush, repeats, again=again, gpus=gpus)
+        if since is not None:
+            return _since(since, request, ProfileOptions(chosen_set), as_json)
+        if changed:
+            return _changed(request, ProfileOptions(chosen_set), as_json)
+        request = replace(request, kernel=words[0], versions=words[1:], cluster=cluster, allow_open=allow_open)
         if len(words) > 1 and _are_kernels(words) and not dry_run:
             return _kernels(words, replace(request, versions=()), ProfileOptions(chosen_set), as_json)
         return _kernel(request, ProfileOptions(chosen_set), dry_run, as_json)
-    of_kernel = {
-        "--workload": workload,
-        "--rounds": rounds,
-        "--again": again,
-        "--gpus": gpus,
-        "--cluster": cluster,
-        "--adaptive": adaptive,
-    }
-    for name, value in of_kernel.items():
-        if value:
-            raise UsageProblem(f"{name} is for a kernel, and this is a program", f"drop {name}")
     meant = selection_of(None, () if kernel_filter is None else (kernel_filter,))
     ncu = ProfileOptions(
         chosen_set,
@@ -219,15 +205,16 @@ def command(
     return _program(words, kernel, version, ncu, shlex.split(nvcc_flags), repeats, dry_run, as_json)
 
 
-def _refuse(words: tuple[str, ...], option: str) -> None:
-    """Raise UsageProblem for an option of programs; of a word that is no kernel it says what that is."""
+def _check_kernel(words: tuple[str, ...]) -> None:
+    """Raise UsageProblem where no kernel was named; of a word that is none it says what that is."""
     from ncu_assist.pipeline.planning import no_kernel
     from ncu_assist.spec_file import kernel_names
 
+    if not words:
+        raise UsageProblem("nothing to profile was named", "ncu-assist list")
     project = options.current_project()
     if words[0] not in kernel_names(project):
         raise no_kernel(project, words[0], Path.cwd())
-    raise UsageProblem(f"{option} is for a program; for a kernel, name versions and --workload", f"drop {option}")
 
 
 def _note_arguments(words: tuple[str, ...]) -> None:

@@ -15,10 +15,11 @@ from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.triage import Triage
-    from ncu_assist.pipeline.programs import ProgramCall
     from ncu_assist.pipeline.triaging import Recording
     from ncu_assist.store import StoredRun
 
+PROGRAM, TRACE, BOTH = "a program", "a trace", "a trace and its program"
+MODES = {"recording": (PROGRAM,), "seconds": (PROGRAM,), "nvcc_flags": (PROGRAM, BOTH)}
 MOST_PROFILED = 20  # each starts the program once more
 
 
@@ -97,8 +98,13 @@ def command(
     flags = shlex.split(nvcc_flags)
     path = Path(words[0]) if is_trace(words[0]) else None
     call = call_of(project, words if path is None else words[1:], flags) if path is None or words[1:] else None
-    if path is not None:
-        _refuse_for_trace(recording, seconds, top, call)
+    if top is not None and call is None:
+        raise UsageProblem(
+            "--profile-top runs the program, and a trace does not say how to start it",
+            "ncu-assist triage TRACE --profile-top 2 -- python train.py",
+        )
+    options.check_options(MODES, PROGRAM if path is None else BOTH if call else TRACE)
+    options.check_options({"section_set": ("--profile-top N",)}, "--profile-top N" if top else "a triage alone")
     if top is not None:
         _check_ncu(section_set)
     runs: list[StoredRun] = []
@@ -120,18 +126,6 @@ def command(
     if output is not None:
         _write_page(found, output, force)
     return exit_code
-
-
-def _refuse_for_trace(recording: str, seconds: float | None, top: int | None, call: ProgramCall | None) -> None:
-    """Raise UsageProblem for what is asked of a program where a trace was given."""
-    for name, value in (("--with", recording != "auto"), ("--seconds", seconds)):
-        if value:
-            raise UsageProblem(f"{name} is for a program; a trace is already recorded", f"drop {name}")
-    if top is not None and call is None:
-        raise UsageProblem(
-            "--profile-top runs the program, and a trace does not say how to start it",
-            "ncu-assist triage TRACE --profile-top 2 -- python train.py",
-        )
 
 
 def _check_ncu(section_set: str) -> None:
