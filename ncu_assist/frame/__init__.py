@@ -1,4 +1,4 @@
-"""From the tidy metrics of a run to one value a metric: by launch, and over all launches of one workload."""
+"""Combine the tidy metrics of a run into one value per metric, by launch and over all launches of one workload."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ __all__ = [
 
 
 def is_used(name: str) -> bool:
-    """Tell whether the catalogue knows a metric, or its share of peak, by ncu's name: others need not be read."""
+    """Tell whether the catalogue uses a metric or its share of peak, by ncu's name. Other metrics need not be read."""
     return name in _NAMES or name.removesuffix(OF_PEAK) in _NAMES or STALL.fullmatch(name) is not None
 
 
-# The keys that a way needs are rows too, so that the names of all rows and those that ways need by name are all.
+# The keys that a way needs are rows too, so the names of all rows and the names in their ways are complete.
 _NAMES = (
     frozenset(name for row in CATALOGUE.values() for name in row.names)
     | frozenset(part for row in ROWS.values() for way in row.ways for part in way.parts if isinstance(part, str))
@@ -46,11 +46,11 @@ _NAMES = (
 
 
 def catalogue_sha256() -> str:
-    """Return a hash of what ``is_used`` goes by: it changes with the catalogue."""
+    """Return a hash of the names that ``is_used`` accepts. It changes with the catalogue."""
     return hashlib.sha256("\n".join([STALL.pattern, OF_PEAK, *sorted(_NAMES)]).encode()).hexdigest()
 
 
-MOST_REPEATS = 50  # more say no more of how far a counter strays, and take seconds where a program has thousands
+MOST_REPEATS = 50  # more repeats add nothing to the spread of a counter, and cost seconds in a program with thousands
 
 
 def by_launch(metrics: pd.DataFrame) -> dict[int, Values]:
@@ -61,16 +61,16 @@ def by_launch(metrics: pd.DataFrame) -> dict[int, Values]:
 
 
 def combine(run: Run, metrics: pd.DataFrame, workload: str | None) -> Combined:
-    """Return the metrics of the launches of ``workload``, of all launches when it is None, as one.
+    """Return the combined metrics of the launches of ``workload``, or of all launches if it is None.
 
-    Each metric in the way that the catalogue declares; of different kernels only sums are told. A launch that was
-    interrupted says nothing of the others, and is left out unless there are no others.
+    Each metric is combined as the catalogue declares. Different kernels give sums only. An interrupted launch says
+    nothing about the others, so it is left out unless there are no others.
     """
     return combine_tables(run, by_launch(metrics), workload)
 
 
 def combine_tables(run: Run, tables: Mapping[int, Values], workload: str | None) -> Combined:
-    """Return what ``combine`` does, from the answer of ``by_launch``: for several workloads of one run."""
+    """Return the result of ``combine`` from the tables of ``by_launch``, to serve several workloads of one run."""
     calls: dict[int, list[Launch]] = {}
     chosen = [one for one in run.launches if workload in (None, one.workload)]
     for one in [one for one in chosen if not one.interrupted] or chosen:
@@ -79,9 +79,9 @@ def combine_tables(run: Run, tables: Mapping[int, Values], workload: str | None)
 
 
 def combine_repeats(workload: str | None, calls: Sequence[Sequence[Launch]], tables: Mapping[int, Values]) -> Combined:
-    """Return calls of the same work as one; what launched other kernels than the first call is no repeat of it.
+    """Combine calls of the same work. A call that launched other kernels than the first call is no repeat of it.
 
-    Of more than 50 calls 50 are taken, evenly spread.
+    If there are more than 50 calls, 50 evenly spread calls are taken.
     """
     some = calls[:: ceil(len(calls) / MOST_REPEATS)] if calls else calls
     made = [combine_launches(workload, call, [tables.get(one.index, {}) for one in call]) for call in some]
@@ -92,7 +92,7 @@ def combine_repeats(workload: str | None, calls: Sequence[Sequence[Launch]], tab
 
 
 def combine_launches(workload: str | None, launches: Sequence[Launch], tables: Sequence[Values]) -> Combined:
-    """Return the metrics of these launches as one; ``tables`` holds the numbers of each."""
+    """Return the combined metrics of these launches; ``tables`` has the numbers of each launch."""
     return Combined(workload, tuple(launches), tuple(tables))
 
 

@@ -1,6 +1,6 @@
-"""The two tables of a run as columns, for what needs no data frame: pandas takes longer to import than they to read.
+"""The two tables of a run as columns, for code that need not wait for pandas to be imported.
 
-The numbers of many launches are held by metric: a launch is a view, and a metric that nobody asks for costs nothing.
+The numbers of many launches are stored by metric. A launch is a view, and a metric that is never used costs nothing.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, Any]
 
-Values = Mapping[str, float]  # by ncu's name; a metric without a number is not in it
+Values = Mapping[str, float]  # by ncu's name; a metric without a number has no entry
 
 
 def distinct(numbers: Array) -> list[int]:
-    """Return the numbers that there are, sorted; by sorting, which takes a fifth of what numpy's own way does."""
+    """Return the distinct numbers, sorted. Sorting takes a fifth of the time of numpy's own ``unique``."""
     import numpy as np
 
     ordered = np.sort(numbers)
@@ -28,7 +28,7 @@ def distinct(numbers: Array) -> list[int]:
 
 
 class Columns:
-    """Rows of (launch, metric, value); ``codes`` are the places of their metrics in ``names``."""
+    """Rows of (launch, metric, value); ``codes`` are the positions of their metrics in ``names``."""
 
     def __init__(self, launch: Array, codes: Array, names: list[str], value: Array) -> None:
         import numpy as np
@@ -46,7 +46,7 @@ class Columns:
         return [name for name, (end, start) in self._parts.items() if end > start]
 
     def column(self, name: str) -> dict[int, float]:
-        """Return a metric by launch; launches without a number are left out, and an unknown metric is empty."""
+        """Return one metric by launch. Launches without a number are left out; an unknown metric gives {}."""
         if name not in self._columns:
             end, start = self._parts.get(name, (0, 0))
             rows = zip(self._launch[start:end].tolist(), self._value[start:end].tolist(), strict=True)
@@ -68,7 +68,7 @@ class LaunchValues(Mapping[str, float]):
         return self.columns.column(name)[self._launch]
 
     def get(self, name: str, default: Any = None) -> Any:
-        """Return a number, or the default where this launch has none."""
+        """Return a number, or the default if this launch has none."""
         return self.columns.column(name).get(self._launch, default)
 
     def __contains__(self, name: object) -> bool:
@@ -81,7 +81,7 @@ class LaunchValues(Mapping[str, float]):
         return sum(1 for _ in self)
 
     def __bool__(self) -> bool:
-        return any(True for _ in self)  # the first number decides; a length asks for every metric
+        return any(True for _ in self)  # the first number decides; ``len`` would read every metric
 
 
 def names_in(tables: Sequence[Values]) -> set[str]:
@@ -98,7 +98,7 @@ def names_in(tables: Sequence[Values]) -> set[str]:
 
 @dataclass(frozen=True)
 class Samples:
-    """The samples of a bench in the order in which they were taken, an array a column, by the names of the table."""
+    """The samples of a bench in the order in which they were taken: one array per column, named as in the table."""
 
     columns: Mapping[str, Array]
 
@@ -109,7 +109,7 @@ class Samples:
         return self.columns[name]
 
     def where(self, wanted: Array) -> Samples:
-        """Return the rows that are wanted: one truth each."""
+        """Return the rows for which ``wanted`` is true."""
         return Samples({name: column[wanted] for name, column in self.columns.items()})
 
     def of(self, version: str, workload: str) -> Samples:

@@ -1,4 +1,4 @@
-"""What the counters say of one workload of one version: all launches together, the median of its repeats."""
+"""Combine the counters of one workload of one version: all launches together, and the median of its repeats."""
 
 from __future__ import annotations
 
@@ -18,26 +18,26 @@ from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import quantity
 from ncu_assist.record import Launch
 
-Numbers = Sequence[float | None]  # one a launch, None where it has none
-ISSUED = "selected"  # the state of a warp that issues: part of all warp states, but no stall
+Numbers = Sequence[float | None]  # one per launch, None if it has none
+ISSUED = "selected"  # the state of a warp that issues: one of the warp states, but no stall
 BY_NAME = {name: metric for metric in CATALOGUE.values() for name in metric.names}
 
 
 def combining(name: str) -> Combining:
-    """Return how a metric is put together over launches, by ncu's name."""
+    """Return how a metric, given by ncu's name, is combined over launches."""
     return BY_NAME[name].combine if name in BY_NAME else combining_of(name)
 
 
 def number(value: float | None) -> float | None:
-    """Return a value; None for one that says nothing: NaN, or infinite, as a ratio over nothing is."""
+    """Return a value, or None if it is NaN or infinite, such as a ratio over zero."""
     return None if value is None or not isfinite(value) else value
 
 
 def made_one(how: Combining, values: Numbers, of: Callable[[str], Numbers]) -> float | None:
     """Return the value of all launches together; ``of`` gives the values of a key of the catalogue.
 
-    None where that says nothing: where a part of a sum is missing, where what a ratio is a ratio over is not known, or
-    where launches that cannot be combined differ.
+    None if part of a sum is missing, if the denominator of a ratio is unknown, or if launches that cannot be combined
+    differ.
     """
     known = [value for value in values if value is not None]
     if how.how == "sum":
@@ -50,13 +50,13 @@ def made_one(how: Combining, values: Numbers, of: Callable[[str], Numbers]) -> f
 
 
 def total(values: Numbers) -> float | None:
-    """Return the sum; None when one part is missing, for the rest of a sum is no sum."""
+    """Return the sum, or None if a part is missing: a partial sum would mislead."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
 def shares(states: Mapping[str, float | None]) -> dict[str, float]:
-    """Return the share of each stall reason in the warp states of all reasons, in percent, the largest first."""
+    """Return the share of each stall reason in the warp states of all reasons, in percent, largest first."""
     known = {reason: value for reason, value in states.items() if value is not None}
     whole = sum(known.values())
     return ranked({one: 100.0 * value / whole for one, value in known.items() if one != ISSUED and whole > 0})
@@ -72,7 +72,7 @@ def keys_of(weight: str) -> list[str]:
 
 
 def _means(values: Numbers, weights: tuple[str, ...], of: Callable[[str], Numbers]) -> Iterator[float]:
-    """Yield the mean of the launches that have a value by each weight that all of these have."""
+    """Yield one mean for each weight that all launches with a value have."""
     for weight in weights:
         parts = {key: of(key) for key in keys_of(weight)}
         pairs = [(value, _weight(weight, parts, i)) for i, value in enumerate(values) if value is not None]
@@ -93,7 +93,7 @@ T = TypeVar("T")
 
 
 class Lazy(Mapping[str, T]):
-    """A mapping whose values are computed once, when they are asked for; a key whose value cannot be is not in it."""
+    """A mapping that computes each value once, on first use. A key whose value cannot be computed is not in it."""
 
     def __init__(self, keys: Sequence[str], compute: Callable[[str], T]) -> None:
         self._keys, self._compute = dict.fromkeys(keys), compute
@@ -113,15 +113,15 @@ class Lazy(Mapping[str, T]):
         return sum(1 for _ in self)
 
 
-ABSENT = "absent"  # from the report
-IMPOSSIBLE = "impossible value"  # NVIDIA's own, from counters of different passes
-PER_LAUNCH = "n/a (per launch)"  # of kernels that are not the same, or launches that nothing combines
-STALL_SHARE = "stall_"  # a key of it and a reason is the share of that reason
+ABSENT = "absent"  # the report lacks it
+IMPOSSIBLE = "impossible value"  # NVIDIA's own value, from counters of different passes
+PER_LAUNCH = "n/a (per launch)"  # of different kernels, or of launches that cannot be combined
+STALL_SHARE = "stall_"  # this prefix and a reason make the key of that reason's share
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Of how many launches a combined value is; ``reasons`` say, each once, why others have none: n/a (TMA), absent."""
+    """How many launches a combined value covers; ``reasons`` says once each why others have none: n/a (TMA), absent."""
 
     known: int
     launches: int
@@ -130,15 +130,15 @@ class Coverage:
 
 @dataclass(frozen=True)
 class Combined:
-    """What the counters say of one workload of one version, all its launches together.
+    """The counters of one workload of one version, all its launches together.
 
-    Of launches of different kernels only sums are told, and what is the GPU's: a ratio, a stall, an occupancy is one of
-    a kernel. ``by_kernel`` and ``representative`` tell them apart. A value that no hardware can have is none here, so
-    that nobody takes it for evidence: ``impossible`` has it.
+    Launches of different kernels have only sums and values of the GPU in common: a ratio, a stall or an occupancy
+    belongs to one kernel. ``by_kernel`` and ``representative`` tell the kernels apart. A value that no hardware can
+    have is None here, so that nobody takes it for evidence; ``impossible`` has it.
 
-    Where the same work was profiled several times, ``launches`` are those of the first and ``further`` are the others:
-    a value is then the median over all. Nothing is computed before it is asked for: of a program of thousands of
-    launches few metrics are ever shown.
+    If the same work was profiled several times, ``launches`` are those of the first time and ``further`` are the
+    others. A value is then the median over all. Values are computed on first use, because few metrics of a program with
+    thousands of launches are ever shown.
     """
 
     workload: str | None
@@ -148,36 +148,36 @@ class Combined:
 
     @cached_property
     def values(self) -> Mapping[str, float | None]:
-        """Return every key of OVER_LAUNCHES.
+        """Return the value of every key of OVER_LAUNCHES.
 
-        None where the report lacks it or the launches cannot be combined, never 0.
+        None, never 0, if the report lacks it or the launches cannot be combined.
         """
         return Lazy(list(OVER_LAUNCHES), self._value)
 
     @cached_property
     def not_applicable(self) -> Mapping[str, str]:
-        """Return why there is no value of what the report does hold.
+        """Return why a metric that is in the report has no value.
 
-        A ratio of traffic that there was none of, or that went another way; of kernels or launches that cannot be
-        combined; a value that no hardware can have, with that value.
+        A ratio has none if there was no traffic, or if the traffic went another way. Other reasons: the kernels or
+        launches cannot be combined, or no hardware can have the value, which is then quoted.
         """
         return Lazy(list(OVER_LAUNCHES), self._why_not)
 
     @cached_property
     def impossible(self) -> Mapping[str, float]:
-        """Return what the report says that no hardware can have, of launches none of which says anything better."""
+        """Return reported values that no hardware can have, for keys that no launch has a better value of."""
         return Lazy(list(OVER_LAUNCHES), self._impossible)
 
     @cached_property
     def is_of_kernels(self) -> bool:
-        """Whether the launches are of different kernels. A kernel is a function with its template arguments."""
+        """Whether there are several kernels. A kernel is a function with its template arguments."""
         return len(self.by_kernel) > 1
 
     @cached_property
     def representative(self) -> Combined:
-        """Return one launch alone, which is shown of different kernels: of the one that takes most time, the longest.
+        """Return the launch that stands for different kernels: the longest launch of the kernel that takes most time.
 
-        Itself where there is one launch.
+        Returns itself if there is only one launch.
         """
         if self.is_of_kernels:
             return self.by_kernel[0].representative
@@ -186,7 +186,7 @@ class Combined:
 
     @cached_property
     def by_kernel(self) -> tuple[Combined, ...]:
-        """Return the launches of each kernel together, those first that take longest; itself where there is one."""
+        """Return the launches of each kernel together, the longest kernel first; itself if there is one kernel."""
         places: dict[str, list[int]] = {}
         for place, one in enumerate(self.launches):
             places.setdefault(one.signature or one.kernel, []).append(place)
@@ -195,7 +195,7 @@ class Combined:
         return tuple(sorted(map(self.of_places, places.values()), key=lambda one: -(one.duration_ns or 0.0)))
 
     def of_places(self, places: Sequence[int]) -> Combined:
-        """Return the launches at some places, with their repeats."""
+        """Return the launches at these positions, with their repeats."""
         launches = tuple(self.launches[place] for place in places)
         tables = tuple(self.tables[place] for place in places)
         repeats = tuple(one.of_places(places) for one in self.further if len(one.launches) == len(self.launches))
@@ -205,7 +205,7 @@ class Combined:
     def stalls(self) -> dict[str, float]:
         """Return the share of each stall reason in the states of all warps, in percent, largest first.
 
-        Empty where warp states were not counted, and of different kernels.
+        Empty if warp states were not counted, and for different kernels.
         """
         if not self.further:
             return self._own_stalls
@@ -214,7 +214,7 @@ class Combined:
 
     @property
     def duration_ns(self) -> float | None:
-        """Return the time of all launches together; None where that of one is not known."""
+        """Return the time of all launches together, or None if the time of one is unknown."""
         return self.values["duration"]
 
     @property
@@ -224,24 +224,24 @@ class Combined:
 
     @property
     def typical_ns(self) -> float | None:
-        """Return the duration of the launches that most of the time goes to, its mean over the time; None if unknown.
+        """Return the mean duration of a launch, weighted by its time, or None if unknown.
 
-        A chain of short kernels is short, however long it is: its counters are put together from short passes.
+        A chain of short kernels counts as short, however long the chain: its counters come from short passes.
         """
         known = [time for time in self._times if time is not None]
         return sum(time * time for time in known) / sum(known) if known and sum(known) > 0 else None
 
     def of_each(self, key: str) -> Sequence[float | None]:
-        """Return the value of each launch, of the first of the repeats; without what no hardware can have."""
+        """Return the value of each launch of the first repeat, without values that no hardware can have."""
         return self._own[key]
 
     def samples(self, key: str) -> list[float]:
-        """Return a metric (a key, a stall share or a name of ncu) as each of the repeats has it, where it has it."""
+        """Return the values of a metric (a key, a stall share or a name of ncu) in all repeats that have it."""
         values = [one.of_first(key) for one in (self, *self.further)]
         return [value for value in values if value is not None]
 
     def of_first(self, key: str) -> float | None:
-        """Return a metric (a key, a stall share or a name of ncu) of the first of the repeats alone."""
+        """Return the value of a metric (a key, a stall share or a name of ncu) in the first repeat alone."""
         if key in OVER_LAUNCHES:
             return self._first[key]
         if key.startswith(STALL_SHARE):
@@ -252,17 +252,17 @@ class Combined:
         return self._made_one(how, [number(table.get(key)) for table in self.tables])
 
     def named(self, name: str) -> float | None:
-        """Return a metric by ncu's name, over all launches: the median of the repeats."""
+        """Return a metric by ncu's name, over all launches, as the median of the repeats."""
         known = self.samples(name)
         return median(known) if known else None
 
     def only(self, launches: Iterable[Launch]) -> Combined:
-        """Return what the counters say of some of these launches together."""
+        """Return the combined counters of some of these launches."""
         kept = {one.index for one in launches}
         return self.of_places([place for place, one in enumerate(self.launches) if one.index in kept])
 
     def coverage(self, key: str) -> Coverage | None:
-        """Return of how many launches a value is; None where it is of all, or where there is none."""
+        """Return how many launches a value covers, or None if it covers all or there is no value."""
         lacking = [table for table, own in zip(self.tables, self._own[key], strict=True) if own is None]
         if not lacking or self.values[key] is None:
             return None
@@ -270,12 +270,12 @@ class Combined:
         return Coverage(len(self.tables) - len(lacking), len(self.tables), tuple(reasons))
 
     def is_approximate(self, key: str) -> bool:
-        """Tell whether a value is near, and not the same: derived from other metrics in any of the launches."""
+        """Tell whether a value is only approximate: derived from other metrics in any of the launches."""
         row = ROWS[key]
         return any(row.is_approximate(table) for table in self.tables)
 
     def is_weighted(self, key: str) -> bool:
-        """Tell whether a value hangs on weights that stray: a mean by them, where not all launches have the same."""
+        """Tell whether a value depends on weights that vary: it is a weighted mean, and the launches differ."""
         row = ROWS[key]
         if isinstance(row, Derived):
             return row.combine.how == "formula" and any(self.is_weighted(need) for need in row.needs)
@@ -296,12 +296,12 @@ class Combined:
 
     @cached_property
     def _raw(self) -> Mapping[str, Numbers]:
-        """Every key of OVER_LAUNCHES to the value of each launch, as the report has it."""
+        """Map every key of OVER_LAUNCHES to the value of each launch, as reported."""
         return Lazy(list(OVER_LAUNCHES), self._raw_of_each)
 
     @cached_property
     def _own(self) -> Mapping[str, Numbers]:
-        """Every key of OVER_LAUNCHES to the value of each launch, without what no hardware can have."""
+        """Map every key of OVER_LAUNCHES to the value of each launch, without values that no hardware can have."""
         return Lazy(list(OVER_LAUNCHES), self._own_of_each)
 
     def _raw_of_each(self, key: str) -> Numbers:
@@ -330,7 +330,7 @@ class Combined:
 
     @cached_property
     def _first(self) -> Mapping[str, float | None]:
-        """Every key of OVER_LAUNCHES to the value of the first of the repeats."""
+        """Map every key of OVER_LAUNCHES to its value in the first repeat."""
         return Lazy(list(OVER_LAUNCHES), self._value_of_first)
 
     def _value_of_first(self, key: str) -> float | None:
@@ -343,10 +343,10 @@ class Combined:
             return self._made_one(row.combine, own)
         some = [place for place, value in enumerate(own) if value is not None]
         if some and len(some) < len(own) and not _is_of_sums(row):
-            return self.of_places(some)._first[key]  # what a formula does not apply to is in none of its parts
+            return self.of_places(some)._first[key]  # launches without a value stay out of every part
         found = number(row.of_parts({need: self._first[need] for need in row.needs}))
         if found is None and row.ways:
-            return self._made_one(row.combine, own)  # known as a whole
+            return self._made_one(row.combine, own)  # the value is known, its parts are not
         return None if found is None or is_impossible(row, found) else found
 
     def _made_one(self, how: Combining, values: Numbers) -> float | None:
@@ -379,12 +379,12 @@ def _duration_ns(launch: Launch, table: Values) -> float | None:
 
 
 def _is_of_sums(derived: Derived) -> bool:
-    """Tell whether the parts of a derived metric all add up."""
+    """Tell whether all parts of a derived metric are sums."""
     return all(CATALOGUE[key].combine.how == "sum" for key in derived.needs)
 
 
 def _without_traffic(derived: Derived, tables: Sequence[Values]) -> bool:
-    """Return whether all launches answer NaN: the parts are there, but there was nothing to take a ratio of."""
+    """Return whether all launches give NaN: the parts exist, but there was no traffic to take a ratio of."""
     answers = [derived.value(table) for table in tables]
     return bool(answers) and all(answer is not None and isnan(answer) for answer in answers)
 

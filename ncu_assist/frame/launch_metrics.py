@@ -1,4 +1,4 @@
-"""The metrics of launches as a frame: its kernel, then keys of the catalogue, and ncu's names are found beside them."""
+"""The metrics of launches as a frame: the kernel, then keys of the catalogue. ncu's names can be looked up too."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.rows import ROWS
 
 NEAR = 0.8
-LAUNCH = "launch"  # what the index is called
+LAUNCH = "launch"  # the name of the index
 UNITS = "units"
 OF_LAUNCHES = {"launch", "stream", "context", "process", "device", "workload"} | {
     f"{of}_{axis}" for of in ("grid", "block") for axis in "xyz"
@@ -20,14 +20,14 @@ OF_LAUNCHES = {"launch", "stream", "context", "process", "device", "workload"} |
 
 
 class NoSuchMetric(UsageProblem, KeyError):
-    """A frame has no such name: what pandas' own methods expect from a frame, with what may have been meant."""
+    """A frame has no such name. A KeyError, as pandas' own methods expect, with a suggestion."""
 
     def __str__(self) -> str:
         return self.message  # KeyError would quote it
 
 
 class _Located(type(pd.DataFrame().loc)):  # type: ignore[misc]
-    """``loc`` of a frame that finds names beside its columns."""
+    """``loc`` of a frame that also finds names that are not columns."""
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, tuple) and len(key) > 1 and (beside := self.obj._beside(key[1])):
@@ -37,16 +37,16 @@ class _Located(type(pd.DataFrame().loc)):  # type: ignore[misc]
 
 
 class LaunchMetrics(pd.DataFrame):
-    """A row a launch: its kernel, then a column a key of `ncu-assist metrics`; ``[…]`` also takes what is no column.
+    """One row per launch: its kernel, then one column per key of `ncu-assist metrics`. ``[…]`` also takes other names.
 
-    ncu's own names, several of either in a list, and patterns with ``*``: also of some of the rows, one in a group or
-    in ``.loc[rows, name]``, and to order rows by. All else that pandas does with a name knows columns only.
-    They are read by the number of the launch, so that only rows which say of their launches what the report says have
-    them: not what pandas computed, such as ``.diff()`` or ``* 2``, and not rows under the numbers of other launches.
+    It takes ncu's own names, lists of names, and patterns with ``*``. They also work on some of the rows, as one name
+    in a group or in ``.loc[rows, name]``, and to sort rows by. Everything else in pandas knows columns only. The names
+    are looked up by the number of the launch, so only rows that agree with the report have them. Rows that pandas
+    computed, such as ``.diff()`` or ``* 2``, and rows under the numbers of other launches do not.
     """
 
     _metadata = ["_whole", "_others"]  # noqa: RUF012  # what pandas hands on to whatever it makes of a frame
-    _whole: pd.DataFrame | None = None  # all that is known of the report, which a frame is held against
+    _whole: pd.DataFrame | None = None  # the whole report, which a frame is compared with
     _others: Callable[[list[str]], pd.DataFrame] | None = None
 
     @property
@@ -62,7 +62,7 @@ class LaunchMetrics(pd.DataFrame):
             return False
 
     def __getitem__(self, key: Any) -> Any:
-        """Return a column or some; raises NoSuchMetric, with what may have been meant, for a name that there is not."""
+        """Return one or more columns; raises NoSuchMetric, with a suggestion, for an unknown name."""
         names = [key] if isinstance(key, str) else key
         are_names = isinstance(names, list) and names and all(isinstance(one, str) for one in names)
         if are_names and any(one not in self.columns for one in names) and self._is_of_launches:
@@ -78,16 +78,16 @@ class LaunchMetrics(pd.DataFrame):
 
     @property
     def loc(self) -> Any:
-        """Rows and names as pandas has them, and a name of ncu's behind the rows."""
+        """Rows and names as in pandas; the name may be one of ncu's."""
         return _Located("loc", self)
 
     @property
     def at(self) -> Any:
-        """One value, by the number of a launch and a name, as ``loc`` takes it."""
+        """One value, by the number of a launch and a name that ``loc`` takes."""
         return self.loc
 
     def sort_values(self, by: Any, **options: Any) -> Any:
-        """Return the rows in the order of columns or of ncu's names; the columns stay as they are."""
+        """Return the rows sorted by columns or by ncu's names; the columns stay the same."""
         if options.get("inplace") or not self._beside(by):
             return super().sort_values(by, **options)
         is_numbered_anew = options.pop("ignore_index", False)
@@ -107,7 +107,7 @@ class LaunchMetrics(pd.DataFrame):
         return self.loc[self._with(columns).nsmallest(n, columns, keep).index]
 
     def _beside(self, names: Any) -> list[str]:
-        """Return which of these names are no column of a selection of launches, and so may be ncu's."""
+        """Return the names that are not columns of a selection of launches, and so may be ncu's."""
         named = [names] if isinstance(names, str) else names
         is_asked = isinstance(named, list) and self._is_of_launches
         return [one for one in named if one not in self.columns and one != LAUNCH] if is_asked else []
@@ -117,7 +117,7 @@ class LaunchMetrics(pd.DataFrame):
 
     @property
     def _is_of_launches(self) -> bool:
-        """Whether each row says of a launch what the report says of it, so that the rest can be asked for."""
+        """Whether each row agrees with the report about its launch, so that further metrics can be looked up."""
         whole = self._whole
         if whole is None or self.index.name != LAUNCH or not self.index.is_unique or not self.columns.is_unique:
             return False
@@ -136,7 +136,7 @@ class LaunchMetrics(pd.DataFrame):
         except UsageProblem as error:
             for name in asked:
                 near = difflib.get_close_matches(name, self.columns, n=1, cutoff=NEAR)
-                if near and name not in self.columns and "__" not in name:  # which ncu's names have
+                if near and name not in self.columns and "__" not in name:  # ncu's names have a double underscore
                     raise NoSuchMetric(f"no metric is called '{name}'; did you mean '{near[0]}'?") from error
             if OF_LAUNCHES & {*asked}:
                 said = f"{' and '.join(sorted(OF_LAUNCHES & {*asked}))}: of a launch, and no metric"
@@ -151,7 +151,7 @@ class LaunchMetrics(pd.DataFrame):
 
 
 def _with_unit(column: pd.Series[Any]) -> pd.Series[Any]:
-    """Return a column that knows its own unit only: a notebook would print those of all."""
+    """Return a column with its own unit only: a notebook would print the units of all columns."""
     units = column.attrs.get(UNITS, {})
     own = {UNITS: {column.name: units[column.name]}} if column.name in units else {}
     column.attrs = {name: words for name, words in column.attrs.items() if name != UNITS} | own
@@ -165,5 +165,5 @@ def _made(values: pd.DataFrame, whole: pd.DataFrame, others: Callable[[list[str]
 
 
 def launch_metrics(values: pd.DataFrame, others: Callable[[list[str]], pd.DataFrame]) -> LaunchMetrics:
-    """Return values by launch and key as a frame that asks ``others`` for names which are no column of it."""
+    """Return values by launch and key as a frame that asks ``others`` for names that are not its columns."""
     return _made(values, values.copy(), others)

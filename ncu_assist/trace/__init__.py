@@ -1,4 +1,4 @@
-"""What a GPU did while a program ran, launch by launch, as Nsight Systems or torch.profiler recorded it."""
+"""Read what a GPU did while a program ran, launch by launch, from a trace of Nsight Systems or torch.profiler."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ OTHER_REPORTS = (".ncu-rep", ".ncu-rep.zst", ".ncu-repz")
 
 @dataclass(frozen=True)
 class Trace:
-    """What one process did on its GPUs.
+    """The activity of one process on its GPUs.
 
-    ``kernels`` has a row a launch, in the order in which the host launched them: start_ns, duration_ns, device, order
-    (of the launch; not unique where one call launches several), grid_x to block_z, kernel (the function's name, as ncu
-    has it) and signature. ``copies`` has start_ns, duration_ns, device, way (a CopyWay), memory (where it lies on the
-    host: pageable, pinned, managed; empty for none) and bytes (NaN where that is not said). ``has_times`` is false
-    where only durations are known, and no gaps. ``gpu`` is empty where the trace does not name it.
+    ``kernels`` has one row per launch, in the order in which the host launched them: start_ns, duration_ns, device,
+    order (of the launch; not unique if one call launches several), grid_x to block_z, kernel (the function's name, as
+    in ncu) and signature. ``copies`` has start_ns, duration_ns, device, way (a CopyWay), memory (of the host: pageable,
+    pinned, managed; empty for none) and bytes (NaN if unknown). ``has_times`` is false if only durations are known, and
+    no gaps. ``gpu`` is empty if the trace does not name it.
     """
 
     recorder: Recorder
@@ -61,7 +61,7 @@ def make_trace(
     notes: tuple[str, ...] = (),
     has_times: bool = True,
 ) -> Trace:
-    """Return a trace of frames that lack ``kernel``, launches in the order of the host."""
+    """Return a trace from frames that lack ``kernel``, with the launches in the order of the host."""
     launched = kernels[[*KERNEL_COLUMNS, "signature"]].astype(KERNEL_COLUMNS)
     names = {one: function_name(one) for one in launched["signature"].unique()}
     launched["kernel"] = launched["signature"].map(names).astype("object")
@@ -71,9 +71,9 @@ def make_trace(
 
 
 def read_trace(path: Path) -> Trace:
-    """Return what a file recorded: an SQLite export of Nsight Systems, or a trace of torch.profiler, gzipped or not.
+    """Read a trace from a file: an SQLite export of Nsight Systems, or a trace of torch.profiler, gzipped or not.
 
-    Raises UsageProblem for what is neither, DamagedData for what cannot be read.
+    Raises UsageProblem for another kind of file, DamagedData for a file that cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -95,7 +95,7 @@ def read_trace(path: Path) -> Trace:
 
 
 def is_trace(word: str) -> bool:
-    """Tell whether a word names a file that is a trace, or was meant as one, and no program."""
+    """Tell whether a word names a trace file, or was meant to, and not a program."""
     path = Path(word)
     endings = (".sqlite", ".db", *NSYS_REPORT, ".json", ".json.gz", *OTHER_REPORTS)
     return path.name.lower().endswith(endings) and not path.is_dir()
@@ -106,19 +106,19 @@ ROOTS = (Path("/usr/local/cuda"), Path("/opt/nvidia/nsight-systems"), Path("/opt
 PLACES = ("bin/nsys", "*/bin/nsys", "*/target-linux-*/nsys", "nsight-systems-*/target-linux-*/nsys")
 KERNELS, COPIES, SETS = "CUPTI_ACTIVITY_KIND_KERNEL", "CUPTI_ACTIVITY_KIND_MEMCPY", "CUPTI_ACTIVITY_KIND_MEMSET"
 GRAPHS, STRINGS, GPUS = "CUPTI_ACTIVITY_KIND_GRAPH_TRACE", "StringIds", "TARGET_INFO_GPU"
-# "CUDA Memcopy Kind" and "CUDA Memory Operations Memory Kind" of the guide's SQLite schema event values, as the tables
-# ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND of an export have them. The latter are not CUPTI's, which begin at 1.
+# "CUDA Memcopy Kind" and "CUDA Memory Operations Memory Kind" in the guide's SQLite schema event values; an export has
+# them in the tables ENUM_CUDA_MEMCPY_OPER and ENUM_CUDA_MEM_KIND. The latter differ from CUPTI's, which begin at 1.
 NSYS_WAYS: dict[int, CopyWay] = {
     1: "H2D", 2: "D2H", 3: "H2D", 4: "D2H", 5: "D2D", 6: "D2D", 7: "D2D", 8: "D2D", 9: "H2H", 10: "P2P", 11: "H2D",
     12: "D2H", 13: "D2D",
 }  # fmt: skip
-MIGRATIONS = (11, 12, 13)  # pages of managed memory
+MIGRATIONS = (11, 12, 13)  # page migrations of managed memory
 NSYS_MEMORY = {0: "pageable", 1: "pinned", 4: "managed", 6: "managed"}
 WHOLE_GRAPHS = "CUDA graphs are one row each: record with --cuda-graph-trace=node to see the kernels in them"
 
 
 def find_nsys(env: Mapping[str, str] = os.environ, roots: Iterable[Path] = ROOTS) -> Path:
-    """Return the nsys on PATH, else the newest in the usual places. Raises EnvironmentProblem when there is none."""
+    """Return the nsys on PATH, else the newest in the usual folders. Raises EnvironmentProblem if there is none."""
     on_path = shutil.which("nsys", path=env.get("PATH", ""))
     if on_path:
         return Path(on_path)
@@ -131,7 +131,7 @@ def find_nsys(env: Mapping[str, str] = os.environ, roots: Iterable[Path] = ROOTS
 
 
 def record_argv(nsys: Path, report: Path, command: Sequence[str], seconds: float | None) -> list[str]:
-    """Return the command line that records what a program does on the GPU, and nothing of what the host does."""
+    """Return the command line that records a program's activity on the GPU, and nothing on the host."""
     argv = [str(nsys), "profile", "--trace", "cuda", "--sample", "none", "--cpuctxsw", "none"]
     argv += ["--cuda-graph-trace", "node", "--force-overwrite", "true", "--output", str(report)]
     argv += ["--duration", f"{max(1, round(seconds))}", "--kill", "sigterm"] if seconds else []
@@ -144,7 +144,7 @@ def export_argv(nsys: Path, report: Path, target: Path) -> list[str]:
 
 
 def read_sqlite(path: Path) -> Trace:
-    """Return what an export holds. Raises UsageProblem for another database, DamagedData for one that is torn."""
+    """Read an SQLite export. Raises UsageProblem for another database, DamagedData for a damaged one."""
     try:
         with closing(sqlite3.connect(f"file:{quote(str(path.resolve()))}?mode=ro", uri=True)) as database:
             return _read(database, path)
@@ -164,14 +164,14 @@ def _read(database: sqlite3.Connection, path: Path) -> Trace:
 
 
 def _together(parts: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    """Return the rows of all parts; a table that an export lacks had nothing to hold."""
+    """Return the rows of all parts. A table that an export lacks would have been empty."""
     if parts:
         return pd.concat(parts, ignore_index=True)
     return pd.DataFrame({name: [] for name in (*KERNEL_COLUMNS, *COPY_COLUMNS, "signature", "way", "memory")})
 
 
 def _launches(database: sqlite3.Connection) -> pd.DataFrame:
-    """Return the launches; of the names of a kernel the demangled one, for old exports lack the others."""
+    """Return the launches, with the demangled name of each kernel: old exports lack the other names."""
     sizes = ", ".join(f"k.grid{axis} AS grid_{axis.lower()}, k.block{axis} AS block_{axis.lower()}" for axis in "XYZ")
     rows = pd.read_sql_query(
         f"SELECT k.start AS start_ns, k.end - k.start AS duration_ns, k.deviceId AS device, "
@@ -237,7 +237,7 @@ SIZES = ("grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z")
 
 
 class _Facts(msgspec.Struct):
-    """What of the arguments of an event is used."""
+    """The arguments of an event that are used."""
 
     device: Any = 0
     correlation: Any = 0
@@ -265,12 +265,12 @@ class _Document(msgspec.Struct):
 
 
 def read_chrome(path: Path) -> Trace:
-    """Return what a trace holds of the GPU. Raises UsageProblem for other JSON, DamagedData for what is torn."""
+    """Read the GPU's activity from a JSON trace. Raises UsageProblem for other JSON, DamagedData for a damaged file."""
     try:
         data = path.read_bytes()
         if data.startswith(GZIP):
             data = gzip.decompress(data)
-        if data.lstrip()[:1] == b"[":  # the older form, without a frame
+        if data.lstrip()[:1] == b"[":  # the older form, a bare list of events
             document = _Document(msgspec.json.decode(data, type=list[_Event]))
         else:
             document = msgspec.json.decode(data, type=_Document)
@@ -317,7 +317,7 @@ def _whole(value: Any) -> int:
 
 
 def _sizes(value: Any) -> tuple[int, int, int]:
-    """Return three sizes; zeros where they are not said."""
+    """Return three sizes, or zeros if the trace has none."""
     if not isinstance(value, list) or len(value) != 3:
         return 0, 0, 0
     x, y, z = map(int, value)
@@ -325,7 +325,7 @@ def _sizes(value: Any) -> tuple[int, int, int]:
 
 
 def _way(name: str) -> tuple[CopyWay, str]:
-    """Return which way a copy went, and where its bytes lie on the host."""
+    """Return the direction of a copy, and the kind of its memory on the host."""
     found = NAMED_WAY.match(name)
     if found is None:
         return "other", ""
