@@ -12,7 +12,7 @@ from ncu_assist.errors import EnvironmentProblem
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 # NVML counts GPUs by their PCI address, and CUDA the fastest first unless it is told: children count as we do.
 COUNTED_AS_NVML = {"CUDA_DEVICE_ORDER": "PCI_BUS_ID"}
-NO_DRIVER = "run it where nvidia-smi answers"
+NO_DRIVER = "use a machine on which nvidia-smi works"
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ def query_gpus() -> tuple[str, tuple[Gpu, ...]]:
     try:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
-        raise EnvironmentProblem(f"no NVIDIA driver answers: {error}", NO_DRIVER) from error
+        raise EnvironmentProblem(f"there is no working NVIDIA driver: {error}", NO_DRIVER) from error
     try:
         found = tuple(_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
         driver = str(pynvml.nvmlSystemGetDriverVersion())

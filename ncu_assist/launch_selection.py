@@ -56,8 +56,8 @@ class LaunchSelection:
             _check_numbers(self.numbers, launches)
         found = [one for one in launches if self.numbers is None or self.numbers[0] <= one.index <= self.numbers[1]]
         found = [one for one in found if self.only is None or one.index in self.only]
-        found = _fitting(found, self.kernels, _kernel_fits, "is of a kernel that fits", _kernel)
-        return tuple(_fitting(found, self.ranges, _range_fits, "lies in an NVTX range that fits", _path))
+        found = _fitting(found, self.kernels, _kernel_fits, "is of a kernel that matches", _kernel)
+        return tuple(_fitting(found, self.ranges, _range_fits, "is in an NVTX range that matches", _path))
 
 
 EVERY_LAUNCH = LaunchSelection()
@@ -74,7 +74,7 @@ def selection_of(numbers: str | None, filters: Iterable[str] = ()) -> LaunchSele
     kernels = tuple(one for one in every if not one.startswith(NVTX))
     for text in (*kernels, *ranges):
         if not text.removeprefix(REGEX).strip("/ "):
-            raise UsageProblem("a filter names nothing to look for", FILTERS)
+            raise UsageProblem("a filter is empty", FILTERS)
         if text.startswith(REGEX):
             _compiled(text)
     return LaunchSelection(_numbers(numbers), kernels, ranges)
@@ -140,7 +140,7 @@ def _listed_ones(some: list[object], launches: Sequence[Launch]) -> list[Launch]
 def _place(which: object) -> int:
     if not hasattr(which, "__index__") or isinstance(which, bool):
         how = "its place, a slice, the name of its kernel, 'regex:…', 'nvtx:…', a list of these or a mask"
-        raise TypeError(f"a launch is chosen by {how}, and not by {which!r}")
+        raise TypeError(f"a launch is chosen by {how}, not by {which!r}")
     return operator.index(which)
 
 
@@ -162,7 +162,7 @@ def _numbers(text: str | None) -> tuple[int, int] | None:
 
 def _check_numbers(numbers: tuple[int, int], launches: Sequence[Launch]) -> None:
     if not launches:
-        raise UsageProblem("there are no launches to choose from: nothing was profiled", "leave out --launch")
+        raise UsageProblem("there are no launches to choose from: nothing was profiled", "drop --launch")
     known = [one.index for one in launches]
     least, most = min(known), max(known)
     outside = [one for one in dict.fromkeys(numbers) if not least <= one <= most]
@@ -170,7 +170,7 @@ def _check_numbers(numbers: tuple[int, int], launches: Sequence[Launch]) -> None
         return
     first, last = (min(max(one, least), most) for one in numbers)
     nearest = str(first) if first == last else f"{first}-{last}"
-    there = f"launches are numbered {least} to {most}" if most > least else f"there is launch {least} alone"
+    there = f"launches are numbered {least} to {most}" if most > least else f"there is only launch {least}"
     missing = " and ".join(map(str, outside))
     raise UsageProblem(f"there is no launch {missing}: {there}; the nearest is {nearest}", f"--launch {nearest}")
 

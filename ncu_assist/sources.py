@@ -124,7 +124,7 @@ def discover_versions(folder: Path) -> tuple[Version, ...]:
 
 def unreadable_folder(folder: Path, error: OSError) -> UsageProblem:
     """Return the error for a kernel's folder that may not be looked into."""
-    return UsageProblem(f"{folder.name}: the folder cannot be read ({error.strerror})", "see that you may read it")
+    return UsageProblem(f"{folder.name}: the folder cannot be read ({error.strerror})", "make it readable")
 
 
 def versions_and_mistakes(folder: Path) -> tuple[tuple[Version, ...], list[UsageProblem]]:
@@ -151,7 +151,7 @@ def versions_and_mistakes(folder: Path) -> tuple[tuple[Version, ...], list[Usage
 
 def _unreadable_file(path: Path, error: OSError) -> UsageProblem:
     message = f"{path.parent.name}: {path.name} cannot be read ({error.strerror})"
-    return UsageProblem(message, f"see that {path.name} is a file that you may read, or remove it")
+    return UsageProblem(message, f"make {path.name} a readable file, or remove it")
 
 
 def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:
@@ -161,7 +161,7 @@ def told_together(name: str, wrong: Sequence[UsageProblem]) -> UsageProblem:
     own = [(one.message.removeprefix(f"{name}: "), one.hint) for one in wrong]
     lines = [f"  {message}" + (f"; try: {hint}" if hint else "") for message, hint in own]
     return UsageProblem(
-        "\n".join([f"{name} has {len(wrong)} mistakes:", *lines]), "mend each of them; every line says how"
+        "\n".join([f"{name} has {len(wrong)} mistakes:", *lines]), "fix each of them; every line says how"
     )
 
 
@@ -203,7 +203,7 @@ def reference_problem(folder: Path, inputs: Sequence[str] | None = None) -> str:
         return f"reference.py does not define {' and '.join(missing)}"
     for name, function in defined.items():
         if name in ("make_inputs", "reference") and "raise NotImplementedError" in ast.unparse(function.body[-1]):
-            return f"reference.py:{function.lineno}: {name} is still to be written"
+            return f"reference.py:{function.lineno}: {name} is not written yet"
     if inputs is None or "reference" not in defined:
         return ""
     line, taken = defined["reference"].lineno, defined["reference"].args
@@ -211,7 +211,7 @@ def reference_problem(folder: Path, inputs: Sequence[str] | None = None) -> str:
     if taken.vararg or taken.defaults or len(names) == len(inputs):
         return ""
     given, needed = ", ".join(names), ", ".join(inputs)
-    return f"reference.py:{line}: reference takes ({given}), and inputs in kernel.toml are {needed}"
+    return f"reference.py:{line}: reference takes ({given}), but inputs in kernel.toml are {needed}"
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class Misnamed:
     @property
     def problem(self) -> str:
         """Say what is wrong with the name."""
-        return f"{self.path.name} is no version: it is not called v<number>_<idea>{self.path.suffix.lower()}"
+        return f"{self.path.name} is not a version: its name is not v<number>_<idea>{self.path.suffix.lower()}"
 
     @property
     def number(self) -> int:

@@ -64,9 +64,9 @@ def evaluate(text: str, integers: Mapping[str, int]) -> int:
     try:
         return _value(tree.body, integers)
     except ZeroDivisionError as error:
-        raise UsageProblem(f"'{text}' divides by zero", "a divisor that is not 0 on any workload") from error
+        raise UsageProblem(f"'{text}' divides by zero", "use a divisor that is not 0 on any workload") from error
     except RecursionError as error:
-        raise UsageProblem(f"'{text[:SHOWN]}' is too long", "a shorter expression") from error
+        raise UsageProblem(f"'{text[:SHOWN]}' is too long", "write a shorter expression") from error
 
 
 def _value(node: ast.expr, integers: Mapping[str, int]) -> int:

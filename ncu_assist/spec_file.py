@@ -104,7 +104,7 @@ def load_kernel(project: Project, name: str) -> Kernel:
     names = kernel_names(project)
     if name not in names:
         if (project.kernels / name).is_dir():
-            raise UsageProblem(f"kernels/{name} has no {FILE}, and so is no kernel yet", "see docs/guide/kernels.md")
+            raise UsageProblem(f"kernels/{name} has no {FILE}, so it is not a kernel yet", "see docs/guide/kernels.md")
         raise UsageProblem(f"there is no kernel '{name}'; {did_you_mean(name, names)}", "ncu-assist list")
     return _read(project.kernels / name, is_whole=True)
 
@@ -171,7 +171,7 @@ def check_kernel_name(name: str) -> None:
     _check_name(wrong.folder, wrong)
     if wrong.found or wrong.folder.name != name:
         better = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "my_kernel"
-        said = f"'{name}' cannot be the name of a function in C and Python, and each version's function has it"
+        said = f"'{name}' cannot be a function name in C and Python, and each version has a function of that name"
         raise UsageProblem(said, f"ncu-assist new {better if C_NAME.fullmatch(better) else 'kernel_' + better}")
 
 
@@ -186,7 +186,9 @@ def _check_name(folder: Path, wrong: _Mistakes) -> None:
     better = re.sub(r"[^A-Za-z0-9]+", "_", folder.name).strip("_")
     if not is_function_name(better):
         better = f"kernel_{better}".rstrip("_")
-    message = "the folder's name cannot be that of a function in C and Python, and each version's function has it"
+    message = (
+        "the folder's name cannot be a function name in C and Python, and each version has a function of that name"
+    )
     wrong.of_folder(message, move(folder, folder.with_name(better)))
 
 
@@ -194,7 +196,7 @@ def _table_of(folder: Path, wrong: _Mistakes) -> dict[str, Any] | None:
     try:
         return tomllib.loads((folder / FILE).read_text(encoding="utf-8"))
     except OSError as error:
-        wrong.add(f"cannot be read ({error.strerror})", "see that it is a file that you may read")
+        wrong.add(f"cannot be read ({error.strerror})", "make it a readable file")
     except (ValueError, RecursionError) as error:  # TOMLDecodeError, UnicodeDecodeError, numbers of 5,000 digits
         wrong.add(f"not valid TOML: {error}", 'lines of the form key = value, with text in "quotes"')
     return None
@@ -210,7 +212,7 @@ def _kernel(folder: Path, table: dict[str, Any], versions: tuple[Version, ...], 
     workloads = [_workload(name, value, wrong) for name, value in given.get("workloads", {}).items()]
     host = _host(given["host"], wrong) if "host" in given else None
     if given.get("outputs") == {}:
-        wrong.add("there is no output: nothing could be checked", f"write {EXAMPLES['outputs']}")
+        wrong.add("there is no output, so nothing could be checked", f"write {EXAMPLES['outputs']}")
     if "workloads" in given:
         _check_default(given["workloads"], wrong)
     known = {key: value for key, value in names.items() if value is not None}
@@ -310,14 +312,14 @@ def _host(table: dict[str, Any], wrong: _Mistakes) -> HostInputs | None:
     given = _checked(table, HOST_KEYS, "[host]", wrong)
     names = _names(given["inputs"], "host.inputs", wrong) if "inputs" in given else None
     if names == ():
-        wrong.add("[host] names no input", "leave [host] out if every input lies on the device")
+        wrong.add("[host] names no input", "remove [host] if every input is on the device")
     return HostInputs(names, given["bytes"]) if names and "bytes" in given else None
 
 
 def _math(said: str, where: str, wrong: _Mistakes) -> Math | None:
     found = next((kind for kind in MATHS if kind == said), None)
     if found is None:
-        wrong.add(f"{where}: nothing that computes is called '{said}'", did_you_mean(said, MATHS))
+        wrong.add(f"{where}: there is no unit '{said}'", did_you_mean(said, MATHS))
     return found
 
 
@@ -378,7 +380,9 @@ def _workload(name: str, value: Any, wrong: _Mistakes) -> Workload | None:
     before = len(wrong.found)
     for key, number in table.items():
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            wrong.add(f"{where}: '{key}' must be a whole number, not {_shown(number)}", f"write {key} = 1024, say")
+            wrong.add(
+                f"{where}: '{key}' must be a whole number, not {_shown(number)}", f"write {key} = 1024, for example"
+            )
         elif number > MOST:
             wrong.add(f"{where}: '{key}' does not fit in 64 bits: {_shown(number)}", f"write {MOST} at most")
     are_numbers = len(wrong.found) == before
@@ -395,8 +399,8 @@ def _for_versions(names: Any, default: bool, where: str, wrong: _Mistakes) -> tu
         wrong.add(message, 'e.g. versions = ["v9"]')
         return ()
     if default:
-        message = f"{where} is the default one, on which all versions are compared: it takes no 'versions'"
-        wrong.add(message, "leave out 'versions', or make another workload the default one")
+        message = f"{where} is the default workload, which all versions run, so it takes no 'versions'"
+        wrong.add(message, "remove 'versions', or make another workload the default")
         return ()
     return _names(names, f"{where}.versions", wrong) or ()
 
@@ -409,12 +413,12 @@ def _check_versions(kernel: Kernel, workload: Workload, wrong: _Mistakes) -> Non
             version = kernel.version(name)
         except UsageProblem:
             known = [n for one in kernel.versions for n in (one.short, one.name)]
-            wrong.add(f"{where} is for '{name}', which is no version", did_you_mean(name, known))
+            wrong.add(f"{where} names '{name}', which is not a version", did_you_mean(name, known))
             continue
         if not version.serves(workload):
             served = ", ".join(version.dtypes)
-            message = f"{where} is for '{name}', which does not serve {workload.dtype}"
-            wrong.add(message, f"leave '{name}' out of its versions: it serves {served}")
+            message = f"{where} names '{name}', which does not support {workload.dtype}"
+            wrong.add(message, f"remove '{name}' from its versions: it supports {served}")
 
 
 def _check_dtypes(kernel: Kernel, wrong: _Mistakes) -> None:
@@ -422,7 +426,7 @@ def _check_dtypes(kernel: Kernel, wrong: _Mistakes) -> None:
     for version in kernel.versions:
         for dtype in version.dtypes:
             if dtype not in DTYPE_BYTES:
-                message = f"{version.path.name} serves the unknown dtype '{dtype}'"
+                message = f"{version.path.name} lists the unknown dtype '{dtype}'"
                 wrong.of_folder(message, did_you_mean(dtype, DTYPE_BYTES))
 
 
@@ -434,14 +438,14 @@ def _check_parents(kernel: Kernel, wrong: _Mistakes) -> None:
         for name in version.descent.parents or ():
             if lineage.meant(name) is None:
                 known = [n for v in kernel.versions for n in (v.short, v.name)]
-                wrong.of_folder(f"{where} '{name}', which is no version", did_you_mean(name, [*known, NONE]))
+                wrong.of_folder(f"{where} '{name}', which is not a version", did_you_mean(name, [*known, NONE]))
             elif lineage.meant(name) == version.name:
                 hint = f"name the version that it builds on, or write parent: {NONE}"
                 wrong.of_folder(f"{where} '{name}', which is itself", hint)
     circle = lineage.circle()
     if len(set(circle)) > 1:  # one that names itself has been told
         shorts = " on ".join(kernel.version(name).short for name in circle)
-        wrong.of_folder(f"versions build on each other: {shorts}", "change a `parent:` line of theirs")
+        wrong.of_folder(f"versions are each other's parents: {shorts}", "change one of their `parent:` lines")
 
 
 def _check_default(workloads: dict[str, Any], wrong: _Mistakes) -> None:
@@ -454,7 +458,7 @@ def _check_default(workloads: dict[str, Any], wrong: _Mistakes) -> None:
         wrong.add("exactly one workload must say default = true, and none does", hint)
     elif len(defaults) > 1:
         message = f"exactly one workload must say default = true, and {len(defaults)} do: {', '.join(defaults)}"
-        wrong.add(message, f"leave it out of all but one, e.g. {defaults[0]}")
+        wrong.add(message, f"keep it for one of them, e.g. {defaults[0]}")
 
 
 def _check_inputs(kernel: Kernel, wrong: _Mistakes) -> None:
@@ -462,7 +466,7 @@ def _check_inputs(kernel: Kernel, wrong: _Mistakes) -> None:
     for where, names in (("[host]", hosted), ("'numbers'", kernel.numbers)):
         for name in names:
             if name not in kernel.inputs:
-                wrong.add(f"{where} names '{name}', which is no input", did_you_mean(name, kernel.inputs))
+                wrong.add(f"{where} names '{name}', which is not an input", did_you_mean(name, kernel.inputs))
 
 
 def _check_arguments(kernel: Kernel, outputs: list[str], workloads: dict[str, Any], wrong: _Mistakes) -> None:
@@ -472,19 +476,19 @@ def _check_arguments(kernel: Kernel, outputs: list[str], workloads: dict[str, An
     """
     for name in outputs:
         if name in kernel.inputs:
-            wrong.add(f"'{name}' is an input and an output", "give the output another name: it has memory of its own")
+            wrong.add(f"'{name}' is an input and an output", "give the output another name; it has its own memory")
     tensors = {*kernel.inputs, *outputs}
     integers = {name: set(table) - OF_WORKLOADS for name, table in workloads.items() if isinstance(table, dict)}
     for name in kernel.arguments:
         lacks = next((one for one, known in integers.items() if name not in tensors | known), None)
         if lacks is not None:
-            message = f"argument '{name}' is no input, output or integer of workload '{lacks}'"
+            message = f"argument '{name}' is not an input, output or integer of workload '{lacks}'"
             wrong.add(message, did_you_mean(name, tensors | integers[lacks]))
     for what, names in (("input", kernel.inputs), ("output", outputs)):
         for name in names:
             if name not in kernel.arguments:
-                message = f"{what} '{name}' is taken by no argument, so that no launcher gets it"
-                wrong.add(message, f"write '{name}' into 'arguments', in its place, or leave it out of '{what}s'")
+                message = f"{what} '{name}' is not in 'arguments', so no launcher gets it"
+                wrong.add(message, f"add '{name}' to 'arguments' in its place, or remove it from '{what}s'")
 
 
 def _check_tolerances(kernel: Kernel, told: set[str], wrong: _Mistakes) -> None:
@@ -496,17 +500,17 @@ def _check_tolerances(kernel: Kernel, told: set[str], wrong: _Mistakes) -> None:
 
 def _check_expressions(kernel: Kernel, given: dict[str, Any], wrong: _Mistakes) -> None:
     """Tell which expressions cannot be worked out, or come to what cannot be, on any workload that is right itself."""
-    least_bytes = "write what a call has to move: each input read once, each output written once"
+    least_bytes = "write the bytes that a call must move: each input read once, each output written once"
     if "bytes" in given:
         _check_values("'bytes'", kernel.bytes_expression, 1, least_bytes, kernel.workloads, wrong)
     if "flops" in given:
-        hint = "write the operations that a call has to do, 0 where it only moves bytes"
+        hint = "write the operations that a call must do; 0 if it only moves bytes"
         _check_values("'flops'", kernel.flops_expression, 0, hint, kernel.workloads, wrong)
     for kind, expression in kernel.work_expressions.items():
-        hint = "write the operations that a call has to do beside those of 'flops'"
+        hint = "write the operations that a call must do in addition to 'flops'"
         _check_values(f"'{kind}' of [work]", expression, 0, hint, kernel.workloads, wrong)
     if kernel.host:
-        hint = "write the bytes that a call has to fetch from the host, or leave [host] out"
+        hint = "write the bytes that a call must fetch from the host, or remove [host]"
         _check_values("'bytes' of [host]", kernel.host.bytes_expression, 1, hint, kernel.workloads, wrong)
     for output in kernel.outputs:
         for size in dict.fromkeys(output.shape):
@@ -527,5 +531,5 @@ def _check_values(
         if not least <= value <= MOST:
             comes.append(f"{_shown(value)} on workload '{workload.name}'")
     if comes:
-        beyond = "" if all(one.startswith(("-", "0")) for one in comes) else f", where {MOST} is the most"
+        beyond = "" if all(one.startswith(("-", "0")) for one in comes) else f"; the maximum is {MOST}"
         wrong.add(f"{where}, {_shown(expression)}, comes to {' and '.join(comes)}{beyond}", hint)

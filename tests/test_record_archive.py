@@ -64,6 +64,7 @@ def test_runs_of_a_second_gpu_are_saved_without_counters(
     assert {one.reference for one in stored} == {one.reference for one in counted}
     assert all(one.run.notes[0].startswith("counters were taken on w0") for one in stored)
     assert all(
-        one.run.notes[0].endswith(" and are not kept, nor included files: this run is of times alone") for one in stored
+        one.run.notes[0].endswith(" and are not kept, nor are included files: this run has only times")
+        for one in stored
     )
     assert Store(tmp_path / "shipped").verify() == []

@@ -174,7 +174,7 @@ def test_of_a_second_gpu_check_and_times_are_kept_and_no_counters(live: StoredRu
     assert (shipped.run.profile, shipped.run.launches) == (None, ())
     assert (shipped.run.checks, shipped.run.bench) == (live.run.checks, live.run.bench)
     assert shipped.run.notes == (
-        "counters were taken on w0, w1 and are not kept, nor included files: this run is of times alone",
+        "counters were taken on w0, w1 and are not kept, nor are included files: this run has only times",
     )
     assert b"alice" not in shipped.read("build.log")
     assert target.verify() == []

@@ -49,4 +49,4 @@ def test_what_no_run_tells_is_between_two_times() -> None:
     assert cost_words(ProfileOptions("full"), 14) == "14 launches under ncu --set full, 35 s to 50 s"
     assert cost_words(ProfileOptions("full"), 14, 30.0, 4) == "14 launches under ncu --set full, 39 s to 44 s"
     said = cost_words(ProfileOptions("full"), 10, 18.0, 10, is_counted=False)
-    assert said == "10 launches under ncu --set full, 27 s to 38 s, more where a call makes several launches"
+    assert said == "10 launches under ncu --set full, 27 s to 38 s, more if a call makes several launches"

@@ -12,7 +12,7 @@ from kernel_folder import PYTHON_VERSION, write_kernel
 
 from ncu_assist.sources import discover_versions, misnamed, source_files
 
-SIGN = "is no version: it is not called v<number>_<idea>."
+SIGN = "is not a version: its name is not v<number>_<idea>."
 
 
 @pytest.mark.parametrize(

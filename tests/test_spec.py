@@ -102,12 +102,12 @@ def test_a_folder_with_some_of_the_versions_can_be_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("versions", "words", "hint"),
     [
-        ('["v8"]', r"add_one/kernel.toml: workload 'odd' is for 'v8', which is no version", "known: v0, v9"),
+        ('["v8"]', r"add_one/kernel.toml: workload 'odd' names 'v8', which is not a version", "known: v0, v9"),
         ('["v9", "v9"]', "list of different names", ""),
         ("[9]", "list of different names", ""),
         ("[]", "must be a list of versions", r'e.g. versions = \["v9"\]'),
         ('"v9"', "must be a list of versions", ""),
-        ('["v9"]\ndefault = true', "is the default one", ""),
+        ('["v9"]\ndefault = true', "is the default workload", ""),
     ],
 )
 def test_wrong_versions_of_a_workload_are_a_usage_error(tmp_path: Path, versions: str, words: str, hint: str) -> None:
@@ -121,13 +121,13 @@ def test_wrong_versions_of_a_workload_are_a_usage_error(tmp_path: Path, versions
 def test_a_workload_for_a_version_that_does_not_serve_its_dtype(tmp_path: Path) -> None:
     half = "# dtypes: float16\n" + PYTHON_VERSION
     write_kernel(tmp_path, {**TWO, "v9_block.py": half}, TOML.replace(ODD, f'{ODD}versions = ["v9"]\n'))
-    with pytest.raises(UsageProblem, match="is for 'v9', which does not serve float32"):
+    with pytest.raises(UsageProblem, match="names 'v9', which does not support float32"):
         load_kernel(Project(tmp_path), "add_one")
 
 
 def test_a_dtype_that_there_is_not_is_no_reason_to_leave_a_version_out(tmp_path: Path) -> None:
     write_kernel(tmp_path, {**TWO, "v9_block.py": "# dtypes: float32, fp16\n" + PYTHON_VERSION})
-    with pytest.raises(UsageProblem, match=r"v9_block.py serves the unknown dtype 'fp16'") as caught:
+    with pytest.raises(UsageProblem, match=r"v9_block.py lists the unknown dtype 'fp16'") as caught:
         load_kernel(Project(tmp_path), "add_one")
     assert "float16" in caught.value.hint
 
@@ -169,8 +169,8 @@ def test_inputs_in_memory_of_the_host(tmp_path: Path) -> None:
         ('[host]\ninput = ["x"]\nbytes = "n"', "unknown key 'input'"),
         ('[host]\ninputs = ["x"]', "lacks the key 'bytes'"),
         ('[host]\ninputs = "x"\nbytes = "n"', "'inputs' must be a list"),
-        ('[host]\ninputs = ["z"]\nbytes = "n"', "names 'z', which is no input"),
-        ('[host]\ninputs = ["y"]\nbytes = "n"', "names 'y', which is no input"),
+        ('[host]\ninputs = ["z"]\nbytes = "n"', "names 'z', which is not an input"),
+        ('[host]\ninputs = ["y"]\nbytes = "n"', "names 'y', which is not an input"),
         ('[host]\ninputs = ["x", "x"]\nbytes = "n"', "list of different names"),
         ('[host]\ninputs = []\nbytes = "n"', "names no input"),
         ('[host]\ninputs = ["x"]\nbytes = "m"', "names 'm'"),
@@ -186,7 +186,7 @@ def test_a_wrong_table_of_host_inputs_is_a_usage_error(tmp_path: Path, table: st
     [
         ({"summary =": "sumary ="}, "unknown key 'sumary'"),
         ({'flops = "n"\n': ""}, "lacks the key 'flops'"),
-        ({'flops = "n"': 'flops = "n"\nmath = "fmaa"'}, "'math': nothing that computes is called 'fmaa'"),
+        ({'flops = "n"': 'flops = "n"\nmath = "fmaa"'}, "'math': there is no unit 'fmaa'"),
         ({'flops = "n"': 'flops = "n"\n[work]\nxu = 2'}, r"\[work\]: 'xu' must be a str, not 2"),
         ({'"8 * n"': '"8 * m"'}, "names 'm'"),
         ({'["x", "y", "n"]': '["x", "z", "n"]'}, "argument 'z'"),
@@ -222,7 +222,7 @@ BIG = str(2**63)
             "each input read",
         ),
         ({'"8 * n"': '"n - 1010"'}, "'bytes', 'n - 1010', comes to -10 on workload 'odd'", "each input read"),
-        ({'"8 * n"': '"9223372036854775807 * n"'}, "where 9223372036854775807 is the most", "each input read"),
+        ({'"8 * n"': '"9223372036854775807 * n"'}, "the maximum is 9223372036854775807", "each input read"),
         ({'flops = "n"': 'flops = "0 - n"'}, "'flops', '0 - n', comes to -1024", "operations"),
         (
             {'shape = ["n"]': 'shape = ["n - 1000"]'},
@@ -232,14 +232,14 @@ BIG = str(2**63)
         ({"n = 1024": f"n = {BIG}"}, f"'n' does not fit in 64 bits: {BIG}", f"write {2**63 - 1} at most"),
         ({"n = 1024": f"n = {'9' * 5000}"}, "not valid TOML", "key = value"),
         ({"[workloads.odd]": "[workloads.all]"}, "no workload can be called 'all'", "another name"),
-        ({'inputs = ["x"]': 'inputs = ["x", "w"]'}, "input 'w' is taken by no argument", "write 'w' into 'arguments'"),
-        ({'["x", "y", "n"]': '["x", "n"]'}, "output 'y' is taken by no argument", "write 'y' into 'arguments'"),
+        ({'inputs = ["x"]': 'inputs = ["x", "w"]'}, "input 'w' is not in 'arguments'", "add 'w' to 'arguments'"),
+        ({'["x", "y", "n"]': '["x", "n"]'}, "output 'y' is not in 'arguments'", "add 'y' to 'arguments'"),
         ({"y = {": "x = {", '["x", "y", "n"]': '["x", "n"]'}, "'x' is an input and an output", "another name"),
         ({'y = { dtype = "float32", shape = ["n"] }': ""}, "there is no output", "write below"),
         (
             {"default = true": "", 'dtype = "float32"\n': 'dtype = "float32"\ndefault = true\n'},
             "and 2 do: small, odd",
-            "all but one",
+            "keep it for one of them",
         ),
         ({'"8 * n"': f'"{"(" * 5000}"'}, "is not an expression", "integers, names"),
         ({'"8 * n"': f'"{" + ".join("1" * 5000)}"'}, "'bytes'", "expression|integers"),
@@ -257,7 +257,7 @@ def test_a_mistake_in_kernel_toml_says_what_to_write(
 def test_a_folder_is_called_like_the_function_that_versions_define(tmp_path: Path, name: str) -> None:
     folder = write_kernel(tmp_path)
     folder = folder.rename(folder.with_name(name))
-    with pytest.raises(UsageProblem, match="the folder's name cannot be that of a function") as caught:
+    with pytest.raises(UsageProblem, match="the folder's name cannot be a function name") as caught:
         read_kernel(folder)
     subprocess.run(shlex.split(caught.value.hint), check=True)
     (renamed,) = folder.parent.iterdir()
@@ -294,8 +294,8 @@ def test_all_mistakes_of_a_folder_are_told_at_once(tmp_path: Path) -> None:
         "v1_b.py and v1_c.py have the same number 1",
         "v2_d.cu cannot be read",
         "reference.py is missing; try: write make_inputs()",
-        "argument 'z' is no input, output or integer of workload 'small'",
-        "output 'y' is taken by no argument",
+        "argument 'z' is not an input, output or integer of workload 'small'",
+        "output 'y' is not in 'arguments'",
     ):
         assert sum(words in line for line in told) == 1, words
     assert all("; try: " in line for line in told)
@@ -322,8 +322,8 @@ def test_what_is_wrong_with_a_workload_hides_nothing_else(tmp_path: Path) -> Non
         "unknown dtype 'float23'",
         "exactly one workload must say default = true, and 2 do",
         "'bytes', '0 * n', comes to 0 on workload 'small' and 0 on workload 'odd'",
-        "argument 'zz' is no input, output or integer of workload 'small'",
-        "input 'x' is taken by no argument",
+        "argument 'zz' is not an input, output or integer of workload 'small'",
+        "input 'x' is not in 'arguments'",
     ):
         assert sum(words in line for line in told) == 1, (words, told)
 
@@ -448,7 +448,7 @@ def test_a_number_is_an_input(tmp_path: Path) -> None:
     (folder / "kernel.toml").write_text(f'numbers = ["x"]\n{toml}')
     assert read_kernel(folder).numbers == ("x",)
     (folder / "kernel.toml").write_text(f'numbers = ["y"]\n{toml}')
-    with pytest.raises(UsageProblem, match="'numbers' names 'y', which is no input"):
+    with pytest.raises(UsageProblem, match="'numbers' names 'y', which is not an input"):
         read_kernel(folder)
 
 

@@ -51,7 +51,7 @@ def install(agent: str, root: Path, force: bool) -> list[Path]:
     planned = [(root / path, _merged(root / path, text)) for path, text in AGENTS[agent]().items()]
     for path, text in planned:
         if not force and path.is_file() and path.name != SHARED and path.read_text(encoding="utf-8") != text:
-            raise UsageProblem(f"{path.relative_to(root)} is there with another text", "--force")
+            raise UsageProblem(f"{path.relative_to(root)} already exists with other text", "--force")
     for path, text in planned:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

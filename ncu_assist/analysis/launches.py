@@ -65,7 +65,7 @@ def check_workload(run: Run, whole: Run, wanted: str) -> None:
         message = f"{there}; of workload '{wanted}' it has launch {_numbers(others)}"
         hint = f"--launch {others[0]}" + (f"-{others[-1]}" if len(others) == others[-1] - others[0] + 1 > 1 else "")
     elif not names:
-        message, hint = f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload"
+        message, hint = f"{run.version} has no workloads, so there is no '{wanted}'", "leave out --workload"
     elif wanted in names:
         counted = dict.fromkeys(str(one.workload) for one in whole.launches)
         message = f"{run.version} has no launches of workload '{wanted}': counters were taken on {', '.join(counted)}"

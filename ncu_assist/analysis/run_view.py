@@ -297,7 +297,7 @@ def shown_workload(run: Run, wanted: str | None, whole: Run | None = None) -> st
                 hint = f"{again} {error.hint}{more}" if error.hint.startswith("--") else error.hint
                 raise UsageProblem(error.message, hint) from error
     if wanted is not None and not names:
-        raise UsageProblem(f"{run.version} knows of no workloads, and so not of '{wanted}'", "leave out --workload")
+        raise UsageProblem(f"{run.version} has no workloads, so there is no '{wanted}'", "leave out --workload")
     if wanted is not None and wanted not in names:
         about = "one workload is shown at a time" if wanted == ALL else did_you_mean(wanted, names)
         message = f"{run.kernel}/{run.version} was not measured on workload '{wanted}'; {about}"

@@ -147,7 +147,7 @@ def lacking_launcher(artifact: Path, kernel: Kernel) -> str:
     mangled = [name for name in functions if name.startswith("_Z") and f"{len(kernel.name)}{kernel.name}" in name]
     plain = [name for name in functions if not name.startswith("_")]
     if mangled:
-        found = f'it has it with C++ linkage only, as {mangled[0]}: extern "C" is missing'
+        found = f'it has one with C++ linkage only, {mangled[0]}: extern "C" is missing'
     elif plain:
         found = f"the functions it has are {', '.join(plain[:5])}"
     else:
@@ -195,11 +195,11 @@ def unfit_launcher(text: str, kernel: Kernel) -> str:
     form = f"write: {launcher_form(kernel)}"
     if len(taken) != len(kernel.arguments) + 1:
         given = f"{', '.join(kernel.arguments)} and the stream"
-        return f"its launcher takes {len(taken)} arguments, and kernel.toml says {given}; {form}"
+        return f"its launcher takes {len(taken)} arguments, but kernel.toml has {given}; {form}"
     for one, name in zip(taken, kernel.arguments, strict=False):
         scalar = SCALAR.fullmatch(one)
         if scalar and name in _tensors(kernel):
-            number = f'where it is no tensor, numbers = ["{name}"] in kernel.toml'
+            number = f'if it is not a tensor, write numbers = ["{name}"] in kernel.toml'
             return f"its launcher takes {one} where kernel.toml has the pointer {name}; {form}; {number}"
         if "*" in one and name not in _tensors(kernel):
             return f"its launcher takes {one} where kernel.toml has the integer {name}; {form}"

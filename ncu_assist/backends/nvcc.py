@@ -84,7 +84,7 @@ def find_ninja() -> Path:
     for path in [*packaged, *([Path(on_path)] if on_path else [])]:
         if path.is_file() and os.access(path, os.X_OK):
             return path
-    raise EnvironmentProblem("there is no ninja to run the compiler with", "pip install ninja")
+    raise EnvironmentProblem("ninja, which runs the compiler, is not installed", "pip install ninja")
 
 
 def find_arch(nvcc: Nvcc) -> str:
@@ -226,7 +226,7 @@ def _move(step: CompileStep, folder: Path, completed: process.Completed) -> None
     if not log.is_file():
         raise StageFailed(f"ninja failed:\n{completed.stdout}{completed.stderr}", "ncu-assist doctor")
     if completed.timed_out and not built.is_file():
-        log.write_text(log.read_text(errors="replace") + f"\nended after {completed.seconds:.0f} s")
+        log.write_text(log.read_text(errors="replace") + f"\nstopped after {completed.seconds:.0f} s")
     log.replace(step.artifact.with_suffix(".log"))
     if built.is_file():
         built.replace(step.artifact)  # last: an artifact means that all is there

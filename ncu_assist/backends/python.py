@@ -74,7 +74,7 @@ class Returning:
         results = results_of(self.name, self.function(*inputs))
         found, wanted = ([(one.dtype, tuple(one.shape)) for one in some] for some in (results, outputs))
         if found != wanted:
-            raise StageFailed(f"{self.name} returns {_shapes(found)}, the reference {_shapes(wanted)}")
+            raise StageFailed(f"{self.name} returns {_shapes(found)}, but the reference {_shapes(wanted)}")
         for output, result in zip(outputs, results, strict=True):
             output.copy_(result.detach())
 
@@ -94,7 +94,7 @@ def results_of(name: str, returned: Any) -> tuple[Any, ...]:
     others = [type(one).__name__ for one in results if not hasattr(one, "element_size")]
     if others or not results:
         what = ", ".join(others) or "no result"
-        raise StageFailed(f"{name} returns {what}: a function has to return a tensor or a tuple of tensors")
+        raise StageFailed(f"{name} returns {what}: a function must return a tensor or a tuple of tensors")
     return results
 
 

@@ -156,7 +156,7 @@ class LazyGroup(click.Group):
             from ncu_assist.store.references import REPORT_ENDINGS
 
             if args[0].endswith(REPORT_ENDINGS):
-                raise UsageProblem(f"{args[0]} is a report, and no command", _line(["show", *args]))
+                raise UsageProblem(f"{args[0]} is a report, not a command", _line(["show", *args]))
             meant = f"did you mean '{MEANT_BY[args[0]]}'?" if args[0] in MEANT_BY else did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command '{args[0]}'; {meant}", ctx)
         return super().resolve_command(ctx, args)
@@ -233,7 +233,7 @@ def main() -> None:
         status = 0
     except Exception as error:
         _remember(1, f"{type(error).__name__}: {error}", traceback="".join(format_exception(error)))
-        click.echo("this is a bug of ncu-assist; try: ncu-assist bug-report", err=True)
+        click.echo("this is a bug in ncu-assist; try: ncu-assist bug-report", err=True)
         raise
     sys.exit(status if isinstance(status, int) else 0)
 
@@ -326,9 +326,9 @@ def _too_many(said: str, words: str, context: click.Context, typed: Sequence[str
             del left[len(left) - 1 - left[::-1].index(word)]
     if name == "report" and len(extra) == 1:
         page = [] if {"-o", "--output"} & {*typed} else ["-o", "diff.html"]
-        return f"{said}; a page of two runs is a diff's", _line(["diff", *typed[1:], *page])
+        return f"{said}; diff writes the page of two runs", _line(["diff", *typed[1:], *page])
     if name == "tune" and "--values" in typed:
-        return f"{said}; the values are one word", _line([*left, "--values", " ".join(extra)])
+        return f"{said}; quote the values as one word", _line([*left, "--values", " ".join(extra)])
     option, value = WANTS.get(name, ("", ""))
     if option and option not in left:
         left += [option, extra[0] if extra[0].endswith(".cu") else value]

@@ -222,7 +222,7 @@ def note_meant(project: Project, kernel: str | None, chosen: Mapping[str, str]) 
         others = also_called(Store(project.reports), Context(project, Path.cwd(), kernel), text, meant)
         if others:
             also = f"{', '.join(others[:MOST_OTHERS])}{' and others' if len(others) > MOST_OTHERS else ''}"
-            said = f"note: {text} is {meant}/{text}, of the kernel profiled last; {also} have one too"
+            said = f"note: {text} means {meant}/{text}, of the kernel profiled last; also in {also}"
             say(said)
             return
 
@@ -250,10 +250,10 @@ def check_output(path: Path | None, force: bool, binary: bool) -> None:
             raise UsageProblem("this format is not text and would garble the terminal", "--output FILE")
         return
     if path.is_dir() or not path.parent.is_dir():
-        what = "is a folder" if path.is_dir() else "would lie in a folder that does not exist"
+        what = "is a folder" if path.is_dir() else "would be in a folder that does not exist"
         raise UsageProblem(f"{path} {what}", "name another file")
     if path.exists() and not force:
-        raise UsageProblem(f"{path} exists already", "--force to replace it, or name another file")
+        raise UsageProblem(f"{path} already exists", "--force to replace it, or name another file")
 
 
 def write_bytes(chunks: Iterable[bytes], path: Path | None) -> None:

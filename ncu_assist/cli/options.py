@@ -122,9 +122,7 @@ def page_of(count: int, limit: int | None, page: int | None, what: str) -> slice
         return slice(None)
     pages = max(1, -(-count // limit))
     if (page or 1) > pages:
-        raise UsageProblem(
-            f"there is no page {page}: {count} {what} at {limit} per page end at page {pages}", f"--page {pages}"
-        )
+        raise UsageProblem(f"there is no page {page} of {what}: the last page is {pages}", f"--page {pages}")
     first = ((page or 1) - 1) * limit
     return slice(first, first + limit)
 

@@ -101,7 +101,7 @@ def _take_on_windows(handle: int) -> bool:
     try:
         msvcrt: Any = importlib.import_module("msvcrt")
     except ModuleNotFoundError as error:
-        raise EnvironmentProblem("this Python has no file locks, so a GPU cannot be kept for one run") from error
+        raise EnvironmentProblem("this Python has no file locks, so one run cannot lock the GPU") from error
     os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
     try:
         msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
@@ -114,8 +114,8 @@ def _taken(handle: int, wait_s: float) -> EnvironmentProblem:
     os.lseek(handle, 0, os.SEEK_SET)
     words = os.read(handle, COMMAND_LIMIT + 100).decode(errors="replace").split("\n")
     pid, command = (words[0], words[1]) if len(words) > 1 else ("unknown", "")
-    message = f"the GPU is in use by process {pid} ({command or 'command unknown'}), still after {wait_s:.0f} s"
-    return EnvironmentProblem(message, f"wait for process {pid}, or end it")
+    message = f"the GPU is in use by process {pid} ({command or 'command unknown'}), even after {wait_s:.0f} s"
+    return EnvironmentProblem(message, f"wait for process {pid}, or stop it")
 
 
 @dataclass(frozen=True)

@@ -279,7 +279,7 @@ def what_happened(completed: Completed, limit_s: float) -> str:
             name = signal.Signals(-completed.exit_code).name
         except ValueError:
             name = "unknown"
-        cause = ": the machine was out of memory, or somebody ended it" if name == "SIGKILL" else ""
+        cause = ": the machine was out of memory, or somebody killed it" if name == "SIGKILL" else ""
         return f"crashed with signal {-completed.exit_code} ({name}){cause}"
     last = completed.stderr.strip().splitlines()[-1:] or [""]
     return f"ended with exit code {completed.exit_code}: {last[0]}".rstrip(": ")

@@ -64,7 +64,7 @@ class OwnDraws:
         draws = Draws(*problem.drawn(inputs, results))
         reason = why_unlikely(draws, self._earlier)
         if self._of_seed is not None and not draws.are(self._of_seed):
-            reason = "two calls with one seed do not draw the same"
+            reason = "two calls with the same seed draw differently"
         self._of_seed = self._of_seed or draws
         return problem.expected(inputs, draws.kept), reason
 
@@ -87,7 +87,7 @@ def why_unlikely(draws: Draws, earlier: Draws | None = None) -> str:
         if _pairs_hang_together(z, dim):
             return f"draws: the elements of a {place} are not independent"
     if earlier is not None and abs(_total(z * earlier.deviations())) > _bound(count, most):
-        return "draws: those of two seeds are not independent"
+        return "draws: two seeds are not independent"
     return ""
 
 
@@ -136,7 +136,7 @@ class Problem:
         tensors = self._ask("make_inputs", workload, seed, self.device)
         if len(tensors) != len(self.kernel.inputs):
             raise ReferenceProblem(
-                f"{self.kernel.name}/reference.py: make_inputs returns {len(tensors)} inputs, kernel.toml names "
+                f"{self.kernel.name}/reference.py: make_inputs returns {len(tensors)} inputs, but kernel.toml names "
                 f"{len(self.kernel.inputs)}"
             )
         return tuple(self._placed(name, value) for name, value in zip(self.kernel.inputs, tensors, strict=True))
@@ -152,7 +152,7 @@ class Problem:
         wanted = [self.kernel.shape(o, self.workload) for o in self.kernel.outputs]
         if shapes != wanted:
             raise ReferenceProblem(
-                f"{self.kernel.name}/reference.py: outputs of shape {shapes}, kernel.toml says {wanted}"
+                f"{self.kernel.name}/reference.py: outputs of shape {shapes}, but kernel.toml says {wanted}"
             )
         return outputs
 
@@ -172,7 +172,7 @@ class Problem:
         of_host = self.kernel.host is not None and name in self.kernel.host.names
         if not isinstance(value, torch.Tensor):
             if of_host:
-                raise ReferenceProblem(f"{self.kernel.name}/reference.py: host input '{name}' is no tensor")
+                raise ReferenceProblem(f"{self.kernel.name}/reference.py: host input '{name}' is not a tensor")
             return value
         return self.placement.place(name, value, self.device) if of_host else value.contiguous()
 

@@ -75,7 +75,7 @@ MESSAGES: tuple[SanitizerMessage, ...] = (
         r"[Ss]tack overflow|^Invalid pc|^Hardware exception|^Device exception",
         r"",
         "the hardware stopped the kernel",
-        "a recursion, a call through a wrong pointer, or a local array that is written beyond its end",
+        "look for recursion, a call through a wrong pointer, or a local array written beyond its end",
     ),
     SanitizerMessage(
         "device-heap",
@@ -91,14 +91,14 @@ MESSAGES: tuple[SanitizerMessage, ...] = (
         r"[Rr]ace reported|hazard detected",
         r"",
         "race on shared memory",
-        "a barrier between the two accesses: __syncthreads(), __syncwarp(), or the wait of a pipeline",
+        "put a barrier between the two accesses: __syncthreads(), __syncwarp(), or the wait of a pipeline",
     ),
     SanitizerMessage(
         "uninitialised",
         "initcheck",
         r"^Uninitialized|uninitialized (?:device )?memory",
         r"",
-        "read of memory that nobody wrote",
+        "read of uninitialized memory",
         "write it before, or leave the read out: an output holds nothing until the kernel writes it",
     ),
     SanitizerMessage(
@@ -125,26 +125,26 @@ UNKNOWN = SanitizerMessage("other", "memcheck", r"", r"", "", "read the tool's o
 TOOL_FAILURES: tuple[tuple[str, str, str], ...] = (
     (
         "Unable to find injection library",
-        "its libraries are not beside it: a broken installation",
+        "its libraries are not next to it: a broken installation",
         "install the CUDA toolkit again",
     ),
     (
         "Device not supported",
         "this release does not know this GPU",
-        "a compute-sanitizer of a newer CUDA toolkit",
+        "use compute-sanitizer from a newer CUDA toolkit",
     ),
     (
         "Insufficient driver version",
         "the driver is older than this release",
-        "a compute-sanitizer of the driver's CUDA release",
+        "use compute-sanitizer from the driver's CUDA release",
     ),
     (
         "terminated before first instrumented API call",
         "the program ended before it used the GPU",
         "run it without compute-sanitizer and read its error output",
     ),
-    ("Internal Sanitizer Error", "the tool itself failed", "a compute-sanitizer of a newer CUDA toolkit"),
-    ("out of memory", "its records of every access did not fit into the GPU's memory", "a smaller workload"),
+    ("Internal Sanitizer Error", "the tool itself failed", "use compute-sanitizer from a newer CUDA toolkit"),
+    ("out of memory", "its records of every access did not fit into the GPU's memory", "use a smaller workload"),
 )
 
 
@@ -458,10 +458,10 @@ def _problem(done: Completed, request: SanitizerRequest, timeout_s: float) -> st
     called = {event.workload for event in events if event.event == "end"}
     lacking = [name for name in request.workloads if name not in called]
     if not lacking and (count := summed_up(text)) is not None:
-        return "" if count == 0 else f"it counts {count}, in words that are not known here: read its log"
+        return "" if count == 0 else f"it counts {count}, in messages that are not known here: read its log"
     words = done.stderr.strip()[-STDERR_TAIL:].splitlines()
     last = f": {words[-1]}" if words else ""
-    return f"it came to no end (exit code {done.exit_code}){last}"
+    return f"it did not finish (exit code {done.exit_code}){last}"
 
 
 def write_sanitizer_request(request: SanitizerRequest) -> SanitizerRequest:

@@ -116,10 +116,15 @@ def _kernels_seen(text: str) -> tuple[str, ...]:
 
 
 FAILED, ENVIRONMENT, ADVICE = StageFailed.exit_code, EnvironmentProblem.exit_code, 0
-BY_HAND = "with a program that launches the kernel; then `ncu-assist import FILE.ncu-rep`"
-TIMING_ONLY = "where none is possible, `ncu-assist bench` measures time without counters"
+BY_HAND = "with a program that launches the kernel, then `ncu-assist import FILE.ncu-rep`"
+TIMING_ONLY = "if that is not possible, `ncu-assist bench` measures time without counters"
 APPLICATION_CODE = re.compile(r"The application returned an error code \((\d+)\)")
-SIGNALS = {6: "aborted", 9: "killed, perhaps for want of memory", 11: "segmentation fault", 15: "ended from outside"}
+SIGNALS = {
+    6: "aborted",
+    9: "killed, perhaps for lack of memory",
+    11: "segmentation fault",
+    15: "terminated from outside",
+}
 BUSY_EXIT_CODE = 9  # of an ncu that finds another one, with another TMPDIR, on the same GPU
 NO_KERNELS = "no-kernels"
 RAW_LIMIT = 1500  # characters of ncu's own words in a message
@@ -154,7 +159,7 @@ FAILURES: tuple[Failure, ...] = (
         "counters-busy",
         ("driver resource was unavailable",),
         "another profiler or DCGM holds the performance counters of this GPU",
-        "end the other ncu or nsys, or `dcgmi profile --pause`",
+        "stop the other ncu or nsys, or run `dcgmi profile --pause`",
         ENVIRONMENT,
     ),
     Failure(
@@ -167,7 +172,7 @@ FAILURES: tuple[Failure, ...] = (
     Failure(
         "no-driver",
         ("failed to connect to the CUDA driver", "Failed to connect to the CUDA driver"),
-        "there is no NVIDIA driver, or the stub library stands before it on LD_LIBRARY_PATH",
+        "there is no NVIDIA driver, or the stub library comes before it on LD_LIBRARY_PATH",
         "check `nvidia-smi`; remove …/stubs from LD_LIBRARY_PATH",
         ENVIRONMENT,
     ),
@@ -189,7 +194,7 @@ FAILURES: tuple[Failure, ...] = (
         "clocks",
         ("Cannot lock GPU clock frequencies", "Failed to lock GPU clocks"),
         "the GPU's clocks cannot be locked: MIG, vGPU or no privilege",
-        f"`ncu --clock-control none --set full -o FILE` {BY_HAND}",
+        f"run `ncu --clock-control none --set full -o FILE` {BY_HAND}",
         ENVIRONMENT,
     ),
     Failure(
@@ -209,15 +214,15 @@ FAILURES: tuple[Failure, ...] = (
     Failure(
         "profiler-memory",
         ("Insufficient free memory for profiling",),
-        "saving and restoring the kernel's memory between passes needs more than is free",
-        f"a smaller section set (--quick), or `ncu --replay-mode application --set full -o FILE` {BY_HAND}",
+        "saving and restoring the kernel's memory between passes needs more memory than is free",
+        f"use a smaller section set (--quick), or run `ncu --replay-mode application --set full -o FILE` {BY_HAND}",
         FAILED,
     ),
     Failure(
         "kernel-failed",
         ("Failed to profile", "UnknownError"),
         "ncu could not profile this kernel: a driver bug, a cooperative launch or a device graph",
-        f"`ncu --replay-mode application --set full -o FILE` {BY_HAND}; `ncu-assist doctor` prints the versions",
+        f"run `ncu --replay-mode application --set full -o FILE` {BY_HAND}; `ncu-assist doctor` prints the versions",
         FAILED,
     ),
     Failure(
@@ -231,13 +236,13 @@ FAILURES: tuple[Failure, ...] = (
         "no-program",
         ("does not exist or is not an executable",),
         "the program to profile does not exist",
-        "check the command behind `--`",
+        "check the command after `--`",
         FAILED,
     ),
     Failure(
         "nvtx-start-end",
         ("match only start/end ranges",),
-        "the NVTX filter has no '/' and so matches start/end ranges only",
+        "the NVTX filter has no '/' so it matches start/end ranges only",
         "write it with a '/' at its end: 'name/' matches push/pop ranges",
         FAILED,
     ),
@@ -251,7 +256,7 @@ FAILURES: tuple[Failure, ...] = (
     Failure(
         "nvtx-push-pop",
         ("match only push/pop ranges",),
-        "the NVTX filter ends with '/' and so matches push/pop ranges only",
+        "the NVTX filter ends with '/' so it matches push/pop ranges only",
         "check the range's name; write it without the '/' if it is a start/end range",
         FAILED,
     ),
@@ -280,14 +285,14 @@ FAILURES: tuple[Failure, ...] = (
         "memory-backup",
         ("Backing up device memory in system memory",),
         "the kernel's memory is so large that ncu saves it in system memory, which is slow",
-        "a smaller workload, or a longer time limit",
+        "use a smaller workload, or a longer time limit",
         ADVICE,
     ),
     Failure(
         "slow",
         ("more time than expected",),
-        "the kernel waits for another one that ncu holds back (NCCL, a spin barrier), or is very long",
-        f"name other kernels with --filter, or `ncu --replay-mode range --set full -o FILE` {BY_HAND}",
+        "the kernel waits for another one that ncu holds back (NCCL, a spin barrier), or takes very long",
+        f"name other kernels with --filter, or run `ncu --replay-mode range --set full -o FILE` {BY_HAND}",
         ADVICE,
     ),
     Failure(
@@ -300,8 +305,8 @@ FAILURES: tuple[Failure, ...] = (
     Failure(
         "clocks-left-locked",
         ("Failed to reset GPU clocks",),
-        "an ncu that was killed has left the clocks locked",
-        "`ncu --clock-control reset`",
+        "a killed ncu left the clocks locked",
+        "run `ncu --clock-control reset`",
         ADVICE,
     ),
 )

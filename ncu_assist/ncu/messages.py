@@ -121,8 +121,8 @@ def _make_choice(value: Any) -> None:
         field.oneof_index = 0
 
 
-UNKNOWN_FIELDS = "it has fields that are not known here: of a newer Nsight Compute, or damaged"
-UNNAMED_DOMAIN = "it has NVTX ranges of a domain that it does not name: which range is whose may be wrong"
+UNKNOWN_FIELDS = "it has unknown fields: it is from a newer Nsight Compute, or damaged"
+UNNAMED_DOMAIN = "it has NVTX ranges of a domain without a name: ranges may be assigned wrongly"
 NOT_UTF8 = "the report is damaged: a text in it is not UTF-8"
 RESULT_MESSAGES = {
     report_file.RESULTS: "Kernel",
@@ -233,7 +233,7 @@ def _sizes(result: Any) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
         return NO_SIZE, NO_SIZE
     for axes in sizes:
         if not all(0 < axis <= LONGEST_AXIS for axis in axes):
-            raise DamagedData(f"the report is damaged: no kernel is launched with {' x '.join(map(str, axes))}")
+            raise DamagedData(f"the report is damaged: a launch has the impossible size {' x '.join(map(str, axes))}")
     return sizes[0], sizes[1]
 
 
@@ -281,7 +281,7 @@ def _rules(rules: Iterable[Any]) -> Iterator[RuleFacts]:
 
 def _finite(percent: float) -> float:
     if not math.isfinite(percent):
-        raise DamagedData("the report is damaged: an estimated speed-up is no number")
+        raise DamagedData("the report is damaged: an estimated speed-up is not a number")
     return percent
 
 
@@ -346,7 +346,7 @@ def _number(names: Sequence[str], values: array[float], start: int, name: str) -
 def _checked(index: int, one: LaunchFacts, number: Number) -> LaunchFacts:
     if one.interrupted:
         if number(BLOCKS) is not None or number(THREADS) is not None:
-            raise DamagedData(f"the report is damaged: no kernel is launched with 0 x 0 x 0, as launch {index}")
+            raise DamagedData(f"the report is damaged: launch {index} has the impossible size 0 x 0 x 0")
         return one
     one = _in_blocks(one, number)
     said: list[tuple[str, str, object, float]] = []
@@ -395,7 +395,7 @@ class MetricTable:
         new = list(strings)
         for name in new:
             if not isinstance(name, str) or not name.isprintable() or not name:
-                raise DamagedData("the report is damaged: the name of a metric is no name")
+                raise DamagedData("the report is damaged: the name of a metric is not a name")
         self.strings += new
 
     def add(self, metrics: Sequence[Any], values: array[float]) -> tuple[int, dict[int, int]]:
@@ -417,7 +417,7 @@ class MetricTable:
     def _plan(self, ids: tuple[int, ...]) -> MetricPlan:
         if ids not in self._plans:
             if ids and max(ids) >= len(self.strings):
-                raise DamagedData("the report is damaged: a metric has a name that the report does not hold")
+                raise DamagedData("the report is damaged: a metric has a name that is not in the report")
             found = [self.strings[number] for number in ids]
             place = {name: i for i, name in enumerate(found)}
             doubles = [(i, place[name]) for i, name in enumerate(found) if place[name] != i]
@@ -459,7 +459,7 @@ def _is_unknown(metric: Any) -> bool:
     if metric.value.ByteSize() or len(UnknownFieldSet(metric)):
         return True
     if metric.instances and not _is_instance(metric.instances[0]):
-        raise DamagedData("the report is damaged: the value of a metric stands where another thing should")
+        raise DamagedData("the report is damaged: the value of a metric is in the wrong place")
     return False
 
 

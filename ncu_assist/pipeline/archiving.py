@@ -280,8 +280,8 @@ def capture_files(capture: VersionCapture) -> dict[str, bytes]:
 
 def _untimed(shared: Measurement, version: Version) -> dict[str, str]:
     late = () if shared.measured.samples is None else always_late(shared.measured.samples, version.name)
-    why = "its calls take longer to enqueue than the stream is held, or wait for the GPU"
-    return dict.fromkeys(late, f"no time on {', '.join(late)}: every sample was late, as {why}")
+    why = "its calls take longer to enqueue than the stream is held, or they wait for the GPU"
+    return dict.fromkeys(late, f"no time on {', '.join(late)}: every sample was late, because {why}")
 
 
 def _silence(capture: VersionCapture) -> tuple[str, ...]:

@@ -24,7 +24,7 @@ def pin(project: Project, reference: str, kernel: str | None) -> BaselineInForce
     store = Store(project.reports)
     stored = resolve(reference, store, Context(project, Path.cwd(), kernel))
     if isinstance(stored, Path):
-        message = f"{reference} is a report, and only a run in the archive can be a baseline: files move and change"
+        message = f"{reference} is a report; a baseline must be a run in the archive, because files move and change"
         name = f" --kernel {shlex.quote(kernel)}" if kernel else ""
         raise UsageProblem(message, f"ncu-assist import {shlex.quote(reference)}{name}")
     set_baseline(store, stored)

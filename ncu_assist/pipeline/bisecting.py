@@ -53,7 +53,7 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
     _check_ends(root, request, good, bad)
     touching = _made_of(project, measure, good, bad)
     if not git(root, "rev-list", f"{good}..{bad}", "--", *touching):
-        message = f"no commit between {request.good} and {request.bad} touches what {request.named} is made of"
+        message = f"no commit between {request.good} and {request.bad} touches the files of {request.named}"
         raise UsageProblem(message, f"ncu-assist trend {request.named}")
     gpu_here()  # before anything is built, and after mistakes, which need none to be seen
     search = _Search(root, measure, version.name, workload, reporter, touching)
@@ -66,13 +66,13 @@ def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bise
 def _check_ends(root: Path, request: BisectRequest, good: str, bad: str) -> None:
     """Raise UsageProblem for ends that are no beginning and end of a history."""
     if good == bad:
-        message = f"{request.good} and {request.bad} are one commit: there is nothing between them"
+        message = f"{request.good} and {request.bad} are the same commit"
     elif is_ancestor(root, good, bad):
         return
     elif is_ancestor(root, bad, good):
-        message = f"{request.good} is later than {request.bad}: --good is the earlier of the two, --bad the later"
+        message = f"{request.good} is later than {request.bad}: --good must be the earlier commit"
     else:
-        message = f"{request.good} is no ancestor of {request.bad}: no row of commits leads from one to the other"
+        message = f"{request.good} is not an ancestor of {request.bad}"
     raise UsageProblem(message, "git log --oneline")
 
 
@@ -104,15 +104,15 @@ def _made_of(project: Project, measure: MeasureRequest, *ends: str) -> tuple[str
 def _symptom(request: BisectRequest, good: MeasuredCommit, bad: MeasuredCommit) -> Symptom:
     """Return what to look for. Raises UsageProblem where the good end is none or the two do not differ."""
     if good.median_ns is None:
-        raise UsageProblem(f"{request.good} is not good: {good.problem}", "name a commit at which it is right: --good")
+        raise UsageProblem(f"{request.good} is not good: {good.problem}", "name a commit with right results as --good")
     if bad.found == "bad":
         return "wrong"
     if bad.median_ns is None:
-        raise UsageProblem(f"{request.bad} cannot be measured: {bad.problem}", "name a later commit: --bad")
+        raise UsageProblem(f"{request.bad} cannot be measured: {bad.problem}", "name a later commit as --bad")
     if bad.median_ns <= good.median_ns * (1 + MARGIN):
         change = f"{100 * (bad.median_ns / good.median_ns - 1):+.1f} %"
         raise UsageProblem(
-            f"{request.bad} is not slower than {request.good}: {change}, and less than {100 * MARGIN:g} % is no change",
+            f"{request.bad} is not slower than {request.good}: {change}, and a change is at least {100 * MARGIN:g} %",
             f"ncu-assist trend {request.named}",
         )
     return "slower"
@@ -167,7 +167,7 @@ class _Search:
             found = side_of(one.median_ns, good_ns, bad_ns)
             if found:
                 return replace(one, found=found)
-        return replace(one, problem=f"its time is between the two in {MOST_BENCHES} benches")
+        return replace(one, problem=f"its time was between the two in {MOST_BENCHES} benches")
 
     def _subject(self, commit: str) -> str:
         return git(self.root, "show", "--no-patch", "--format=%s", commit).strip()

@@ -98,7 +98,7 @@ def callable_kernel(
     named = _named(functions)
     own = name or next(iter(named))
     if inputs is None:
-        raise UsageProblem(f"{own} needs inputs to be called with", "inputs=(x,), or inputs=FUNCTION that returns them")
+        raise UsageProblem(f"{own} needs inputs", "inputs=(x,), or inputs=FUNCTION that returns them")
     if not name and not is_function_name(own):  # that of an operator, of a lambda
         own = f"kernel_{own}"
     if not is_function_name(own):
@@ -118,7 +118,7 @@ def _named(functions: Function | Sequence[Function] | Mapping[str, Function]) ->
     found: dict[str, Function] = {}
     for key, one in several:
         if not callable(one):
-            raise UsageProblem(f"{key} is no function but {type(one).__name__}", "give functions of the inputs")
+            raise UsageProblem(f"{key} is not a function but {type(one).__name__}", "give functions of the inputs")
         name = re.sub(r"\W+", "_", key, flags=re.ASCII).strip("_") or "function"
         if name in found:
             raise UsageProblem(f"two functions have the name {name}", "give each its own: {'name': function, …}")
@@ -135,7 +135,7 @@ def _workloads(given: Mapping[str, Any] | None) -> dict[str, dict[str, int]]:
     if not given:
         return {"default": {}}
     if not isinstance(given, Mapping):
-        said = f"workloads are given by name, and this is {type(given).__name__}"
+        said = f"workloads must be a dictionary by name, not {type(given).__name__}"
         raise UsageProblem(said, 'workloads={"n": [1024, 4096]}, or {"large": {"n": 4096}}')
     if all(isinstance(one, Mapping) for one in given.values()):
         return {name: dict(one) for name, one in given.items()}
@@ -197,7 +197,7 @@ def _pickled(name: str, value: Any) -> bytes:
         return dump(value)
     except Exception as error:
         said = f"{name} cannot be pickled for the child process that calls it: {error}"
-        raise UsageProblem(said, "leave out what it holds on to, or define it in a module and import it") from error
+        raise UsageProblem(said, "remove what it captures, or define it in a module and import it") from error
 
 
 def _module_of(value: Any) -> str:
@@ -237,7 +237,7 @@ def _described(folder: Path, executor: Executor, device: str) -> dict[str, Any]:
     if problems:
         raise error_of(problems[0])
     if done.exit_code != 0:
-        words = done.stderr.strip().splitlines()[-1:] or ["it said nothing"]
+        words = done.stderr.strip().splitlines()[-1:] or ["it printed nothing"]
         raise StageFailed(f"the child process that calls the functions ended with {done.exit_code}: {words[0]}")
     try:
         found: dict[str, Any] = json.loads((folder / DESCRIBED).read_text(encoding="utf-8"))
@@ -291,8 +291,8 @@ def _alike(name: str, every: Sequence[Sequence[Mapping[str, Any]]]) -> Sequence[
     """Return the results of the first workload, those of the others being as many, of the same kinds."""
     kinds = [[(one["dtype"], len(one["shape"])) for one in results] for results in every]
     if any(one != kinds[0] for one in kinds):
-        said = f"{name} returns results of other dtypes or dimensions on some workloads"
-        raise UsageProblem(said, "measure those workloads by themselves, under another name=")
+        said = f"{name} returns different dtypes or dimensions on some workloads"
+        raise UsageProblem(said, "measure those workloads separately, under another name=")
     unknown = [dtype for dtype, _ in kinds[0] if dtype not in DTYPE_BYTES]
     if unknown:
         raise UsageProblem(f"{name} returns {unknown[0]}; results can be {', '.join(DTYPE_BYTES)}", "convert it")

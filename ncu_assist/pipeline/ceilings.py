@@ -298,7 +298,7 @@ def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter
     return (session.ceilings, path_of(project.reports, session.ceilings.device))
 
 
-EXPORT = "ncu-assist ceilings --export FILE, where they were measured"
+EXPORT = "on the machine that measured them: ncu-assist ceilings --export FILE"
 MOST_BYTES = 16 << 20  # ten thousand points; those that come with the tool take 53 kB
 SHOWN = 3  # of what cannot be
 
@@ -341,8 +341,8 @@ def ceilings_to_export(project: Project, gpu: str | None) -> Ceilings:
     found = every if gpu is None else [one for one in every if product(gpu) in product(one.device.name)]
     names = sorted({one.device.name for one in found})
     if not found:
-        what = f"no ceilings of a '{gpu}' are known" if gpu else "no ceilings are known of this GPU"
-        raise UsageProblem(what, "ncu-assist ceilings, to measure them; --show lists those known")
+        what = f"no ceilings are known for '{gpu}'" if gpu else "no ceilings are known for this GPU"
+        raise UsageProblem(what, "ncu-assist ceilings to measure them, or --show to list those known")
     if len(names) > 1:
         raise UsageProblem(f"ceilings of several GPUs are known: {', '.join(names)}", f"--gpu '{names[0]}'")
     newest = max(found, key=lambda one: one.created)
@@ -379,16 +379,14 @@ def read(path: Path) -> Ceilings:
     ceilings = decode(data, path.name, EXPORT)
     if wrong := problems(ceilings):
         more = f"; and {len(wrong) - SHOWN} more" if len(wrong) > SHOWN else ""
-        raise DamagedData(f"{path.name} has what cannot be: {'; '.join(wrong[:SHOWN])}{more}", EXPORT)
+        raise DamagedData(f"{path.name} has impossible values: {'; '.join(wrong[:SHOWN])}{more}", EXPORT)
     return ceilings
 
 
 def _bytes(path: Path) -> bytes:
     try:
         if path.is_file() and path.stat().st_size > MOST_BYTES:
-            raise UsageProblem(
-                f"{path.name} has {path.stat().st_size} bytes: no file of ceilings is that large", EXPORT
-            )
+            raise UsageProblem(f"{path.name} has {path.stat().st_size} bytes, too large for a file of ceilings", EXPORT)
         return path.read_bytes()
     except OSError as error:
         raise UsageProblem(f"{path} cannot be read: {error.strerror}", EXPORT) from error
@@ -402,10 +400,10 @@ def _refuse_others(name: str, data: bytes) -> None:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise UsageProblem(f"{name} is not JSON, so no ceilings: {error}", EXPORT) from error
+        raise UsageProblem(f"{name} is not JSON, so it has no ceilings: {error}", EXPORT) from error
     said = str(found.get("schema", "")) if isinstance(found, dict) else ""
     if isinstance(found, dict) and "gpus" in found:
-        raise UsageProblem(f"{name} is what `ncu-assist ceilings --json` prints, not what --export writes", EXPORT)
+        raise UsageProblem(f"{name} is the output of `ncu-assist ceilings --json`, not of --export", EXPORT)
     if not said.startswith("ncu-assist.ceilings/"):
         what = f"of the schema '{said}'" if said else "without a schema"
         raise UsageProblem(f"{name} is JSON {what}, not ceilings", EXPORT)

@@ -169,7 +169,7 @@ def since_of(project: Project, name: str) -> Since:
     try:
         base = git(project.root, "merge-base", commit, "HEAD").strip()
     except UsageProblem as error:
-        said = f"'{name}' and what is checked out have no commit in common, as far as this clone goes back"
+        said = f"'{name}' and HEAD have no common commit in this clone"
         raise UsageProblem(said, "git fetch --unshallow") from error
     if not kernel_names(project) and not any(
         Path(one).name == KERNEL_FILE for one in files_at(project.root, base, "kernels")
@@ -177,7 +177,7 @@ def since_of(project: Project, name: str) -> Since:
         below = git(project.root, "ls-files", "--", f"*/kernels/*/{KERNEL_FILE}").splitlines()
         place = below[0].rpartition("/kernels/")[0] if below else "FOLDER_WITH_KERNELS"
         raise UsageProblem(
-            f"{project.root.name}/ has no kernels/*/{KERNEL_FILE}, so nothing was looked at", f"cd {shlex.quote(place)}"
+            f"{project.root.name}/ has no kernels/*/{KERNEL_FILE}, so nothing was checked", f"cd {shlex.quote(place)}"
         )
     return Since(Project(project.root.resolve(), project.settings), name, base)
 
@@ -367,7 +367,7 @@ def profile_since(
         edited = [short_name(one.version) for one in own if not one.is_new]
         if edited:
             with checked_out(since.project.root, since.commit) as folder:
-                reporter.note(f"{kernel} {', '.join(edited)} as {shlex.quote(name)} has it, to compare with")
+                reporter.note(f"{kernel} {', '.join(edited)} at {shlex.quote(name)}, to compare with")
                 there = Project(folder, project.settings)
                 before = profile(there, _of(request, kernel, edited), options, reporter)
                 _take_over(project, [one.run for one in before.versions if one.run])

@@ -49,8 +49,8 @@ def address_of(where: str) -> str:
     try:
         address = json.loads(Path(where).read_text(encoding="utf-8"))["address"]
     except (OSError, ValueError, KeyError, TypeError) as error:
-        hint = "an address as tcp://HOST:8786, or the file of dask scheduler --scheduler-file FILE"
-        raise EnvironmentProblem(f"{where} names no scheduler: {error}", hint) from error
+        hint = "name an address such as tcp://HOST:8786, or the file of dask scheduler --scheduler-file FILE"
+        raise EnvironmentProblem(f"{where} is not a scheduler: {error}", hint) from error
     return str(address)
 
 
@@ -68,8 +68,8 @@ def _is_open(address: str) -> bool:
 
 def _refuse_open(address: str, is_allowed: bool) -> None:
     if _is_open(address) and not is_allowed:
-        said = f"whoever reaches the scheduler at {address} can run programs on its workers: it has no TLS"
-        raise UsageProblem(said, f"tls:// with certificates (docs/guide/cluster.md), a tunnel of ssh, or {OPEN}")
+        said = f"the scheduler at {address} has no TLS: anyone who reaches it can run programs on its workers"
+        raise UsageProblem(said, f"use tls:// with certificates (docs/guide/cluster.md), an SSH tunnel, or {OPEN}")
 
 
 async def _asked(address: str, is_allowed: bool) -> None:
@@ -80,8 +80,8 @@ async def _asked(address: str, is_allowed: bool) -> None:
     _refuse_open(address, is_allowed)
     secured = Security().get_connection_args("client") if address.startswith("tls://") else {}
     if secured and secured.get("ssl_context") is None:
-        said = f"{address} asks for TLS, and Dask knows no certificates here"
-        raise UsageProblem(said, "DASK_DISTRIBUTED__COMM__TLS__CA_FILE and its like, see docs/guide/cluster.md")
+        said = f"{address} requires TLS, and Dask has no certificates here"
+        raise UsageProblem(said, "set DASK_DISTRIBUTED__COMM__TLS__CA_FILE and the others in docs/guide/cluster.md")
     try:
         async with rpc(address, connection_args=secured, timeout=ANSWER_S) as scheduler:
             identity = await asyncio.wait_for(scheduler.identity(n_workers=0), ANSWER_S)
@@ -176,9 +176,9 @@ async def _work(address: str, slots: Sequence[GpuSlot], folder: Path, reporter: 
             nannies.append(Nanny(address, **{**worker_options(slot, folder), "name": f"{host} {slot.name}"}))
         await asyncio.gather(*nannies)
         for nanny, slot in zip(nannies, slots, strict=True):
-            reporter.note(f"{slot.name} ({slot.chip}) works for {nanny.scheduler_addr}")
+            reporter.note(f"{slot.name} ({slot.chip}) serves {nanny.scheduler_addr}")
         await asyncio.gather(*(nanny.finished() for nanny in nannies))
     except (OSError, TimeoutError) as error:
-        reporter.note(f"the scheduler at {address} does not take us: {error}")
+        reporter.note(f"the scheduler at {address} refuses this worker: {error}")
     finally:
         await asyncio.gather(*(nanny.close() for nanny in nannies), return_exceptions=True)

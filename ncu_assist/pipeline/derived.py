@@ -91,7 +91,7 @@ class KnownReport(Report):
             return None
         kernels = dict(enumerate(one.kernel for one in self.records))
         if any(kernels.get(one.launch) != one.kernel for one in code.launches):
-            raise DamagedData(f"{CODE} holds other launches than the report beside it", "ncu-assist verify")
+            raise DamagedData(f"{CODE} has other launches than the report next to it", "ncu-assist verify")
         found = launches_of(code, wanted)
         return tables_of(found) if found else None
 
@@ -114,7 +114,7 @@ def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> St
         ceilings = ceilings_of(run.device, store.reports)
         found = findings_of(run, used_columns(metrics, METRICS).by_launch(), ceilings)
     except Exception as error:  # whatever a bug in a rule raises; show and history meet it again and do not hide it
-        note = f"its findings could not be worked out and are not stored: {type(error).__name__}: {error}"
+        note = f"its findings could not be computed and are not stored: {type(error).__name__}: {error}"
         return store.save(replace(run, notes=(*run.notes, note)), {**files, **code_files(run, files)})
     return store.save(run, {**files, FINDINGS: findings_json(found), **code_files(run, files)})
 

@@ -33,9 +33,9 @@ LEAST_FREE_BYTES = 2 << 30  # a report of many launches takes 100 MB, its readin
 OTHER_PROFILERS = {
     "nv-hostengine": "dcgmi profile --pause, and --resume afterwards",
     "dcgm-exporter": "dcgmi profile --pause, and --resume afterwards",
-    "nsys": "let it end",
-    "ncu": "let it end",
-    "nv-nsight-cu-cli": "let it end",
+    "nsys": "wait for it to end",
+    "ncu": "wait for it to end",
+    "nv-nsight-cu-cli": "wait for it to end",
 }
 PROC = Path("/proc")
 COMM_LETTERS = 15  # of a program's name in /proc/PID/comm (TASK_COMM_LEN, proc(5))
@@ -77,7 +77,7 @@ def _look(name: str, look: Callable[[], Condition], needed: bool = True) -> Cond
 
 
 def _without_driver() -> Condition:
-    raise EnvironmentProblem("not looked at: there is no driver", NO_DRIVER)
+    raise EnvironmentProblem("not checked: there is no driver", NO_DRIVER)
 
 
 def _driver() -> Condition:
@@ -88,7 +88,7 @@ def _gpu_condition() -> Condition:
     _, gpus = query_gpus()
     used = chosen_gpu(gpus, os.environ.get(VISIBLE))
     memory = "" if used.memory_bytes is None else f", {used.memory_bytes / 2**30:.0f} GiB"
-    others = f", {len(gpus) - 1} more here" if len(gpus) > 1 else ""
+    others = f", {len(gpus) - 1} more in this machine" if len(gpus) > 1 else ""
     return Condition("GPU", "ok", f"{used.name}{memory}{others}")
 
 
@@ -126,9 +126,9 @@ def _profilers() -> Condition:
     shown = {name[:COMM_LETTERS]: name for name in OTHER_PROFILERS}
     running = {shown[comm]: pid for pid, comm in _programs() if comm in shown}
     if not running:
-        return Condition("profilers", "ok", "no other runs here", needed=False)
+        return Condition("profilers", "ok", "no other profiler is running", needed=False)
     name, pid = next(iter(running.items()))
-    raise EnvironmentProblem(f"{name} runs (pid {pid}) and may hold the counters", OTHER_PROFILERS[name])
+    raise EnvironmentProblem(f"{name} is running (pid {pid}) and may hold the counters", OTHER_PROFILERS[name])
 
 
 def _programs() -> Iterator[tuple[int, str]]:
@@ -146,12 +146,12 @@ def _mig() -> Condition:
     said = "an instance has a part of the SMs and of L2, metrics of units that all share are missing"
     if os.environ.get(VISIBLE, "").startswith("MIG-"):
         return Condition("MIG", "ok", f"{used.uuid} is used: {said}", needed=False)
-    raise EnvironmentProblem(f"on: {said}", f"export {VISIBLE}=MIG-… of nvidia-smi -L, or nvidia-smi -mig 0")
+    raise EnvironmentProblem(f"on: {said}", f"export {VISIBLE}=MIG-… from nvidia-smi -L, or nvidia-smi -mig 0")
 
 
 def _wsl() -> Condition:
     fix = "on Windows: NVIDIA Control Panel, Developer, Manage GPU Performance Counters, allow all users"
-    return Condition("WSL", "ok", f"this is WSL: the permission for counters is given on Windows; {fix}", needed=False)
+    return Condition("WSL", "ok", f"this is WSL: Windows gives the permission for counters; {fix}", needed=False)
 
 
 def _disk() -> Condition:
@@ -162,7 +162,7 @@ def _disk() -> Condition:
             raise EnvironmentProblem(f"{folder} cannot be written to", fix)
         free = shutil.disk_usage(folder).free
         if free < LEAST_FREE_BYTES:
-            raise EnvironmentProblem(f"{quantity(free, 'byte')} free in {folder}, which is little", f"df -h {folder}")
+            raise EnvironmentProblem(f"only {quantity(free, 'byte')} free in {folder}", f"df -h {folder}")
         said.append(f"{quantity(free, 'byte')} free {'here' if what == 'here' else f'in {folder}'}")
     return Condition("disk", "ok", ", ".join(said))
 
@@ -171,7 +171,7 @@ def _temporary() -> tuple[Path, str]:
     """Return the folder for temporary files. Raises EnvironmentProblem where TMPDIR names none."""
     named = os.environ.get("TMPDIR")
     if named and not Path(named).is_dir():
-        raise EnvironmentProblem(f"TMPDIR={named} is no folder", f"mkdir -p {named}, or unset TMPDIR")
+        raise EnvironmentProblem(f"TMPDIR={named} is not a folder", f"mkdir -p {named}, or unset TMPDIR")
     return Path(tempfile.gettempdir()), "export TMPDIR=… to a folder of your own"
 
 
@@ -190,7 +190,7 @@ def _counters() -> Condition:
         text = (log.read_text(errors="replace") if log.is_file() else "") + done.stdout + done.stderr
         if done.exit_code != 0 or "==PROF== Profiling" not in text:
             raise profiling_error(text, done.exit_code)
-    return Condition("counters", "ok", "read, proven by profiling one kernel")
+    return Condition("counters", "ok", "readable: one kernel was profiled")
 
 
 def _nvcc() -> Condition:
@@ -202,7 +202,7 @@ def _cuobjdump() -> Condition:
     """Prints the code of a build, of which `suggest build` counts instructions and loops."""
     path = find_cuobjdump(find_nvcc())
     if path is None:
-        raise EnvironmentProblem("not installed, so the code of a build is not counted", CUOBJDUMP_HINT)
+        raise EnvironmentProblem("not installed, so the instructions of a build are not counted", CUOBJDUMP_HINT)
     return Condition("cuobjdump", "ok", f"at {path}", needed=False)
 
 

@@ -74,7 +74,7 @@ class ExportSource:
         if kept is None:
             why = "launched no kernel" if self.stored.run.launched_nothing else "keeps no report"
             raise UsageProblem(
-                f"{self.stored.reference} {why}: it has no such table", "--table metrics or --table launches"
+                f"{self.stored.reference} {why}, so it has no such table", "--table metrics or --table launches"
             )
         return kept
 
@@ -197,7 +197,7 @@ def _of_launches(frame: pd.DataFrame, source: ExportSource, request: ExportReque
     wanted = [one.index for one in request.selection.of(of_workload)]
     if request.table in OF_THE_REPORT and not set(wanted) & set(source.numbers):
         what = f"no launch of workload {request.workload}" if request.workload else "none of these launches"
-        raise UsageProblem(f"the report that the run keeps has {what}", "--table metrics or --table launches")
+        raise UsageProblem(f"the archived report has {what}", "--table metrics or --table launches")
     return frame[frame["launch"].isin(wanted)].reset_index(drop=True)
 
 
@@ -207,7 +207,7 @@ def _chosen(source: ExportSource, asked: tuple[str, ...]) -> tuple[Chosen, ...] 
     names = list(source.metrics["metric"].astype("category").cat.categories)
     if not names:
         if source.run and source.run.launched_nothing:
-            raise UsageProblem(f"{source.where} has no metrics: it launched no kernel", "leave out --metrics")
+            raise UsageProblem(f"{source.where} has no metrics: it launched no kernel", "drop --metrics")
         profiled = f"ncu-assist profile {source.run.kernel}" if source.run else "ncu --set full -o REPORT PROGRAM"
         raise UsageProblem(f"{source.where} has no metrics: it was not profiled", profiled)
     return choose(asked, names, source.where)
@@ -255,7 +255,7 @@ def _absent(chosen: tuple[Chosen, ...] | None, table: str) -> list[str]:
     """Return which of the metrics asked for are not there, and what may have been meant."""
     absent = [one for one in chosen or () if not one.names]
     listed = ", ".join(one.column + (f" (use {one.instead})" if one.instead else "") for one in absent)
-    return [f"not there, and {'empty' if table == 'launches' else 'without a row'}: {listed}"] if absent else []
+    return [f"not in the report, so {'empty' if table == 'launches' else 'without a row'}: {listed}"] if absent else []
 
 
 def _notes(source: ExportSource, table: str, rows: int) -> tuple[str, ...]:
@@ -263,10 +263,10 @@ def _notes(source: ExportSource, table: str, rows: int) -> tuple[str, ...]:
     if source.run is None:
         if source.report.lossy:
             notes.append(f"lossy: a CSV export lacks {'; '.join(source.report.lacks)}")
-        notes.append("unverified: the bytes of this report at its capture are not known")
+        notes.append("unverified: the original bytes of this report are not known")
     elif table in OF_THE_REPORT and len(source.numbers) < len(source.run.launches):
         held = f"{len(source.numbers)} of the {len(source.run.launches)} launches of the run"
-        notes.append(f"the archived report, and so the table {table}, holds {held}; metrics and launches hold all")
+        notes.append(f"the archived report, and so the table {table}, has {held}; metrics and launches have all")
     if source.stored and table in ("instances", "timeline"):
         notes += _sample_notes(source.stored)
     if not rows:
@@ -281,7 +281,7 @@ def _sample_notes(stored: StoredRun) -> Iterator[str]:
         yield f"samples over time of {count_of(len(facts.without_samples))} are not kept"
     if facts and facts.charted_only:
         launches = count_of(len(facts.charted_only))
-        yield f"of the samples over time of {launches} those of metrics that pages chart are kept, and no others"
+        yield f"of the samples over time of {launches}, only those of metrics charted on pages are kept"
 
 
 def _redacted(value: Any, identity: Identity) -> Any:

@@ -103,7 +103,7 @@ def other_references(project: Project, sides: Sequence[StoredRun]) -> Iterator[s
     """Yield which runs were checked against another reference.py than there is now."""
     old = dict.fromkeys(short_name(one.run.version) for one in sides if _is_of_another_reference(project, one))
     if old:
-        yield f"reference.py has changed since results were checked against it: those of {' and '.join(old)}"
+        yield f"reference.py has changed since it checked the results of {' and '.join(old)}"
 
 
 def _is_of_another_reference(project: Project, stored: StoredRun) -> bool:
@@ -165,14 +165,14 @@ def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
         load_kernel(project, kernel)  # what is wrong in its folder may be of what is new
     if kernel is None and request.against == BASELINE:
         command = f"ncu-assist gate {shlex.quote(request.candidate)} --against OTHER.ncu-rep"
-        raise UsageProblem("a report belongs to no kernel, so it has no baseline", command)
+        raise UsageProblem("a report belongs to no kernel and has no baseline", command)
     try:
         baseline = _side(request.against, request, store, Context(project, Path.cwd(), kernel))
     except UsageProblem as error:
         if request.against == BASELINE:
             in_force(project, kernel)  # which says what is wrong with the baseline, and what to do
         if window := _window_meant(request.against):
-            said = f"'{request.against}' is no reference; did you mean '{window}'?"
+            said = f"'{request.against}' is not a reference; did you mean '{window}'?"
             raise UsageProblem(said, f"--against {window}") from error
         raise
     kernels = [None if isinstance(one, Path) else kernel_of(one) for one in (candidate, baseline)]
@@ -298,7 +298,9 @@ def _side(text: str, request: GateRequest, store: Store, context: Context) -> St
 def _live(text: str, found: StoredRun | Path, store: Store, project: Project) -> StoredRun | Unmeasured:
     """Return a run of this machine: the one found, else the newest of its source where no exact run was named."""
     if isinstance(found, Path):
-        raise UsageProblem(f"{text} is a report, and --require-live is for runs of this machine", "drop --require-live")
+        raise UsageProblem(
+            f"{text} is a report, but --require-live needs a run measured on this machine", "drop --require-live"
+        )
     if _is_live(found):
         return found
     others = [] if _is_exact(text) or found.run.source_sha256 is None else same_source(store, found)
@@ -386,7 +388,7 @@ def _refuse_damaged_successor(store: Store, text: str, stored: StoredRun) -> Non
         folder, _, run_id = damage.path.rpartition("/")
         is_run = folder.count("/") == 1
         if damage.concerns(place) and (not is_run or run_id > stored.run.run_id):
-            newer = "and newer" if is_run else "and what it holds may be newer"
+            newer = "and newer" if is_run else "and its contents may be newer"
             message = f"{damage.path} is damaged, {newer} than {stored.reference}: {damage.problem}"
             raise DamagedData(message, "ncu-assist verify")
 

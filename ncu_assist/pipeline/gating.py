@@ -147,7 +147,7 @@ def _no_baseline_set(project: Project, kernel: str, request: GateRequest) -> Ite
     """Yield that v0 stands in for a baseline, and how to set one."""
     if _is_without_baseline(project, kernel, request):
         to_set = f"ncu-assist baseline set {shlex.quote(kernel)}/VERSION"
-        yield f"no baseline is set, so this compares with v0, and with no version since; to set one: {to_set}"
+        yield f"no baseline is set, so this compares with v0 and no later version; to set one: {to_set}"
 
 
 def _faster_since(project: Project, candidate: StoredRun) -> Iterator[str]:
@@ -178,7 +178,7 @@ def _left_out(baseline: Run, candidate: Run) -> Iterator[str]:
     for one, other in ((baseline, candidate), (candidate, baseline)):
         missing = [facts.name for facts in one.workloads if other.workload(facts.name) is None]
         if missing and other.workloads:
-            yield f"not looked at, as {short_name(other.version)} was not run on it: {', '.join(missing)}"
+            yield f"not checked, because {short_name(other.version)} was not run on it: {', '.join(missing)}"
 
 
 def _removed(sides: GateSides) -> Iterator[str]:
@@ -187,7 +187,7 @@ def _removed(sides: GateSides) -> Iterator[str]:
     had = dict.fromkeys(facts.name for stored in sides.named for facts in stored.run.workloads)
     gone = [name for name in had if name not in held]
     if gone:
-        yield f"not looked at, as kernel.toml does not have it any more: {', '.join(gone)}"
+        yield f"not checked, because kernel.toml no longer has it: {', '.join(gone)}"
 
 
 def _other_runs(parts: Sequence[WorkloadGate], named: Pair) -> Iterator[str]:
@@ -218,7 +218,7 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
     count = int(match["count"])
     if count < FEWEST:
         better = f"{match['version']}@last:{USUAL_WINDOW}"
-        raise UsageProblem(f"a window has {FEWEST} runs or more, not {count}", f"--against {better}")
+        raise UsageProblem(f"a window needs at least {FEWEST} runs, not {count}", f"--against {better}")
     named = own_side(project, request)
     if isinstance(named, NotMeasured):
         return replace(named, window=request.against)
@@ -229,9 +229,7 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
     measured = dict.fromkeys(facts.name for one in (named, *newest) for facts in one.run.workloads)
     names = [name for name in measured if request.workload in (None, ALL, name)]
     if not names:
-        raise UsageProblem(
-            f"{named.run.version} was not measured on workload '{request.workload}'", "leave out --workload"
-        )
+        raise UsageProblem(f"{named.run.version} was not measured on workload '{request.workload}'", "drop --workload")
     samples = SampleReader()
     known: dict[str, tuple[list[StoredRun], list[StoredRun]]] = {}
     checks: list[GateCheck] = []

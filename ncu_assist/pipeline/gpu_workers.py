@@ -81,7 +81,7 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
     elif choice.isdigit():
         found = seen[: int(choice)]
         if not 0 < int(choice) <= len(seen):
-            raise UsageProblem(f"--gpus {choice} asks for {choice} GPUs, and {len(seen)} can be used", "--gpus all")
+            raise UsageProblem(f"--gpus {choice} asks for {choice} GPUs, but {len(seen)} can be used", "--gpus all")
     else:
         found = []
         for word in filter(None, (word.strip() for word in choice.split(","))):
@@ -93,7 +93,9 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
     for gpu in found:
         slots.setdefault(gpu.index, gpu)  # of two instances of one the first: they share its clocks
     if not slots:
-        raise UsageProblem(f"--gpus {choice} names no GPU; {there}", "--gpus all, a number of GPUs, or a list as 0,1")
+        raise UsageProblem(
+            f"--gpus {choice} names no GPU; {there}", "--gpus all, a number of GPUs, or a list such as 0,1"
+        )
     cores = cores_of([gpu.uuid for gpu in slots.values()])
     return tuple(GpuSlot(gpu.index, gpu.uuid, cores.get(gpu.uuid, ()), gpu.name) for gpu in slots.values())
 
@@ -318,7 +320,7 @@ def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, bytes, str]:
     except NcuAssistError as error:
         result = UnitResult(error=error)
     except OSError as error:
-        result = UnitResult(error=EnvironmentProblem(f"there is no room to work in: {error}", "df -h"))
+        result = UnitResult(error=EnvironmentProblem(f"the working folder cannot be created: {error}", "df -h"))
     uuid = os.environ.get(VISIBLE, "")
     known = hashlib.sha256(uuid.encode()).hexdigest() if uuid.startswith("GPU-") else ""
     data = pickle.dumps(replace(result, gpu_sha256=known))
@@ -456,7 +458,9 @@ class GpuWorkers:
                 info = self.client.scheduler_info(n_workers=-1)["workers"]
         if info is None:
             if self.client.status in ("closing", "closed") and not self._is_closed:
-                raise EnvironmentProblem("the scheduler is gone, and did not come back", "start it, and this again")
+                raise EnvironmentProblem(
+                    "the scheduler is gone, and did not come back", "start it, then run this again"
+                )
             self._is_lost = True
             return {}
         if self._is_lost:
@@ -500,7 +504,9 @@ class GpuWorkers:
         try:
             found = begun.result()
         except Exception as error:
-            raise StageFailed(f"it ended its worker each time ({type(error).__name__})", "ncu-assist doctor") from error
+            raise StageFailed(
+                f"it killed its worker each time ({type(error).__name__})", "ncu-assist doctor"
+            ) from error
         if isinstance(found, NcuAssistError):
             raise found
         return found
@@ -564,20 +570,20 @@ class GpuWorkers:
         name = flight.unit.name
         if future.status in ("cancelled", "lost") and not self._is_closed:
             if not self._is_loss_told:
-                reporter.note("the scheduler was lost; what was under way is given out again")
+                reporter.note("the scheduler was lost; unfinished work is assigned again")
             self._is_lost = self._is_loss_told = True
             self._waiting.append(flight)
             return None
         try:
             address, worker, data, sha256 = future.result()
         except Exception as error:
-            said = f"{name} ended its worker each time ({type(error).__name__})"
+            said = f"{name} killed its worker each time ({type(error).__name__})"
             return UnitResult(error=StageFailed(said, "ncu-assist doctor"))
         result: UnitResult
         if hashlib.sha256(data).hexdigest() == sha256:
             result = pickle.loads(data)
         else:
-            result = UnitResult(error=DamagedData(f"what came of {name} was damaged on its way", "try again"))
+            result = UnitResult(error=DamagedData(f"the result of {name} was damaged in transit", "try again"))
         self._lines.pop(worker, None)
         if isinstance(result.error, StageFailed) and result.error.message == STOPPED and not self._is_closed:
             self._waiting.append(flight)  # its worker was told to end
@@ -599,7 +605,7 @@ class GpuWorkers:
             why = f"it was throttled ({', '.join(sorted(throttled))})" if throttled else ""
         if not why or not others:
             return result
-        reporter.note(f"{name} failed on {worker} and is given to another: {why}")
+        reporter.note(f"{name} failed on {worker} and is assigned to another: {why}")
         self._waiting.append(replace(flight, refused=flight.refused | {address}))
         return None
 
@@ -611,7 +617,7 @@ class GpuWorkers:
         for address, name in self._known.items():
             if address not in now:
                 self._lines.pop(name, None)
-                reporter.note(f"{name} lost its worker; what it was at is given out again")
+                reporter.note(f"{name} lost its worker; its unfinished work is assigned again")
         if set(self._known) != set(now):
             self._take_back()
         self._known = now

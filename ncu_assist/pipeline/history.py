@@ -265,8 +265,8 @@ def _named(kernel: str, wanted: str | None, plan: _Versions, measured: tuple[str
     if wanted in names:
         return wanted
     if not names:
-        message = f"the runs of {kernel} know of no workloads, and so not of '{wanted}'"
-        raise UsageProblem(message, "leave out --workload")
+        message = f"the runs of {kernel} have no workloads, so there is no '{wanted}'"
+        raise UsageProblem(message, "drop --workload")
     help_ = did_you_mean(str(wanted), [ALL, *names])
     raise UsageProblem(f"{kernel} has no workload '{wanted}'; {help_}", f"ncu-assist history {kernel}")
 

@@ -126,7 +126,7 @@ def profile_program(
             raise
         found = len(captures[0].report.records)
         if not found:
-            raise StageFailed("the program launched no kernel that the filter lets through", "drop or widen --filter")
+            raise StageFailed("the filter matches no kernel that the program launched", "drop or widen --filter")
         if most and found == most > 1 and repeat == 0:
             reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
         shutil.rmtree(stage.work, ignore_errors=True)
@@ -155,7 +155,7 @@ def _save(
     profile = profile_facts(options, len(records), readable(" ".join(command)))
     toolchain = replace(report.toolchain, python=sys.version.split()[0])
     found = replace(foreign_run(names, report, "live"), launches=tuple(records))
-    said = (f"the program ran {len(captures)} times; its report is of the first",) if len(captures) > 1 else ()
+    said = (f"the program ran {len(captures)} times; its report is from the first",) if len(captures) > 1 else ()
     run = replace(found, toolchain=toolchain, profile=profile, notes=(*notes, *said, *report.notes))
     shared = VersionCapture(tuple(records), metrics, first.data, log, report.device, report.toolchain)
     return save_judged(Store(project.reports), run, capture_files(shared))

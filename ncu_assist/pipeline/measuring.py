@@ -315,8 +315,8 @@ class KernelWork:
         _tell_notes(self.outcome, self.reporter)
         broken = [name for name, build in self._built.outcomes.items() if build.artifact is None]
         if broken and isinstance(stopped, EnvironmentProblem):
-            said = f"{', '.join(broken)} cannot be built, as said above; nothing was checked here: {stopped.message}"
-            raise StageFailed(said, f"mend it, then ncu-assist check {self.job.kernel.name} {broken[0]}")
+            said = f"{', '.join(broken)} cannot be built (see above), and nothing was checked here: {stopped.message}"
+            raise StageFailed(said, f"fix it, then ncu-assist check {self.job.kernel.name} {broken[0]}")
         if stopped is not None:
             raise stopped
         if self.outcome.exit_code == 0:  # what a failure left stays, to be looked at
@@ -468,7 +468,7 @@ def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, 
                 less = [name for name in bytes_of if bytes_of[name] < bytes_of[timing.workload]]
                 small = f" or --workload {min(less, key=lambda name: bytes_of[name])}" if less else ""
                 took = duration(timing.median_ns)
-                said = f"a call takes {took}, and ncu repeats it {FULL_PASSES} times: {seconds:.0f} s and more"
+                said = f"a call takes {took}, and ncu repeats it {FULL_PASSES} times: at least {seconds:.0f} s"
                 yield f"{version} {timing.workload}: {said}; --adaptive{small} takes less"
 
 

@@ -140,7 +140,7 @@ def cost_words(
     slower = seconds + guessed * MORE_S.get(options.section_set, 0.0)
     least, most = (minutes(NCU_START_S + each) for each in (seconds, slower))
     words = f"about {least}" if least == most else f"{least} to {most}"
-    more = "" if is_counted else ", more where a call makes several launches"
+    more = "" if is_counted else ", more if a call makes several launches"
     return f"{launches:.0f} launches under ncu {' '.join(set_words(options))}, {words}{more}"
 
 
@@ -176,7 +176,7 @@ class _Watch:
         for launch in self._follower.poll():
             self._heard = time.monotonic()
             if self._on_launch(launch):
-                self.stopped = "stopped: one call made more launches than the limit allows; does it tune itself?"
+                self.stopped = "stopped: one call made more launches than the limit allows; does it autotune?"
 
     def is_stuck(self) -> bool:
         self.follow()

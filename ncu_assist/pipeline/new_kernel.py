@@ -64,7 +64,7 @@ class Parameter:
     def dtype(self) -> str:
         """What kernel.toml calls the type; raises UsageProblem for one that it has no name for."""
         if self.type not in C_DTYPES:
-            said = f"{self.name} points to {self.type}, which is none of {', '.join(C_DTYPES)}"
+            said = f"{self.name} points to {self.type}, which is not one of {', '.join(C_DTYPES)}"
             raise UsageProblem(
                 said, f'write extern "C" cudaError_t KERNEL({self.name} as one of them, …, {STREAM} stream)'
             )
@@ -114,7 +114,7 @@ def write_vscode_tasks(project: Project) -> NewKernel:
     """
     path = project.root / ".vscode" / "tasks.json"
     if path.exists():
-        raise UsageProblem(f"{path} is there already", "add the task by hand: docs/guide/agents.md has it")
+        raise UsageProblem(f"{path} already exists", "add the task by hand: docs/guide/agents.md has it")
     try:
         path.parent.mkdir(exist_ok=True)
         path.write_text(f"{json.dumps(VSCODE_TASKS, indent=2)}\n", encoding="utf-8")
@@ -132,7 +132,7 @@ def init(project: Project, here: Path) -> NewKernel:
     Raises UsageProblem where it lies in one already, EnvironmentProblem where it cannot be written.
     """
     if project.kernels.is_dir():
-        raise UsageProblem(f"this is a project already: {project.root}", "ncu-assist list")
+        raise UsageProblem(f"this is already a project: {project.root}", "ncu-assist list")
     ignored = here / ".gitignore"
     lines = ignored.read_text(encoding="utf-8").splitlines() if ignored.is_file() else []
     try:
@@ -142,7 +142,7 @@ def init(project: Project, here: Path) -> NewKernel:
             ignored.write_text("\n".join([*lines, *lacking, ""]), encoding="utf-8")
             written.append(Path(ignored.name))
     except OSError as error:
-        raise EnvironmentProblem(f"cannot write in {here}: {error.strerror}", "stand in another folder") from error
+        raise EnvironmentProblem(f"cannot write in {here}: {error.strerror}", "cd to another folder") from error
     return tuple(written), ("ncu-assist new KERNEL --from FILE.cu",)
 
 
@@ -159,8 +159,10 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
     inputs = [one for one in pointers if one.is_const]
     integers = [one for one in parameters if one.is_integer]
     if not inputs or not outputs:
-        said = "no pointer to const: what it reads is not known" if outputs else "no pointer to what it writes"
-        raise UsageProblem(f"{source} takes {said}", "declare what is read as const T*, and what is written as T*")
+        said = (
+            "no pointer to const, so its inputs are not known" if outputs else "no other pointer, so it has no output"
+        )
+        raise UsageProblem(f"{source} takes {said}", "declare inputs as const T*, and outputs as T*")
     sizes = [one.name for one in integers] or ["n"]
     pitches = [one for one in sizes if one in _pitches(text)]
     sides = _shape(_sides(parameters, text), pitches)
@@ -184,15 +186,15 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
         )
     unsigned = [one.name for one in pointers if UNSIGNED.match(one.type)]
     if unsigned:
-        left.append(f"{', '.join(unsigned)}: unsigned in C, and the same bits as a signed tensor in reference.py")
+        left.append(f"{', '.join(unsigned)}: unsigned in C, a signed tensor with the same bits in reference.py")
     guessed = [one for one in sizes if one not in (*sides, *pitches)]
     values = f"; {', '.join(guessed)} = {LITTLE}" if guessed else ""
     keys = "ncu-assist explain --schema kernel.toml"
     todo = [
-        f"{FILE}: shapes of outputs, bytes, flops, tolerance and sizes are guesses{values}; its keys: {keys}",
+        f"{FILE}: check the guessed shapes of outputs, bytes, flops, tolerance and sizes{values}; all keys: {keys}",
         *(f"{own}: {one}" for one in left),
     ]
-    todo.append("reference.py: make_inputs makes random numbers of one size; reference is to be written")
+    todo.append("reference.py: write reference; make_inputs makes random numbers of one size")
     if guessed:
         todo.append(f'{FILE}: numbers = ["{guessed[0]}"] and inputs, where reference has to get {guessed[0]}')
     if with_torch:
@@ -209,7 +211,7 @@ def add_version(project: Project, name: str, source: Path) -> NewKernel:
     folder = project.kernels / name
     if not (folder / FILE).is_file():
         again = f"ncu-assist new {name} --from {shlex.quote(str(source))}"
-        raise UsageProblem(f"there is no kernel {name} that a version could be added to", again)
+        raise UsageProblem(f"there is no kernel {name} to add a version to", again)
     text = _text_of(source)
     _, launcher, left = _read(source, text, name)
     number = 1 + max((one.number for one in versions_and_mistakes(folder)[0]), default=-1)
@@ -233,7 +235,7 @@ def new_like(project: Project, name: str, other: str) -> NewKernel:
     The other is of the project, else one that comes with the tool. Raises UsageProblem as ``new_from`` does, and where
     there is no such kernel.
     """
-    folder = _free_folder(project, name, "take another name")
+    folder = _free_folder(project, name, "choose another name")
     own = {path.parent.name for path in project.kernels.glob(f"*/{FILE}")}
     forms = {path.parent.name for path in shipped().kernels.glob(f"*/{FILE}")}
     if other not in own | forms:
@@ -245,8 +247,8 @@ def new_like(project: Project, name: str, other: str) -> NewKernel:
     word = re.compile(rf"(?<![\w.]){re.escape(other)}\b")  # torch.softmax is torch's
     files = {path.name: word.sub(name, MEASURED.sub("", path.read_text(encoding="utf-8"))) for path in paths}
     left = (
-        f"{FILE}: what it computes, arguments, sizes, bytes and tolerance are those of {other}",
-        f"reference.py and {first[0].name if first else 'v0'}: compute what {other} does",
+        f"{FILE}: change the summary, arguments, sizes, bytes and tolerance, which are those of {other}",
+        f"reference.py and {first[0].name if first else 'v0'}: rewrite them; they compute what {other} does",
         f"then: ncu-assist check {name}",
     )
     return _write(project, folder, files), left
@@ -256,20 +258,20 @@ def _free_folder(project: Project, name: str, instead: str) -> Path:
     check_kernel_name(name)
     folder = project.kernels / name
     if folder.exists():
-        raise UsageProblem(f"there is a kernel {name} already: {folder.relative_to(project.root)}", instead)
+        raise UsageProblem(f"kernel {name} already exists: {folder.relative_to(project.root)}", instead)
     return folder
 
 
 def _text_of(source: Path) -> str:
     if source.suffix == ".py":
-        said = f"{source} is Python, and only a .cu file is read: a version in Triton or torch is written by hand"
+        said = f"{source} is Python, and only a .cu file can be read; write a version in Triton or torch by hand"
         raise UsageProblem(said, "ncu-assist new KERNEL --like softmax; what it needs: ncu-assist explain version")
     if source.suffix != ".cu":
-        raise UsageProblem(f"{source} is no .cu file, and only such a file is read", "name a .cu file, or use --like")
+        raise UsageProblem(f"{source} is not a .cu file", "name a .cu file, or use --like")
     try:
         return source.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
-        raise UsageProblem(f"{source} is no text in UTF-8", "name a .cu file") from error
+        raise UsageProblem(f"{source} is not UTF-8 text", "name a .cu file") from error
     except OSError as error:
         raise UsageProblem(f"{source} cannot be read: {error.strerror}", "ls") from error
 
@@ -282,8 +284,8 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
         own = [one for one in _parameters(launchers[name]) if one.type != STREAM]
         for one in own:
             if not (one.is_pointer or one.is_integer):
-                said = f"the launcher of {source} takes {one.type} {one.name}: it may take pointers and integers only"
-                raise UsageProblem(said, f"pass {one.name} within the launcher")
+                said = f"the launcher of {source} takes {one.type} {one.name}: only pointers and integers are allowed"
+                raise UsageProblem(said, f"set {one.name} inside the launcher")
         return own, "", []
     if launchers:
         other = next(iter(launchers))
@@ -294,13 +296,13 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
     if len(kernels) > 1 and name not in kernels:
         listed = ", ".join(kernels)
         raise UsageProblem(
-            f"{source} has several kernels, {listed}, and no launcher: one of them is not enough",
+            f"{source} has several kernels, {listed}, and no launcher that calls them",
             f'write extern "C" cudaError_t {name}(pointers, long long sizes, cudaStream_t stream) in it',
         )
     found = kernels.get(name) or next(iter(kernels.values()))
     if found[1]:
         raise UsageProblem(
-            f"{found[2]} in {source} is a template, and which types it is meant for is not known",
+            f"{found[2]} in {source} is a template, and its types are not known",
             f'write extern "C" cudaError_t {name}(pointers, long long sizes, cudaStream_t stream) in it',
         )
     parameters = _parameters(found[3])
@@ -310,11 +312,13 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
     shares = {"1": f" over {over}", "32": f", a warp for each of {over},", OF_A_BLOCK: f", one for each of {over},"}
     share = shares.get(each, f", {each} for each of {over},")
     blocks = f"32 x 8 threads over {over}" if sides[1:] else f"{block} threads{share}"
-    left = [f"the launcher at its end: blocks of {blocks} are a guess"]
+    left = [f"check the launcher at its end; blocks of {blocks} are a guess"]
     numbers = [one.name for one in parameters if not (one.is_pointer or one.is_integer)]
     if numbers:
         names = ", ".join(numbers)
-        left.append(f"the launcher takes pointers and integers only: {names} is 1 in it; put the value that you need")
+        left.append(
+            f"the launcher takes only pointers and integers, so {names} is 1 in it; set the value that you need"
+        )
     return parameters, _launcher(name, found[2], parameters, sides, (each, block)), left
 
 
@@ -583,13 +587,13 @@ def copy_demo(to: Path) -> Project:
     source = shipped().root
     parts = ("kernels", DEMO_KERNEL), ("reports", DEMO_KERNEL)
     if not all(source.joinpath(*part).is_dir() for part in parts):
-        raise EnvironmentProblem("this package was made without the demo", "install a wheel that `make dist` made")
+        raise EnvironmentProblem("this package was built without the demo", "install a wheel that `make dist` made")
     if to.exists():
-        raise UsageProblem(f"{to} is there already, and nothing is overwritten", f"ncu-assist demo {to}_2")
+        raise UsageProblem(f"{to} already exists, and nothing is overwritten", f"ncu-assist demo {to}_2")
     try:
         for part in parts:
             shutil.copytree(source.joinpath(*part), to.joinpath(*part), ignore=NO_PAGES)
     except OSError as error:
         shutil.rmtree(to, ignore_errors=True)
-        raise EnvironmentProblem(f"cannot write {to}: {error.strerror}", "stand in another folder") from error
+        raise EnvironmentProblem(f"cannot write {to}: {error.strerror}", "cd to another folder") from error
     return Project(to)

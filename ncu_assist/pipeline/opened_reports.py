@@ -110,7 +110,7 @@ def launch_numbers(run: Run, report: Report) -> tuple[int, ...]:
         bare = [[replace(one, index=0, workload=None, repeat=0) for one in own] for own in (chosen, report.records)]
         if bare[0] == bare[1]:
             return tuple(launch.index for launch in chosen)
-    raise DamagedData("the archived report holds other launches than the run", "ncu-assist verify")
+    raise DamagedData("the archived report has other launches than the run", "ncu-assist verify")
 
 
 def named(
@@ -308,7 +308,7 @@ class TabledReport(KnownReport):
 
     @contextlib.contextmanager
     def _opened(self, what: str) -> Iterator[tuple[Path, Path]]:
-        raise DamagedData(f"{self.path.name} stands for a report that was dropped, and its {what} was not kept")
+        raise DamagedData(f"{self.path.name} replaces a report that was dropped, and its {what} was not kept")
         yield  # which makes it the generator that it has to be
 
 

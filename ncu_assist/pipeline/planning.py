@@ -57,24 +57,24 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
     kernel, version = _inside(project, path)
     if kernel in names:
         hint = f"ncu-assist profile {kernel} {version}".rstrip()
-        return UsageProblem(f"{word} belongs to the kernel {kernel}, which is named without a path", hint)
+        return UsageProblem(f"{word} belongs to the kernel {kernel}; name the kernel without a path", hint)
     if _exists(path):
         if path.is_dir():
-            return UsageProblem(f"{word} is a folder, and no kernel's: {A_KERNEL}", "ncu-assist list")
+            return UsageProblem(f"{word} is a folder, but not a kernel's: {A_KERNEL}", "ncu-assist list")
         return UsageProblem(*_of_file(word, path))
     if path.suffix in {*COMPILED, ".py"} or os.sep in word:
         for kernel in names:
             if (project.kernels / kernel / path.name).is_file():
-                said = f"{word} lies in {project.kernels.name}/{kernel}, a kernel, which is named without a path"
+                said = f"{word} is in {project.kernels.name}/{kernel}; name the kernel without a path"
                 return UsageProblem(said, f"ncu-assist profile {kernel}")
         near = difflib.get_close_matches(path.name, _sources_beside(path), n=1, cutoff=NEAR)
         meant = f"; did you mean '{Path(word).parent / near[0]}'?" if near else ""
-        return UsageProblem(f"there is no file '{word}', and no kernel is called so{meant}", "ncu-assist list")
+        return UsageProblem(f"there is no file or kernel '{word}'{meant}", "ncu-assist list")
     versions = {name: versions_and_mistakes(project.kernels / name)[0] for name in names}
     having = [name for name in names if any(is_called(one.name, word) for one in versions[name])]
     if having:
         said = f"there is no kernel '{word}'; it is a version of {', '.join(having)}"
-        return UsageProblem(f"{said}: the kernel is named first", f"ncu-assist profile {having[0]} {word}")
+        return UsageProblem(f"{said}; name the kernel first", f"ncu-assist profile {having[0]} {word}")
     return UsageProblem(f"there is no kernel '{word}'; {did_you_mean(word, names)}", "ncu-assist list")
 
 
@@ -82,21 +82,21 @@ def _of_file(word: str, path: Path) -> tuple[str, str]:
     """Return what a file is, and the command that does with it what can be done."""
     name, quoted = fit_name(path.stem).strip("_") or "program", shlex.quote(word)
     if word.endswith(REPORT_ENDINGS):
-        return f"{word} is a report, in which a kernel was profiled already", f"ncu-assist show {quoted}"
+        return f"{word} is a report, not a kernel or a program", f"ncu-assist show {quoted}"
     if path.suffix == ".py":
-        return f"{word} is a file; {A_KERNEL}; a script is profiled as a program", f"ncu-assist profile {quoted}"
+        return f"{word} is a file; {A_KERNEL}; a script can be profiled as a program", f"ncu-assist profile {quoted}"
     if path.suffix not in COMPILED:
         if not os.access(path, os.X_OK):
-            return f"{word} is a file, and neither a kernel nor a program: it may not be executed", f"chmod +x {quoted}"
+            return f"{word} is a file, but neither a kernel nor an executable program", f"chmod +x {quoted}"
         program = quoted if os.sep in word else f"./{quoted}"
-        return f"{word} is a file, not a kernel: a program can be profiled", f"ncu-assist profile {program}"
+        return f"{word} is a file, not a kernel; it can be profiled as a program", f"ncu-assist profile {program}"
     if not has_main(path):
         alone = f"{word} is a file without main(), and cannot be run alone; {A_KERNEL}"
         return f"{alone}; or call it from a program, and profile that", f"ncu-assist new {name} --from {quoted}"
     if path.suffix == ".cu":
         return f"{word} is a file; {A_KERNEL}; a program can be profiled", f"ncu-assist profile {quoted}"
     built = f"{COMPILED[path.suffix]} -o {name} {quoted}"
-    said = f"{word} is a file; {A_KERNEL}; a program is profiled once it is built"
+    said = f"{word} is a file; {A_KERNEL}; build a program, then profile it"
     return said, f"{built} && ncu-assist profile ./{name}"
 
 
@@ -166,8 +166,8 @@ def replay(
     reporter.note(f"{word}: {_measured_on(runs)}. Nothing was measured {when}: {why.message}.")
     missing = [f"{row.version} on {', '.join(row.unmeasured)}" for row in rows if row.unmeasured]
     if missing:
-        lacks = "what this machine lacks: ncu-assist doctor"
-        reporter.note(f"NOT MEASURED: {'; '.join(missing)}. No run is of that source on that workload; {lacks}")
+        lacks = "ncu-assist doctor says what this machine lacks"
+        reporter.note(f"NOT MEASURED: {'; '.join(missing)}. No run has that source on that workload; {lacks}")
     return KernelOutcome(kernel.name, tuple(w.name for w in workloads), source, rows)
 
 
@@ -178,7 +178,7 @@ def _nothing_to_show(
     which = kernel.name if everything else f"{kernel.name} {', '.join(v.short for v in versions)}"
     where = " or ".join(w.name for w in workloads) if len(workloads) < len(kernel.workloads) else "any workload"
     return EnvironmentProblem(
-        f"{why.message}, and no recorded run of {which} matches its source as it is on {where}", "ncu-assist doctor"
+        f"{why.message}, and no recorded run of {which} matches its current source on {where}", "ncu-assist doctor"
     )
 
 
@@ -313,7 +313,7 @@ def _counted(kernel: Kernel, workloads: tuple[Workload, ...], request: MeasureRe
     chosen = tuple(workload for name in request.counted for workload in kernel.select_workloads(name))
     for workload in chosen:
         if workload not in workloads:
-            raise UsageProblem(f"counters were asked for on {workload.name}, which is not measured", "--workload all")
+            raise UsageProblem(f"counters were requested on {workload.name}, which is not measured", "--workload all")
     return chosen
 
 
@@ -397,12 +397,12 @@ def spread(project: Project, request: MeasureRequest, reporter: Reporter) -> Gpu
     What fails on one GPU is told, and the others are shown. Raises UsageProblem for less than two versions or GPUs.
     """
     if len(request.versions) < 2:
-        raise UsageProblem("--spread compares versions on each GPU, and needs two", "name the versions")
+        raise UsageProblem("--spread compares versions on each GPU, and needs at least two", "name the versions")
     job = plan(project, request, ("check", "bench"), reporter=reporter)
     with gpu_workers(request.gpus or "all") as place:
         names = place.names
         if len(names) < 2:
-            raise UsageProblem("--spread compares GPUs, and one is used", "--gpus all")
+            raise UsageProblem("--spread compares GPUs, but only one is used", "--gpus all")
         outcomes = measure_all([replace(job, on=name) for name in names], reporter, place=place)
     runs = [[row.run for row in one.versions if row.run is not None] for one in outcomes]
     failed = [(name, row) for name, one in zip(names, outcomes, strict=True) for row in one.versions if row.failure]

@@ -287,7 +287,7 @@ def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) 
         elif called and version not in failures:
             captures[version] = _without_launches(capture.log, capture.report, called)
         else:
-            failures.setdefault(version, "profile: no call of it came to its end")
+            failures.setdefault(version, "profile: none of its calls finished")
     return ProfilingResult(captures, failures)
 
 
@@ -378,7 +378,7 @@ def profile_adaptively(
     if not other or first.interrupted:
         return first
     names = ", ".join(map(short_name, other))
-    reporter.note(f"{names}: not bound by memory, as was thought; profiled again with the sections of computing")
+    reporter.note(f"{names}: not bound by memory after all; profiling again with the compute sections")
     return merged(first, run("again", other, ALL_SECTIONS))
 
 

@@ -69,7 +69,7 @@ def call_of(project: Project, words: Sequence[str], flags: Sequence[str] = ()) -
     if word.endswith(CUDA) and _is_file(word):
         return _compiled(project, word, arguments, flags)
     if flags:
-        raise UsageProblem(f"--nvcc-flags is for a .cu file, and {word} is none", "drop --nvcc-flags")
+        raise UsageProblem(f"--nvcc-flags is for a .cu file, and {word} is not one", "drop --nvcc-flags")
     if word.endswith(SCRIPT) and _is_file(word) and not (os.sep in word and os.access(word, os.X_OK)):
         return ProgramCall(_name_of(words), (_python(), word, *arguments))
     if (function := FUNCTION.fullmatch(word)) and not _exists(word):
@@ -104,7 +104,7 @@ def build(project: Project, call: ProgramCall, reporter: Reporter) -> None:
     done = process.run(call.compiles, timeout_s=BUILD_TIMEOUT_S)
     if done.exit_code or done.timed_out:
         said = (done.stdout + done.stderr).strip()[:SHOWN_LOG] or f"nvcc ended with exit code {done.exit_code}"
-        raise StageFailed(f"{call.compiles[-1]} does not compile:\n{said}", "mend it, or pass --nvcc-flags '…'")
+        raise StageFailed(f"{call.compiles[-1]} does not compile:\n{said}", "fix it, or pass --nvcc-flags '…'")
 
 
 def full_command(names: RunNames, options: ProfileOptions, call: ProgramCall) -> str:
@@ -121,7 +121,7 @@ def full_command(names: RunNames, options: ProfileOptions, call: ProgramCall) ->
 def _compiled(project: Project, word: str, arguments: Sequence[str], flags: Sequence[str]) -> ProgramCall:
     name = _name_of([word])
     if not has_main(Path(word)):
-        said = f"{word} has no main(), so it is no program: its kernel needs one, or a kernel folder"
+        said = f"{word} has no main(), so it is not a program; give it a main(), or make a kernel folder"
         raise UsageProblem(said, f"ncu-assist new {name} --from {shlex.quote(word)}")
     nvcc = find_nvcc()
     number = find_arch(nvcc).removeprefix("sm_")
@@ -135,8 +135,8 @@ def _compiled(project: Project, word: str, arguments: Sequence[str], flags: Sequ
 def _function(module: str, names: str, arguments: Sequence[str]) -> ProgramCall:
     if arguments:
         raise UsageProblem(
-            f"{module}:{names} is called without arguments, and {arguments[0]} is one",
-            "call it with its arguments from a function without any, or from a script",
+            f"{module}:{names} is called without arguments, but {arguments[0]} was given",
+            "call it with its arguments from a script, or from a function without any",
         )
     python, top = _python(), module.partition(".")[0]
     found = process.run([python, "-c", FIND.format(top=top)], timeout_s=LOOK_TIMEOUT_S)
@@ -149,8 +149,8 @@ def _no_program(project: Project, word: str) -> UsageProblem:
     if _exists(word) or os.sep in word or Path(word).suffix:
         return no_kernel(project, word, Path.cwd())
     if word in kernel_names(project):
-        return UsageProblem(f"'{word}' is a kernel of this project, and no program", f"ncu-assist profile {word}")
-    return UsageProblem(f"there is no program '{word}' on PATH, and no file called so", f"ls {shlex.quote(word)}*")
+        return UsageProblem(f"'{word}' is a kernel of this project, not a program", f"ncu-assist profile {word}")
+    return UsageProblem(f"there is no program '{word}' on PATH, and no such file", f"ls {shlex.quote(word)}*")
 
 
 def _name_of(words: Sequence[str]) -> str:

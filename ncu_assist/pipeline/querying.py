@@ -137,7 +137,7 @@ def _answered(duckdb: Any, tables: dict[str, list[Path]], sql: str, limit: int |
     with contextlib.closing(duckdb.connect(":memory:", config=config)) as connection:
         statements = connection.extract_statements(sql)
         if [one.type for one in statements] != [duckdb.StatementType.SELECT]:
-            raise UsageProblem("a query is one SELECT, which changes nothing", TRY)
+            raise UsageProblem("a query must be one SELECT, which changes nothing", TRY)
         for name, paths in tables.items():
             columns = ", ".join(f'"{column}" {_SQL[kind]}' for column, kind in COLUMNS[name])
             if paths:

@@ -178,7 +178,7 @@ def _check_two(project: Project, references: tuple[str, str], kernel: str | None
     if all(text.endswith((".cu", ".py")) and Path(text).is_file() for text in references):
         first, other = references
         typed = f"ncu-assist profile {shlex.quote(first)}; {profiled_as_next(other, first)}; ncu-assist diff"
-        raise UsageProblem(f"{first} and {other} are source files, and a diff is of runs", typed)
+        raise UsageProblem(f"{first} and {other} are source files, but diff compares runs", typed)
     store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
     if references[1] == "@last" and not store.kernels() and isinstance(resolve(references[0], store, context), Path):
         command = f"ncu-assist diff {shlex.quote(references[0])} OTHER.ncu-rep"
@@ -215,7 +215,7 @@ Read = tuple[frozenset[int], frozenset[int]]
 MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
 MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
 UNREADABLE = "the source lines cannot be read"
-NO_REPORT = "the run keeps no report, and so no source lines"
+NO_REPORT = "the run keeps no report, so it has no source lines"
 
 
 def read_line_changes(
@@ -314,7 +314,7 @@ def _none_of(run: Run, wanted: Collection[int], kept: Collection[int]) -> str:
     )
     if not names or not others:
         return f"the report holds no launch of {', '.join(names) or 'those compared'}"
-    return f"kept of {others[0]}, not of {', '.join(names)}: --workload {shlex.quote(others[0])}"
+    return f"kept for {others[0]}, not for {', '.join(names)}: --workload {shlex.quote(others[0])}"
 
 
 def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report | str:

@@ -68,7 +68,7 @@ def record_times(stored: StoredRun, target: Store) -> StoredRun:
         files[SAMPLES] = samples_parquet(samples[samples["version"] == run.version])
     counted = ", ".join(dict.fromkeys(str(launch.workload) for launch in run.launches))
     notes = (
-        (f"counters were taken on {counted} and are not kept, nor included files: this run is of times alone",)
+        (f"counters were taken on {counted} and are not kept, nor are included files: this run has only times",)
         if counted
         else ()
     )
@@ -125,7 +125,7 @@ def kept_files(stored: StoredRun, most_moments: int = MOST_MOMENTS) -> dict[str,
     """
     name = next((one for one in REPORTS if one in stored.run.files), None)
     if name is None:
-        raise UsageProblem(f"{stored.reference} has no report that could be dropped")
+        raise UsageProblem(f"{stored.reference} has no report to drop")
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as made:
         folder = Path(made)
         archived = stored.report_file(folder)
@@ -175,15 +175,15 @@ def _check(stored: StoredRun, report: Report, instances: pd.DataFrame, files: di
     if not decode_instances(files[INSTANCES], INSTANCES).equals(instances):
         wrong.append("instances")
     if wrong:
-        raise UsageProblem(f"{stored.reference}: its tables say other {', '.join(wrong)} than its report: it stays")
+        raise UsageProblem(f"{stored.reference} keeps its report: its tables have other {', '.join(wrong)}")
 
 
 def _checked_code(stored: StoredRun, report: Report, code: bytes | None) -> dict[str, bytes]:
     found = kept.unpacked(code, CODE) if code else None
     launches = launches_of(found, range(len(report.records))) if found else None
     if code is None or launches is None:
-        raise UsageProblem(f"{stored.reference}: the code in its report cannot be kept without it: it stays")
+        raise UsageProblem(f"{stored.reference} keeps its report: its code cannot be kept without the report")
     back, read = tables_of(launches), report.source()
     if not (back.sass.equals(read.sass) and back.lines.equals(read.lines) and back.texts == read.texts):
-        raise UsageProblem(f"{stored.reference}: the code that would be kept is not that of its report: it stays")
+        raise UsageProblem(f"{stored.reference} keeps its report: the extracted code differs from it")
     return {CODE: code}

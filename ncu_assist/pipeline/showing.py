@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from ncu_assist.store import Store, StoredRun
 
 MOST_JUDGED = 200  # launches that a person is shown, the longest: each takes some milliseconds
-NO_REPORT = "the run keeps no report: it has no source lines and none of NVIDIA's findings"
-CSV = "a CSV export holds neither source lines nor NVIDIA's findings"
+NO_REPORT = "the run keeps no report, so it has no source lines and no findings of NVIDIA's rules"
+CSV = "a CSV export has no source lines and no findings of NVIDIA's rules"
 
 
 def look_closer(
@@ -89,7 +89,7 @@ def look_closer(
         numbers = launch_numbers(stored.whole, report)
         places = [place for place, number in enumerate(numbers) if number in wanted]
         if wanted and not places:
-            return _nothing(wanted, lines, f"the report that the run keeps has no launch of workload {workload}")
+            return _nothing(wanted, lines, f"the archived report has no launch of workload {workload}")
         found = nvidia_findings(report, places) if rules else None
         chosen = shown_launches(stored.run, report.records, places)
         if read is not None:
@@ -129,7 +129,7 @@ def _read(
     kernels = [library_kernel(report.records[place]) for place in read]
     if spots.note == NO_LINES and (known := [one.library for one in kernels if one]) and all(kernels):
         spots = replace(
-            spots, note=f"the code has no line numbers: it is of a library, {', '.join(sorted(set(known)))}"
+            spots, note=f"the code has no line numbers: it is from a library, {', '.join(sorted(set(known)))}"
         )
     return CloseLook(
         spots=spots,

@@ -51,7 +51,7 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     report = request.named or ""
     if report.endswith(REPORT_ENDINGS):
         command = f"ncu-assist show {shlex.quote(report)}"
-        raise UsageProblem(f"{report} is a report, and a trend is of a kernel's runs in the archive", command)
+        raise UsageProblem(f"{report} is a report, but trend needs a kernel's runs in the archive", command)
     store, context = Store(project.reports), Context(project, Path.cwd(), None)
     typed, _, version = (request.named or "").partition("/")
     kernel = choose_kernel(store, context, typed or None, None)
@@ -136,8 +136,8 @@ def _notes(timed: Sequence[tuple[StoredRun, Timing]], workload: str, kept: int) 
     wrong = sum(one.run.is_wrong(workload) for one, _ in timed)
     other = sum(_measured(one.run, workload) != like and not one.run.is_wrong(workload) for one, _ in timed)
     if wrong:
-        yield f"left out as results were wrong: {wrong} of {len(timed)} runs"
+        yield f"left out because results were wrong: {wrong} of {len(timed)} runs"
     if other:
-        yield f"left out as {workload} had other sizes or another flush of L2 then: {other} of {len(timed)} runs"
+        yield f"left out because {workload} had other sizes or another L2 flush then: {other} of {len(timed)} runs"
     if kept > MOST_RUNS:
-        yield f"only the newest {MOST_RUNS} of {kept} runs are looked at"
+        yield f"only the newest {MOST_RUNS} of {kept} runs are used"

@@ -66,8 +66,8 @@ def read_file(project: Project, path: Path, reporter: Reporter) -> Trace:
         try:
             nsys = find_nsys()
         except EnvironmentProblem as error:
-            hint = f"where it was recorded: nsys export --type sqlite {path.name}"
-            raise EnvironmentProblem(f"{path} has to be exported, and {error.message}", hint) from error
+            hint = f"on the machine that recorded it: nsys export --type sqlite {path.name}"
+            raise EnvironmentProblem(f"{path} must be exported, and {error.message}", hint) from error
         folder = _folder(project)
         try:
             reporter.status(f"exporting {path.name}")
@@ -78,7 +78,7 @@ def read_file(project: Project, path: Path, reporter: Reporter) -> Trace:
     else:
         reporter.status(f"reading {path.name}")
         trace = read_trace(path)
-    return _with_launches(trace, f"{path} holds no kernel launch")
+    return _with_launches(trace, f"{path} has no kernel launch")
 
 
 def record(
@@ -127,7 +127,7 @@ def _chosen(call: ProgramCall) -> Recording:
             lacking.append(error.message)
         else:
             return "nsys" if name == "nsys" else "ncu"
-    said = f"nothing here records {call.command[0]}: it is no Python with torch, and {'; '.join(lacking)}"
+    said = f"nothing here can record {call.command[0]}: it is not a Python with torch, and {'; '.join(lacking)}"
     raise EnvironmentProblem(
         said,
         "name a Python that has torch, as ncu-assist triage -- python3 train.py; or install Nsight Systems; or "
@@ -209,7 +209,7 @@ def _under_ncu(project: Project, call: ProgramCall, seconds: float | None, repor
     if seconds:
         raise UsageProblem("--seconds is for torch.profiler and nsys: under ncu a program is slower", "drop --seconds")
     stage = program_stage(project, secrets.token_hex(6), ONLY_TIMES)
-    reporter.note("without Nsight Systems: ncu takes the time of each launch alone; gaps and copies are not seen")
+    reporter.note("without Nsight Systems, ncu times each launch alone; gaps and copies are not seen")
 
     def show(launch: ProfiledLaunch) -> bool:
         reporter.status(f"ncu: launch {launch.index + 1} · {launch.name}")
@@ -256,13 +256,13 @@ def _refuse(done: Completed | None, call: ProgramCall, why: str, hint: str) -> N
             f"{call.name} ended with exit code {done.exit_code}, and nothing was recorded:\n{words}",
             f"run it alone: {shlex.join(call.command)}",
         )
-    raise StageFailed(f"nothing was recorded of {call.name}: {why}", hint)
+    raise StageFailed(f"nothing was recorded from {call.name}: {why}", hint)
 
 
 def _notes(done: Completed | None, call: ProgramCall) -> list[str]:
     if done is None:
-        return ["interrupted: what was recorded until then"]
-    return [f"{call.name} ended with exit code {done.exit_code}: what it did until then"] if done.exit_code else []
+        return ["interrupted: only what was recorded until then"]
+    return [f"{call.name} ended with exit code {done.exit_code}: only what it did until then"] if done.exit_code else []
 
 
 def _noted(trace: Trace, notes: Sequence[str]) -> Trace:
@@ -302,7 +302,7 @@ def profile_top(
     """
     count = min(top, len(found.groups))
     each = f", at most {duration(seconds * 1e9, 2)} and what ncu takes" if seconds else ""
-    reporter.note(f"ncu, launches to profile: {count}; for each the program runs once more, up to it{each}")
+    reporter.note(f"ncu, launches to profile: {count}; for each, the program runs once more, up to that launch{each}")
     profiled, runs, exit_code, pace = [], [], 0, Pace(count)
     for place in range(count):
         reporter.status(f"ncu: {place + 1} of {count} · {found.groups[place].kernel}{pace.left(place)}")
@@ -327,7 +327,7 @@ def _judged(project: Project, found: Triage, place: int, stored: StoredRun) -> P
     first = shown.results.diagnosis.first if shown.results else None
     other = (
         f"ncu met another launch, of {_shape(launch.grid)} blocks of {_shape(launch.block)} threads: "
-        "the program does not launch the same each time"
+        "the program's launches differ from run to run"
     )
     is_other = any(group.grid) and (launch.grid, launch.block) != (group.grid, group.block)
     saving = found.saving(place, first.estimated_speedup) if first else (None, None)

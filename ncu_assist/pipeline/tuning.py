@@ -64,11 +64,11 @@ def tune(
     tried = parsed(values) if values else _from_comment(version, proposed, why)
     own = {name: _number(text, version.path.suffix, name) for name in tried}
     if proposed and not set(proposed) <= set(tried):
-        reporter.note(f"{version.short}: {why}; to try, too: {in_words(proposed)}")
+        reporter.note(f"{version.short}: {why}; also try: {in_words(proposed)}")
     every = [dict(zip(tried, one, strict=True)) for one in itertools.product(*tried.values())]
     combinations = [own, *(one for one in every if one != own)]
     if len(combinations) > MOST:
-        raise UsageProblem(f"{len(combinations)} combinations are more than {MOST}", "fewer values at a time")
+        raise UsageProblem(f"{len(combinations)} combinations are more than {MOST}", "try fewer values at a time")
     with tempfile.TemporaryDirectory(prefix="ncu-assist-tune-") as folder:
         copy = Project(Path(folder), project.settings)
         copy_folder(project, job.kernel.folder, copy)
@@ -88,7 +88,7 @@ def tune(
         found = _confirmed(found, job, copy, reporter)
     if keep and found.winner is not None:
         if version.path.read_bytes().decode("utf-8", "surrogateescape") != text:
-            raise StageFailed(f"{version.path.name} was edited meanwhile: nothing is written", "tune it again")
+            raise StageFailed(f"{version.path.name} was edited meanwhile, so nothing is written", "tune it again")
         written = with_values(text, version.path.suffix, found.winner)
         version.path.write_bytes(written.encode("utf-8", "surrogateescape"))
         found = replace(found, kept=version.path)
@@ -143,7 +143,9 @@ def _from_comment(version: Version, proposed: Mapping[str, tuple[int, ...]], why
     sign = COMMENT_SIGNS[version.path.suffix]
     said = f"; {why}" if proposed else ""
     line = f"{sign} tune: {in_words(proposed) or EXAMPLE}"
-    raise UsageProblem(f"the first comment of {version.path.name} says no values to try{said}", f"write there: {line}")
+    raise UsageProblem(
+        f"the first comment of {version.path.name} lists no values to try{said}", f"add the line: {line}"
+    )
 
 
 def proposals(project: Project, kernel: Kernel, version: Version, text: str) -> tuple[dict[str, tuple[int, ...]], str]:
@@ -167,7 +169,7 @@ def proposals(project: Project, kernel: Kernel, version: Version, text: str) -> 
     chosen = {name: number for name, number in names.items() if form and form.search(name) and number > 0}
     made = {name: _around(number, form is STAGES) for name, number in chosen.items()}
     way = "more in flight" if rule in MORE_STAGES else "a smaller shape" if rule in SMALLER else "a larger shape"
-    return made, f"its diagnosis is {rule}, where {way} may help"
+    return made, f"its diagnosis is {rule}, and {way} may help"
 
 
 def _around(number: int, step: bool) -> tuple[int, ...]:

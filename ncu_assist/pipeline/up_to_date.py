@@ -68,7 +68,7 @@ def known_runs(job: MeasureJob, against: str = "", place: WorkPlace | None = Non
     needs = frozenset(need_of(version) for version in job.versions)
     setups = place.setups(job.on, needs, job.settings.device == "cuda", job.options is not None)
     if not setups:
-        raise EnvironmentProblem("no worker says what it measures with")
+        raise EnvironmentProblem("no worker reports its setup")
     judge = _Judge(job, setups, place.is_away)
     skipped = {version.name: why for version in job.versions if (why := judge.skipped(version))}
     kept: dict[str, StoredRun] = {}
@@ -217,7 +217,7 @@ class _Judge:
         yield from self._other_problem(version, stored)
         lacking = [one.name for one in self.served(version) if not passed(run, one.name)]
         if lacking:
-            yield f"not found right on {', '.join(lacking)} yet"
+            yield f"not yet checked as right on {', '.join(lacking)}"
         if any(len(check.seeds) < settings.trials for check in run.checks):
             yield f"checked with fewer seeds than {settings.trials}"
         if "bench" not in settings.stages:
@@ -247,7 +247,7 @@ class _Judge:
                 yield "kernel.toml has changed"
             then = header_comment(stored.read(f"source/{version.path.name}"), version.path.suffix)
             if bool(DRAWS_LINE.search(then)) != version.draws_own:
-                yield "its first comment says otherwise what it draws"
+                yield "its first comment now says something else about its draws"
         except DamagedData as error:
             yield error.message
 
@@ -268,7 +268,7 @@ def _other_setup(run: Run, setup: Setup, now: Toolchain) -> Iterator[str]:
     if then.nvcc_options != now.nvcc_options:
         yield f"built with {then.nvcc_options or 'other options'}, not {now.nvcc_options}"
     if then.packages != now.packages:
-        yield f"{', '.join(now.packages or then.packages)} is another version now"
+        yield f"{', '.join(now.packages or then.packages)} has another version now"
 
 
 def _said(toml: bytes, workloads: Sequence[str]) -> dict[str, Any]:
@@ -333,7 +333,7 @@ def in_words(job: MeasureJob, known: KnownRuns) -> Iterator[str]:
         if name not in known.beside:
             days.setdefault(stored.run.created[:10], []).append(name)
     for day in sorted(days):
-        yield f"{kernel} {spans(days[day], order)}{on}: as measured on {day}, nothing changed; --again measures anew"
+        yield f"{kernel} {spans(days[day], order)}{on}: measured on {day} and unchanged; --again measures it again"
     reasons: dict[str, list[str]] = {}
     for name, why in known.changed.items():
         reasons.setdefault(why, []).append(name)
@@ -341,7 +341,7 @@ def in_words(job: MeasureJob, known: KnownRuns) -> Iterator[str]:
         yield f"{kernel} {spans(names, order)}{on}: {why}"
     if known.beside:
         beside = [name for name in order if name in known.beside]
-        yield f"{kernel} {spans(beside, order)}{on}: timed again beside, as verdicts compare times of one bench"
+        yield f"{kernel} {spans(beside, order)}{on}: timed again with it, because a verdict needs times of one bench"
 
 
 def spans(names: Iterable[str], order: Sequence[str]) -> str:

@@ -61,7 +61,7 @@ def chosen(store: Store, kernels: Sequence[str]) -> tuple[str, ...]:
     known = store.kernels()
     for name in kernels:
         if name not in known:
-            raise unknown(f"there is no run of a kernel '{name}'", name, known)
+            raise unknown(f"there are no runs of a kernel '{name}'", name, known)
     return tuple(dict.fromkeys(kernels)) or known
 
 
@@ -178,7 +178,7 @@ class KeepRules:
             elif word in ("best", "baseline"):
                 best, baseline = best or word == "best", baseline or word == "baseline"
             else:
-                raise UsageProblem(f"--keep knows no '{word}'", "--keep best,baseline,last:3")
+                raise UsageProblem(f"--keep has no rule '{word}'", "--keep best,baseline,last:3")
         return KeepRules(best, baseline, last)
 
 
@@ -200,7 +200,7 @@ def plan_prune(project: Project, kernels: Sequence[str], keep: KeepRules) -> Pru
         for head in heads:
             reason = "named in a text" if head.run_id in named else why.get(head.path)
             if why is ALL or reason:
-                kept[head.reference] = reason or "the history of its kernel cannot be told"
+                kept[head.reference] = reason or "the history of its kernel cannot be read"
             else:
                 going.append((head, _bytes(store, head)))
     return PrunePlan(tuple(going), kept)

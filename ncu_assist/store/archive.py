@@ -155,7 +155,7 @@ def _wrong_findings(stored: StoredRun) -> Iterator[str]:
     workloads = {launch.workload for launch in stored.run.launches}
     for one in found.judged if found else ():
         if one.workload not in workloads or (one.launch is not None and (one.launch, one.kernel) not in known):
-            yield f"{FINDINGS} speaks of launches that {RUN_JSON} does not list"
+            yield f"{FINDINGS} names launches that {RUN_JSON} does not list"
             return
 
 
@@ -163,7 +163,7 @@ def _wrong_code(stored: StoredRun) -> Iterator[str]:
     code = stored.code()
     known = {launch.kernel for launch in stored.run.launches}
     if code and not known.issuperset(one.kernel for one in code.launches):
-        yield f"{CODE} speaks of kernels that {RUN_JSON} does not list"
+        yield f"{CODE} names kernels that {RUN_JSON} does not list"
 
 
 def _wrong_facts(stored: StoredRun) -> Iterator[str]:
@@ -172,9 +172,9 @@ def _wrong_facts(stored: StoredRun) -> Iterator[str]:
         return
     listed = {launch.index: launch.kernel for launch in stored.run.launches}
     if any(listed.get(number) != one.kernel for number, one in zip(facts.numbers, facts.launches, strict=True)):
-        yield f"{FACTS} speaks of launches that {RUN_JSON} does not list"
+        yield f"{FACTS} names launches that {RUN_JSON} does not list"
     if INSTANCES in stored.run.files and not {*stored.instance_launches()} <= {*range(len(facts.launches))}:
-        yield f"{INSTANCES} speaks of launches that {FACTS} does not list"
+        yield f"{INSTANCES} names launches that {FACTS} does not list"
 
 
 def _without_reference(stored: StoredRun, error: DamagedData) -> str:
@@ -291,7 +291,7 @@ class Store:
 
         ``deep`` reads every file: hashes, columns, and the number of launches against the record and ncu's log.
         """
-        found = [Damage(_path(folder), "is the rest of an interrupted write") for folder in leftovers(self.reports)]
+        found = [Damage(_path(folder), "is left over from an interrupted write") for folder in leftovers(self.reports)]
         packs = [pack for name in self._kernels(None) for pack in opened_packs(self.reports, name)[0]]
         packed = {pack.folder(key) for pack in packs for key in pack.runs}
         for one in steps("verifying runs", list(run_folders(self.reports))):

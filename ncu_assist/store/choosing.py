@@ -161,7 +161,7 @@ def _nothing(store: Store, context: Context, known: tuple[str, ...], version: st
     """Return the error for a word that no kernel has: with the nearest kernel or versions, each of its kernel."""
     if version is None:
         return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL, or ncu-assist profile PROGRAM")
-    message = f"no kernel has a version '{version}' or is called so"
+    message = f"there is no kernel or version '{version}'"
     names = {kernel: versions_of(store, context, kernel) for kernel in known}
     words = dict.fromkeys([*known, *(word for own in names.values() for word in with_short_names(own))])
     near = [] if NUMBER.fullmatch(version) else difflib.get_close_matches(version, words, n=1, cutoff=NEAR)
@@ -301,7 +301,10 @@ def gpu_model(models: Iterable[str | None], wanted: str, kernel: str) -> str:
     known = sorted({model for model in models if model})
     chosen = [one for one in known if one == wanted] or [one for one in known if wanted.lower() in one.lower()]
     if len(chosen) != 1:
-        said = "several" if chosen else "none"
-        message = f"one GPU model is asked for, and '{wanted}' fits {said} that {kernel} was measured on"
-        raise UsageProblem(f"{message}: {', '.join(chosen or known) or 'no run names its GPU'}", "a part of its name")
+        said = f"fits {len(chosen)} GPU models" if chosen else "fits no GPU model"
+        message = f"'{wanted}' {said} that {kernel} was measured on"
+        raise UsageProblem(
+            f"{message}: {', '.join(chosen or known) or 'no run names its GPU'}",
+            "name one of them, or a part that only one has",
+        )
     return chosen[0]

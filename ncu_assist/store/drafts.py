@@ -215,7 +215,7 @@ class DraftArchive:
             raise UsageProblem(f"{stored.reference} is another draft than {draft.kernel}/{DRAFTS}/{draft.id}")
         taken = next((name for name in files if (stored.folder / name).exists() or name == DRAFT_JSON), None)
         if taken:
-            raise UsageProblem(f"{stored.reference} has a file {taken} already; it is never overwritten")
+            raise UsageProblem(f"{stored.reference} has a file {taken} already, which is never overwritten")
         try:
             _replace(stored, draft, files)
         except OSError as error:

@@ -48,7 +48,7 @@ def is_file_name(name: str) -> bool:
 
 
 ROOT = "."  # the place of reports/ itself
-LINK = "is a link, which is not followed: what it leads to is left out"
+LINK = "is a link, which is not followed; its target is left out"
 KERNELS = "kernels"
 
 
@@ -176,7 +176,7 @@ def _told(entry: os.DirEntry[str], place: str) -> Iterator[Path | Damage]:
         elif entry.is_symlink() and not os.path.isfile(entry.path):  # noqa: PTH113
             yield Damage(place, LINK)
         elif not os.path.splitext(entry.name)[1]:  # noqa: PTH122  pages and baseline.json have an ending
-            yield Damage(place, "is no folder")
+            yield Damage(place, "is not a folder")
     except OSError as error:
         yield Damage(place, unreadable(error))
 

@@ -270,7 +270,7 @@ def _check(pack: Pack, runs: Sequence[RunFiles]) -> None:
         key = one.version, one.run_id
         same = key in pack.runs and pack.record(key) == one.record and pack.sizes(key).keys() == set(one.names)
         if not same or any(pack.read(key, name) != one.read(name) for name in one.names):
-            raise DamagedData(f"{'/'.join(key)} reads back otherwise than it was written: the disk may be failing")
+            raise DamagedData(f"{'/'.join(key)} reads back differently from what was written: the disk may be failing")
 
 
 def _fill(target: Any, runs: Sequence[RunFiles]) -> None:

@@ -197,7 +197,7 @@ class StoredRun:
     def _check_report(self, name: str, sha256: str) -> None:
         known = {**self.run.dropped, **self.run.files}
         if sha256 != next((known[one].sha256 for one in REPORTS if one in known), None):
-            raise self._damaged(name, "is of another report than that of the run")
+            raise self._damaged(name, "belongs to another report than the run")
 
     def report_bytes(self) -> bytes | None:
         """Return the ``.ncu-rep`` of the run, decompressed; None where only the tables were kept."""
@@ -293,7 +293,7 @@ def record_of(folder: Path, name: str) -> bytes:
 def file_problem(folder: Path, name: str, fact: FileFact) -> str:
     """Return what is wrong with a file by its name, kind and size alone; empty when nothing is."""
     if not is_file_name(name):
-        return "is no name for a file of a run"
+        return "cannot be the name of a run's file"
     path = str(folder)
     for part in name.split("/"):  # strings, not paths: an archive of 1,000 runs has 8,000 files
         path = f"{path}/{part}"

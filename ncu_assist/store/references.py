@@ -73,7 +73,7 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         if (within := _reports_within(path)) and not isinstance(error, VersionNotMeasured):
             hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
             held = f"a folder with {len(within)}: {_listed(within)}" if len(within) > 1 else "a folder with one"
-            raise UsageProblem(f"{text} is no report, but {held}", hint) from error
+            raise UsageProblem(f"{text} is not a report, but {held}", hint) from error
         program = text.partition("@")[0].partition("/")[0]
         source = f"{program}.cu"
         if program not in known_kernels(store, context) and _kind(context.folder / source) == _FILE:
@@ -135,11 +135,11 @@ def refuse_kernel_of_none(kernel: str | None, texts: Sequence[str], found: Seque
     named, several = " and ".join(texts), len(texts) > 1
     if None in found:
         are = "are reports" if several else "is a report"
-        message = f"--kernel is for a bare version such as v2, and {named} {are}: no launches are chosen by it"
+        message = f"--kernel is for a bare version such as v2, and {named} {are}; it selects no launches"
     else:
         names = "name another kernel" if several else "names another kernel"
         message = f"--kernel is for a bare version such as v2, and {named} {names}"
-    raise UsageProblem(message, "leave out --kernel")
+    raise UsageProblem(message, "drop --kernel")
 
 
 def _stored(text: str, store: Store, context: Context) -> StoredRun:
@@ -149,10 +149,10 @@ def _stored(text: str, store: Store, context: Context) -> StoredRun:
         return SYMBOLS[after](store, context, choose_kernel(store, context, kernel or None, None))
     if not version or (at and not after) or (slash and not kernel):
         help_ = did_you_mean(text, _SYMBOL_NAMES) if at else _FORMS
-        raise UsageProblem(f"'{text}' is no reference; {help_}", "ncu-assist list")
+        raise UsageProblem(f"'{text}' is not a reference; {help_}", "ncu-assist list")
     if not slash and _is_kernel(store, context, version):
         if at:
-            message = f"{version} is a kernel, and @{after} names no run of it: runs are of versions"
+            message = f"{version} is a kernel, and only a version has a run @{after}"
             raise UsageProblem(f"{message}; known: {', '.join(_SYMBOL_NAMES)}", f"ncu-assist list {version}")
         return _best_or_last(store, context, version)
     chosen = choose_kernel(store, context, kernel or None, version)
@@ -206,11 +206,11 @@ def existing_report(path: Path, text: str | None = None, command: str = "show") 
     other = str(Path(text) / within[0]) if within else str(Path(text).parent / (near or beside[0])) if beside else ""
     hint = f"ncu-assist {command} {shlex.quote(other)}" if other else "ncu-assist list"
     if kind == _FOLDER:
-        held = f"it holds {len(within)}: {_listed(within)}" if within else "no report lies in it"
+        held = f"it holds {len(within)}: {_listed(within)}" if within else "it has no reports"
         hint = hint if within else f"ncu-assist {command} FILE.ncu-rep"  # nothing that lies there is offered
-        raise UsageProblem(f"{text} is no report: it is {kind}; {held}", hint)
+        raise UsageProblem(f"{text} is not a report: it is {kind}; {held}", hint)
     if kind:
-        raise UsageProblem(f"{text} is no report: it is {kind}", hint)
+        raise UsageProblem(f"{text} is not a report: it is {kind}", hint)
     listed = _listed(beside)
     others = f"; did you mean '{near}'?" if near else f"; known: {listed}" if beside else ""
     raise UsageProblem(f"there is no report {path.name} in that folder{others}", hint)

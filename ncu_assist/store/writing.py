@@ -34,8 +34,8 @@ HINTS = {
     errno.ENOSPC: "free disk space, then run the command again; df -h shows what is full",
     errno.EDQUOT: "your quota is used up: free space, then run the command again",
     errno.EROFS: "reports/ is on a read-only file system; run in a folder you may write to",
-    errno.EACCES: "reports/ may not be written to; chmod u+w it, or run in a folder of yours",
-    errno.EPERM: "reports/ may not be written to; chmod u+w it, or run in a folder of yours",
+    errno.EACCES: "reports/ is not writable; chmod u+w it, or run in your own folder",
+    errno.EPERM: "reports/ is not writable; chmod u+w it, or run in your own folder",
 }
 EXISTS = (errno.EEXIST, errno.ENOTEMPTY)
 
@@ -195,11 +195,11 @@ def _nothing_left(temporary: Path, reports: Path) -> Iterator[None]:
 
 
 def _exists(place: ArchivePlace) -> UsageProblem:
-    return UsageProblem(f"{place.reference} exists already; a {place.what} is never overwritten")
+    return UsageProblem(f"{place.reference} already exists; a {place.what} is never overwritten")
 
 
 def environment_problem(error: OSError, what: str) -> EnvironmentProblem:
     """Return the error for a disk that refused, with what to do about it."""
-    hint = HINTS.get(error.errno or 0, "see that reports/ exists and may be written to")
+    hint = HINTS.get(error.errno or 0, "check that reports/ exists and is writable")
     why = error.strerror or error
     return EnvironmentProblem(f"the {what} could not be stored: {why}; nothing was kept of it", hint)

@@ -1,4 +1,4 @@
-"""Calls under way: cancelled, ended from outside, in line for the GPU, of two clients. The commands are fakes."""
+"""Calls under way: cancelled, terminated from outside, in line for the GPU, of two clients. The commands are fakes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class TestUnderWay:
 
         dead, alive = talk(project, calls, words=words(project))
         assert dead.is_error
-        assert "was ended by signal 9" in text_of(dead)
+        assert "was killed by signal 9" in text_of(dead)
         assert value_of(alive)["exit_code"] == 0
 
     def test_a_cancelled_call_ends_the_command_and_frees_the_gpu(self, project: Path) -> None:

@@ -57,8 +57,8 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("propose", DRAFT),
 ]
 NEED_A_GPU = [
-    ("check", {"kernel": "lightning_decode", "versions": ["v3"]}, "no NVIDIA driver answers"),
-    ("bench", {"kernel": "lightning_decode", "versions": ["v3"]}, "no NVIDIA driver answers"),
+    ("check", {"kernel": "lightning_decode", "versions": ["v3"]}, "there is no working NVIDIA driver"),
+    ("bench", {"kernel": "lightning_decode", "versions": ["v3"]}, "there is no working NVIDIA driver"),
     ("prove", {"id": "20261121T221601Z"}, "is kept already"),
     ("accept", {"id": "20261121T221601Z"}, "ncu-assist suggest accept 20261121T221601Z"),
 ]
@@ -159,14 +159,14 @@ class TestEveryTool:
 
 
 BAD = [
-    ("show", {"reference": "../secret.ncu-rep"}, "lies outside the project"),
-    ("show", {"reference": "link.ncu-rep"}, "lies outside the project"),
-    ("lines", {"reference": "/etc/passwd"}, "lies outside the project"),
-    ("diff", {"reference": V3, "candidate": "../secret.ncu-rep"}, "lies outside the project"),
-    ("task", {"reference": "kernels/../../secret.ncu-rep"}, "lies outside the project"),
-    ("kernels", {"kernel": "../kernels"}, "lies outside the project"),
+    ("show", {"reference": "../secret.ncu-rep"}, "is outside the project"),
+    ("show", {"reference": "link.ncu-rep"}, "is outside the project"),
+    ("lines", {"reference": "/etc/passwd"}, "is outside the project"),
+    ("diff", {"reference": V3, "candidate": "../secret.ncu-rep"}, "is outside the project"),
+    ("task", {"reference": "kernels/../../secret.ncu-rep"}, "is outside the project"),
+    ("kernels", {"kernel": "../kernels"}, "is outside the project"),
     ("show", {"reference": "--output=page.html"}, "neither a reference nor a file"),
-    ("show", {"reference": "v\x00"}, "lies outside the project"),
+    ("show", {"reference": "v\x00"}, "is outside the project"),
     ("show", {"reference": "lightning_decode/v77"}, "lightning_decode"),
     ("show", {"reference": "softmaxx"}, "softmaxx"),
     ("show", {"reference": V3, "workload": "b1"}, "b1"),
@@ -184,11 +184,11 @@ BAD = [
     ("profile", {"kernel": "python"}, "there is no kernel 'python'"),
     ("bench", {"kernel": "kernels/lightning_decode/v3_global_memory.cu"}, "there is no kernel"),
     ("check", {"kernel": "lightning_decode", "versions": ["--help"]}, "is no version"),
-    ("build", {"reference": "../secret.ncu-rep", "source": "x"}, "lies outside the project"),
+    ("build", {"reference": "../secret.ncu-rep", "source": "x"}, "is outside the project"),
     ("build", {"reference": V6, "source": "x" * 10_000_000}, "at most 500000 characters"),
     ("build", {"reference": V6}, "it has no code"),
     ("build", {"reference": REPORT, "source": "int x;"}, "is a report of another program"),
-    ("prove", {"id": "../x"}, "is no id of a draft"),
+    ("prove", {"id": "../x"}, "is not the id of a draft"),
     ("prove", {"id": "2019"}, "there is no draft '2019'"),
     ("no_such_tool", {}, "no_such_tool"),
 ]

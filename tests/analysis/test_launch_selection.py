@@ -63,17 +63,17 @@ def test_what_is_meant(asked: tuple[str | None, ...], found: list[int]) -> None:
         (("3-1",), "--launch 3-1 ends before it starts", "--launch 1-3"),
         (("-1",), "--launch takes a number or a range such as 0-4, and not '-1'", "--launch 3,"),
         (("٣",), "--launch takes a number", "--launch 3,"),
-        ((None, "gem"), "none of 4 launches is of a kernel that fits 'gem'; did you mean 'gemm'?", "regex:"),
+        ((None, "gem"), "none of 4 launches is of a kernel that matches 'gem'; did you mean 'gemm'?", "regex:"),
         ((None, "zzz"), "there are gemm (2), relu (1), relu_backward (1)", "regex:"),
-        ((None, "nvtx:forwrd"), "lies in an NVTX range that fits 'forwrd'; did you mean 'forward'?", "nvtx:"),
+        ((None, "nvtx:forwrd"), "is in an NVTX range that matches 'forwrd'; did you mean 'forward'?", "nvtx:"),
         ((None, "nvtx:step 1/backward/layer 0"), "there are step 1/forward/layer 0 (1)", "nvtx:"),
         ((None, "regex:a(b"), "'a(b' is no regular expression: missing ), unterminated subpattern at letter 2", r"\("),
         ((None, "nvtx:regex:*"), "nothing to repeat at letter 1, before '*'", r"\("),
         ((None, "regex:a["), "unterminated character set at letter 2", r"\("),
         ((None, "zzz"), "none of 4 launches", "--launch 3, --launch 0-3, or --filter"),
         (("1", "zzz"), "none of 1 launches", "--launch 1, or --filter"),
-        ((None, ""), "a filter names nothing to look for", "--filter NAME"),
-        ((None, "nvtx:/"), "a filter names nothing to look for", "--filter NAME"),
+        ((None, ""), "a filter is empty", "--filter NAME"),
+        ((None, "nvtx:/"), "a filter is empty", "--filter NAME"),
     ],
 )
 def test_what_cannot_be_meant(asked: tuple[str | None, ...], message: str, hint: str) -> None:
@@ -85,7 +85,7 @@ def test_what_cannot_be_meant(asked: tuple[str | None, ...], message: str, hint:
 
 def test_a_range_that_is_nobodys() -> None:
     bare = [replace(one, ranges=()) for one in LAUNCHES]
-    with pytest.raises(UsageProblem, match="lies in an NVTX range that fits 'a'; there are none"):
+    with pytest.raises(UsageProblem, match="is in an NVTX range that matches 'a'; there are none"):
         selection_of(None, ["nvtx:a"]).of(bare)
     with pytest.raises(UsageProblem, match="nothing was profiled"):
         selection_of("0").of(())

@@ -70,7 +70,7 @@ def test_a_returned_error_is_raised(tmp_path: Path) -> None:
         ("const float *__restrict__ x, float *y, int n /* elements, at most 2^31 */", ""),
         ("Vector x, Vector y, Count n", ""),
         ("const float* x, float* y, double n", "takes double n, and gets a 64-bit integer there"),
-        ("const float* x, float* y", "takes 3 arguments, and kernel.toml says x, y, n and the stream"),
+        ("const float* x, float* y", "takes 3 arguments, but kernel.toml has x, y, n and the stream"),
         ("const float* x, long long n, float* y", "takes long long n where kernel.toml has the pointer y"),
         ("const float* x, float* y, long long* n", "takes long long* n where kernel.toml has the integer n"),
     ],

@@ -88,7 +88,7 @@ def _nvcc(version: str) -> nvcc.Nvcc:
 
 
 def _no_driver() -> tuple[str, tuple[Gpu, ...]]:
-    raise EnvironmentProblem("no NVIDIA driver answers", "nvidia-smi")
+    raise EnvironmentProblem("there is no working NVIDIA driver", "nvidia-smi")
 
 
 def _has(monkeypatch: pytest.MonkeyPatch, *capabilities: str) -> None:

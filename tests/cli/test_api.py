@@ -289,16 +289,16 @@ WRONG_PLACES = [
     (99, IndexError, "99 is no place among 3 launches, whose places are 0 to 2"),
     (-4, IndexError, "-4 is no place among 3 launches"),
     (1.5, TypeError, "a launch is chosen by its place, a slice, the name of its kernel"),
-    (None, TypeError, "and not by None"),
-    (True, TypeError, "and not by True"),
+    (None, TypeError, "not by None"),
+    (True, TypeError, "not by True"),
     (slice(3, 1), IndexError, "[3:1] holds none of 3 launches"),
     (slice(None, None, -1), IndexError, "a step of -1 is none"),
     ([], IndexError, "an empty list"),
     ([True, False], IndexError, "a mask of 2 truths does not fit 3 launches"),
     (pd.Series([False] * 3), IndexError, "the mask is true for none of 3 launches"),
-    ("", UsageProblem, "a filter names nothing to look for"),
+    ("", UsageProblem, "a filter is empty"),
     ("transpose_nave", UsageProblem, "did you mean 'transpose_naive'?"),
-    ("nvtx:backward", UsageProblem, "lies in an NVTX range that fits 'backward'; there are"),
+    ("nvtx:backward", UsageProblem, "is in an NVTX range that matches 'backward'; there are"),
     ("regex:[", UsageProblem, "'[' is no regular expression"),
 ]
 
@@ -322,7 +322,7 @@ def test_launches_by_place_name_and_range(which: object, kind: type[Exception], 
 def test_a_name_within_a_selection_stays_in_it(tmp_path: Path) -> None:
     found = ncu_assist.show(MANY_LAUNCHES, project=tmp_path)
     some = found["stream_copy"]
-    with pytest.raises(UsageProblem, match="none of 5 launches is of a kernel that fits 'fill'"):
+    with pytest.raises(UsageProblem, match="none of 5 launches is of a kernel that matches 'fill'"):
         some["fill"]
     assert len(some) == len(some["regex:.*"]) == 5
     assert some["regex:."][0].metrics["kernel"].tolist() == ["stream_copy"]
@@ -339,7 +339,7 @@ def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:
     every = ncu_assist.show("lightning_decode/v6")
     (own,) = every.lines["launch"].unique()
     for table in (every.lines, every.timeline, every.table("lines")):
-        assert f"holds 1 of the {len(every)} launches of the run" in " ".join(table.attrs["notes"])
+        assert f"has 1 of the {len(every)} launches of the run" in " ".join(table.attrs["notes"])
     name = every.metrics.index.map(dict(enumerate(one.workload for one in every.launches)))[own]
     same, other = (ncu_assist.show("lightning_decode/v6", workload=one) for one in (name, "b16_d96"))
     assert name != "b16_d96"
@@ -347,7 +347,7 @@ def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:
     assert len(other) == len(other.metrics) == 1 < len(every)
     assert other.metrics.index.tolist() != [own]
     for ask in (lambda: other.lines, lambda: other.timeline, lambda: other.table("sass")):
-        with pytest.raises(UsageProblem, match="the report that the run keeps has no launch of workload b16_d96") as no:
+        with pytest.raises(UsageProblem, match="the archived report has no launch of workload b16_d96") as no:
             ask()
         assert no.value.hint == 'table("metrics") or table("launches")'
     with pytest.raises(UsageProblem, match="has none of these launches"):

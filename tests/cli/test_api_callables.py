@@ -90,7 +90,7 @@ def test_a_kernel_is_named_after_its_first_function(here: Path, functions: Any, 
 
 
 def test_workloads_without_names_are_no_workloads() -> None:
-    with pytest.raises(UsageProblem, match="workloads are given by name, and this is list"):
+    with pytest.raises(UsageProblem, match="workloads must be a dictionary by name, not list"):
         ncu_assist.bench([naive], inputs=make, workloads=[1, 2])
 
 
@@ -101,10 +101,10 @@ def test_without_a_gpu_all_say_the_same(measure: Any, monkeypatch: pytest.Monkey
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
 
     def no_driver() -> None:
-        raise EnvironmentProblem("no NVIDIA driver answers")
+        raise EnvironmentProblem("there is no working NVIDIA driver")
 
     monkeypatch.setattr("ncu_assist.environment.query_gpus", no_driver)
-    with pytest.raises(EnvironmentProblem, match="no NVIDIA driver answers"):
+    with pytest.raises(EnvironmentProblem, match="there is no working NVIDIA driver"):
         measure([naive], inputs=make, workloads={"n": 64}, project=tmp_path)
 
 
@@ -136,9 +136,9 @@ def in_place(x: Any) -> Any:
 @pytest.mark.parametrize(
     ("function", "said"),
     [
-        (text, "text returns str: a function has to return a tensor or a tuple of tensors"),
-        (shorter, "shorter returns float32 [99], the reference float32 [100]"),
-        (doubled, "doubled returns float64 [100], the reference float32 [100]"),
+        (text, "text returns str: a function must return a tensor or a tuple of tensors"),
+        (shorter, "shorter returns float32 [99], but the reference float32 [100]"),
+        (doubled, "doubled returns float64 [100], but the reference float32 [100]"),
         (in_place, "input 'x' was modified"),
     ],
 )
@@ -186,7 +186,7 @@ def test_without_a_gpu_nothing_is_measured(monkeypatch: pytest.MonkeyPatch, tmp_
         ({"a-b": naive, "a b": shared}, {"inputs": make}, "two functions have the name a_b"),
         ({"π": naive, "σ": shared}, {"inputs": make}, "two functions have the name function"),
         ([], {"inputs": make}, "there is no function"),
-        ({"one": 1}, {"inputs": make}, "one is no function but int"),
+        ({"one": 1}, {"inputs": make}, "one is not a function but int"),
         (naive, {}, "naive needs inputs"),
         (naive, {"inputs": make, "name": "a kernel"}, "'a kernel' cannot be the name of a function"),
         ("softmax", {"inputs": make}, "inputs= is for Python functions; softmax has that in its folder"),

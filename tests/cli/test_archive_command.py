@@ -85,7 +85,7 @@ def test_merge_of_a_copy_takes_nothing(run: Run, family: Path, tmp_path_factory:
     shutil.rmtree(kept)
     answer = run("archive", "merge", str(other))
     assert answer.code == 0
-    assert answer.out.startswith("taken: 1 run; ")
+    assert answer.out.startswith("added: 1 run; ")
     assert kept.is_dir()
     assert run("archive", "merge", str(other), "--json").json["runs"] == 0
     assert run("archive", "merge", str(family)).code == 2

@@ -18,7 +18,7 @@ def test_until_one_is_set_it_is_v0(run: Run, recorded: Path) -> None:
     answer = run("baseline", "show", "lightning_decode")
     assert answer.code == 0
     assert answer.out.startswith("lightning_decode/v0_torch_eager@")
-    assert "is @baseline of lightning_decode, as none was set" in answer.out
+    assert "is @baseline of lightning_decode, because none was set" in answer.out
     shown = run("baseline", "show", "lightning_decode", "--json").json
     assert (shown["schema"], shown["set"], shown["since"]) == ("ncu-assist.baseline/1", False, None)
 
@@ -36,7 +36,7 @@ def test_set_show_and_clear(run: Run, recorded: Path) -> None:
     assert run("verify").code == 0
     cleared = run("baseline", "clear", "lightning_decode", "--json").json
     assert (cleared["cleared"], cleared["set"], cleared["version"]) == (True, False, "v0_torch_eager")
-    assert "is @baseline of lightning_decode, as none was set" in run("baseline", "clear", "lightning_decode").out
+    assert "is @baseline of lightning_decode, because none was set" in run("baseline", "clear", "lightning_decode").out
 
 
 def test_show_lists_every_kernels(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,7 +82,7 @@ def test_a_report_must_be_imported_first(run: Run, recorded: Path) -> None:
     plain_report(recorded, "my report.ncu-rep")
     answer = run("baseline", "set", "my report.ncu-rep", "--kernel", "train")
     assert (answer.code, answer.out) == (2, "")
-    assert "only a run in the archive can be a baseline" in answer.err
+    assert "a baseline must be a run in the archive" in answer.err
     assert "try: ncu-assist import 'my report.ncu-rep' --kernel train" in answer.err
 
 
@@ -111,7 +111,7 @@ def test_an_imported_run_can_be_one(run: Run, tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["set", "v99"], "no kernel has a version 'v99'"),
+        (["set", "v99"], "there is no kernel or version 'v99'"),
         (["set", "@bset"], "did you mean '@best'?"),
         (["set", "v6@2025"], "has no run '2025'"),
         (["set", "gone.ncu-rep"], "there is no report gone.ncu-rep"),

@@ -123,7 +123,7 @@ def test_ends_that_do_not_differ_are_refused(here: Path, run: Run, told: Told) -
 @pytest.fixture
 def no_driver(monkeypatch: pytest.MonkeyPatch, told: Told) -> Told:
     def none() -> None:
-        raise EnvironmentProblem("no NVIDIA driver answers", "nvidia-smi")
+        raise EnvironmentProblem("there is no working NVIDIA driver", "nvidia-smi")
 
     monkeypatch.setattr("ncu_assist.pipeline.bisecting.gpu_here", none)
     return told
@@ -133,7 +133,7 @@ def test_a_gpu_is_asked_for_before_anything_is_built(here: Path, run: Run, no_dr
     commits = committed(here, FAST, SLOW, SLOW)
     refused = run("bisect", "add_one", "--good", commits[0])
     assert refused.code == 6
-    assert "no NVIDIA driver answers" in refused.err
+    assert "there is no working NVIDIA driver" in refused.err
     assert no_driver.asked == 0
 
 
@@ -143,8 +143,8 @@ def test_a_gpu_is_asked_for_before_anything_is_built(here: Path, run: Run, no_dr
         (("add_one", "--good", "xyz"), "'xyz' is no commit"),
         (("add_one/v99", "--good", "HEAD~1"), "v99"),
         (("add_one", "--good", "HEAD~1", "--workload", "nope"), "nope"),
-        (("add_one", "--good", "HEAD"), "are one commit"),
-        (("add_one", "--good", "HEAD", "--bad", "HEAD~1"), "--good is the earlier of the two"),
+        (("add_one", "--good", "HEAD"), "are the same commit"),
+        (("add_one", "--good", "HEAD", "--bad", "HEAD~1"), "--good must be the earlier commit"),
         (("add_two", "--good", "HEAD~1"), "add_two"),
     ],
 )
@@ -172,10 +172,10 @@ def test_ends_in_no_row_are_refused_before_building(here: Path, run: Run, told: 
     aside = repository.commit({"aside.txt": "1"})
     repository.git("checkout", "--quiet", "main")
     for good, bad, said in (
-        (commits[2], commits[0], "--good is the earlier of the two"),
-        (commits[2], "HEAD", "are one commit"),
-        (aside, "HEAD", "is no ancestor of HEAD"),
-        (commits[0], aside, "touches what add_one is made of"),
+        (commits[2], commits[0], "--good must be the earlier commit"),
+        (commits[2], "HEAD", "are the same commit"),
+        (aside, "HEAD", "is not an ancestor of HEAD"),
+        (commits[0], aside, "touches the files of add_one"),
     ):
         refused = run("bisect", "add_one", "--good", good, "--bad", bad)
         assert refused.code == 2

@@ -88,7 +88,7 @@ def test_what_is_exported_is_imported_elsewhere_and_answers_for_that_model(run: 
     found = ceilings_of(replace(MADE_UP, uuid_sha256=""), project / "reports")
     assert found is not None
     assert found.where == "another Made Up 9000"
-    assert "here already" in run("ceilings", "--import", "sent.json").out
+    assert "already stored" in run("ceilings", "--import", "sent.json").out
 
 
 def test_others_of_this_gpu_are_replaced_only_where_asked(run: Run, project: Path) -> None:
@@ -108,7 +108,7 @@ def test_of_several_gpus_one_has_to_be_named(run: Run, project: Path) -> None:
     refused = run("ceilings", "--export", "-")
     assert "ceilings of several GPUs are known: Made Up 8000, Made Up 9000" in refused.err
     assert '"name": "Made Up 8000"' in run("ceilings", "--export", "-", "--gpu", "8000").out
-    assert "no ceilings of a 'T4' are known" in run("ceilings", "--export", "-", "--gpu", "T4").err
+    assert "no ceilings are known for 'T4'" in run("ceilings", "--export", "-", "--gpu", "T4").err
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_of_several_gpus_one_has_to_be_named(run: Run, project: Path) -> None:
     [
         (b"NVR\0rest", 2, "x.json is a report of Nsight Compute, not ceilings"),
         (b"\x28\xb5\x2f\xfdrest", 2, "x.json is a compressed file, not ceilings"),
-        (b"hello", 2, "x.json is not JSON, so no ceilings"),
+        (b"hello", 2, "x.json is not JSON, so it has no ceilings"),
         (b"[1]", 2, "x.json is JSON without a schema, not ceilings"),
         (b'{"schema": "ncu-assist.run/1"}', 2, "x.json is JSON of the schema 'ncu-assist.run/1', not ceilings"),
-        (b'{"schema": "ncu-assist.ceilings/1", "gpus": []}', 2, "what `ncu-assist ceilings --json` prints"),
+        (b'{"schema": "ncu-assist.ceilings/1", "gpus": []}', 2, "the output of `ncu-assist ceilings --json`"),
         (b'{"schema": "ncu-assist.ceilings/2"}', 6, "written by a newer ncu-assist"),
         (b'{"schema": "ncu-assist.ceilings/1"}', 7, "x.json cannot be read: Object missing required field"),
     ],
@@ -136,7 +136,7 @@ def test_what_was_changed_or_cannot_be_is_refused_and_not_stored(run: Run, proje
     answers = [run("ceilings", "--import", name) for name in ("changed.json", "fast.json", "nowhere.json")]
     assert [one.code for one in answers] == [7, 7, 2]
     assert "changed.json was changed after it was written" in answers[0].err
-    assert "fast.json has what cannot be: dram copy, 33.6 MB" in answers[1].err
+    assert "fast.json has impossible values: dram copy, 33.6 MB" in answers[1].err
     assert not (project / "reports").exists()
 
 
@@ -154,7 +154,7 @@ def test_of_a_report_every_number_is_there_with_its_source(
     text = run("ceilings", "mine.ncu-rep.zst").out
     lines = [line.strip() for line in text.splitlines()]
     assert lines[0] == "NVIDIA H200"
-    assert "nothing was measured on such a GPU" in text
+    assert "no ceilings of such a GPU are stored" in text
     at = next(place for place, line in enumerate(lines) if line.startswith("DRAM peak"))
     assert lines[at].endswith("4.81 TB/s")
     assert lines[at + 1] == "memory clock x bus width x 2, from the report's device attributes"

@@ -79,8 +79,8 @@ def test_what_cannot_be_built_counts_more_than_a_gpu_that_is_not_there(
     answer = run("check", "add_one", "v1", "v4")
     assert (answer.code, answer.out) == (5, "")
     assert "built, but not checked: v1_right\n" in answer.err
-    assert "v4_broken cannot be built, as said above; nothing was checked here: torch cannot" in answer.err
-    assert "try: mend it, then ncu-assist check add_one v4_broken" in answer.err
+    assert "v4_broken cannot be built (see above), and nothing was checked here: torch cannot" in answer.err
+    assert "try: fix it, then ncu-assist check add_one v4_broken" in answer.err
 
 
 @pytest.mark.slow

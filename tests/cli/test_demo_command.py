@@ -54,7 +54,7 @@ def test_nothing_is_overwritten(run: Run, folder: Path) -> None:
     (folder / "here").mkdir()
     answer = run("demo", "here")
     assert (answer.code, answer.out) == (2, "")
-    assert "here is there already" in answer.err
+    assert "here already exists" in answer.err
     assert "try: ncu-assist demo here_2" in answer.err
 
 
@@ -69,7 +69,7 @@ def test_a_package_without_a_demo_says_so(run: Run, folder: Path, monkeypatch: p
     monkeypatch.setattr(new_kernel, "DEMO_KERNEL", "nowhere")
     answer = run("demo")
     assert (answer.code, answer.out) == (6, "")
-    assert "this package was made without the demo" in answer.err
+    assert "this package was built without the demo" in answer.err
     assert not files(folder)
 
 

@@ -59,7 +59,7 @@ def test_json_is_a_format(run: Run, recorded: Path) -> None:
 def test_the_report_of_a_recorded_run_holds_one_workload_and_says_so(run: Run, recorded: Path) -> None:
     answer = run("export", "v7", "--table", "rules")
     assert answer.code == 0
-    assert "holds 1 of the 10 launches of the run" in answer.err
+    assert "has 1 of the 10 launches of the run" in answer.err
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -81,7 +81,7 @@ def test_a_file_is_replaced_only_when_asked(run: Run, here: Path) -> None:
     (here / "out.csv").write_text("mine")
     answer = run("export", "mine.ncu-rep.zst", *FEW, "-o", "out.csv")
     assert (answer.code, answer.out) == (2, "")
-    assert "out.csv exists already" in answer.err
+    assert "out.csv already exists" in answer.err
     assert "try: --force" in answer.err
     assert (here / "out.csv").read_text() == "mine"
     assert run("export", "mine.ncu-rep.zst", *FEW, "-o", "out.csv", "--force").code == 0
@@ -165,9 +165,7 @@ def test_a_reader_that_went_away_is_no_error(repository: Path, words: list[str])
     finally:
         os.close(writer)
     assert done.returncode == 0
-    assert done.stderr.decode().splitlines() == [
-        "note: unverified: the bytes of this report at its capture are not known"
-    ]
+    assert done.stderr.decode().splitlines() == ["note: unverified: the original bytes of this report are not known"]
 
 
 def test_the_choices_are_those_that_there_are() -> None:
@@ -184,10 +182,10 @@ def test_a_metric_that_this_report_lacks_is_an_empty_column_and_said(run: Run, h
     assert len(rows) == 3
     assert list(rows[0])[-3:] == ["duration", absent, "registers"]
     assert all(row[absent] == "" and float(row["duration"]) > 0 and float(row["registers"]) > 0 for row in rows)
-    assert f"note: not there, and empty: {absent}" in answer.err
+    assert f"note: not in the report, so empty: {absent}" in answer.err
     tidy = run("export", "mine.ncu-rep.zst", "--table", "metrics", "--metrics", asked, "--json")
     assert {row["metric"] for row in tidy.json["rows"]} == {"duration", "registers"}
-    assert f"note: not there, and without a row: {absent}" in tidy.err
+    assert f"note: not in the report, so without a row: {absent}" in tidy.err
 
 
 @pytest.mark.parametrize(

@@ -150,7 +150,7 @@ def test_a_reference_that_has_changed_and_a_folder_that_is_gone_are_said(run: Ru
     reference = folder / "reference.py"
     reference.write_text(reference.read_text() + "\n")
     changed = run(*words)
-    said = "reference.py has changed since results were checked against it: those of v0 and v10"
+    said = "reference.py has changed since it checked the results of v0 and v10"
     assert (changed.code, set(changed.json["notes"]) - set(before)) == (0, {said})
     folder.rename(recorded / "aside")
     gone = run(*words)
@@ -240,24 +240,24 @@ class TestNotMeasured:
     def test_a_misnamed_newest_source(self, run: Run, ladder: Archive) -> None:
         (ladder.project.kernels / "add_one" / "naive.cu").touch()
         noted = run("gate", "add_one", "--fail-on", "time:5%")
-        assert (noted.code, "note: naive.cu is no version" in noted.out) == (0, True)
+        assert (noted.code, "note: naive.cu is not a version" in noted.out) == (0, True)
         (ladder.project.kernels / "add_one" / "v11.cu").touch()
         answer = run("gate", "add_one", "--json")
         assert (answer.code, answer.json["next"]) == (4, MOVE)
         (missing,) = answer.json["not_measured"]
-        assert missing["reason"] == "v11.cu is no version: it is not called v<number>_<idea>.cu"
+        assert missing["reason"] == "v11.cu is not a version: its name is not v<number>_<idea>.cu"
         assert "not measured: v11, so nothing was judged" in run("gate", "add_one").out
         for words in (("show", "add_one/v10"), ("diff", "v0", "v10"), ("history", "add_one")):
             told = run(*words)
             assert (
                 told.code,
-                told.err.count(f"v11.cu is no version: it is not called v<number>_<idea>.cu; try: {MOVE}"),
+                told.err.count(f"v11.cu is not a version: its name is not v<number>_<idea>.cu; try: {MOVE}"),
             ) == (0, 1)
         for named in ("v11", "add_one/v11"):
             for command in ("gate", "show"):
                 told = run(command, named)
                 assert (told.code, f"try: {MOVE}\n" in told.err) == (2, True)
-                assert "there is no version 'v11': v11.cu is no version" in told.err
+                assert "there is no version 'v11': v11.cu is not a version" in told.err
 
     def test_a_kernel_toml_with_mistakes_is_an_error_as_for_list(self, run: Run, ladder: Archive) -> None:
         (ladder.project.kernels / "add_one" / "kernel.toml").write_text("[")
@@ -303,7 +303,7 @@ class TestNotMeasured:
         write_kernel(ladder.project.root, {})
         alone = run("gate", "add_one", "--fail-on", "time:5%", "--json")
         assert (alone.code, [one["workload"] for one in alone.json["checks"]]) == (0, [SMALL])
-        assert "not looked at, as kernel.toml does not have it any more: large" in alone.json["notes"]
+        assert "not checked, because kernel.toml no longer has it: large" in alone.json["notes"]
 
     def toml(self, ladder: Archive, old: str, new: str) -> str:
         return (ladder.project.kernels / "add_one" / "kernel.toml").read_text().replace(old, new)

@@ -149,7 +149,9 @@ def test_the_runs_of_one_gpu(run: Run, tmp_path: Path, monkeypatch: pytest.Monke
     assert run("history", "--gpu", "H100").out.splitlines()[1].startswith("recorded on NVIDIA H100 80GB HBM3, ")
     answer = run("history", "--gpu", "T4")
     assert (answer.code, answer.out) == (2, "")
-    assert "'T4' fits none that gemm_bias_gelu was measured on: NVIDIA H100 80GB HBM3, NVIDIA H200" in answer.err
+    assert (
+        "'T4' fits no GPU model that gemm_bias_gelu was measured on: NVIDIA H100 80GB HBM3, NVIDIA H200" in answer.err
+    )
 
 
 def test_nothing_was_measured(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

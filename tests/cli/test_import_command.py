@@ -66,7 +66,7 @@ def test_what_is_no_report(run: Run, folder: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "words"),
-    [("missing.ncu-rep", "there is no report missing.ncu-rep"), (".", ". is no report: it is a folder")],
+    [("missing.ncu-rep", "there is no report missing.ncu-rep"), (".", ". is not a report: it is a folder")],
 )
 def test_a_file_that_is_not_there(run: Run, folder: Path, name: str, words: str) -> None:
     answer = run("import", name)

@@ -21,7 +21,7 @@ def test_a_folder_becomes_a_project_once(run: Run, tmp_path: Path, monkeypatch: 
     assert find_project(below).root == tmp_path
     again = run("init")
     assert (again.code, again.out) == (2, "")
-    assert f"this is a project already: {tmp_path}" in again.err
+    assert f"this is already a project: {tmp_path}" in again.err
 
 
 def test_what_is_to_be_done_next_is_said(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -49,5 +49,5 @@ def test_a_task_for_vscode_in_a_new_project_and_never_over_another(
     (tmp_path / ".vscode" / "tasks.json").write_text("{}")
     answer = run("init", "--vscode")
     assert (answer.code, answer.out) == (2, "")
-    assert "is there already" in answer.err
+    assert "already exists" in answer.err
     assert (tmp_path / ".vscode" / "tasks.json").read_text() == "{}"

@@ -35,7 +35,7 @@ def test_every_command_says_the_same_of_what_is_not_there(run: Run, report: str,
         (("--launch", "first"), "--launch takes a number or a range such as 0-4, and not 'first'"),
         (("--filter", "transpose_naiv"), "did you mean 'transpose_naive'?"),
         (("--filter", "regex:("), "'(' is no regular expression: missing ), unterminated subpattern at letter 1"),
-        (("--filter", "nvtx:epoch"), "lies in an NVTX range that fits 'epoch'; there are ncu-assist/v0_naive|w0 (1)"),
+        (("--filter", "nvtx:epoch"), "is in an NVTX range that matches 'epoch'; there are ncu-assist/v0_naive|w0 (1)"),
     ):
         answer = run(*command, *asked)
         assert answer.code == 2
@@ -122,7 +122,7 @@ def test_launches_of_two_workloads_have_no_verdict_also_where_one_is_a_part_of_a
 @pytest.mark.slow
 def test_pages_of_several_runs_are_of_all_launches(run: Run, recorded: Path) -> None:
     assert "name a run or a report" in run("report", "lightning_decode", "--launch", "0").err
-    assert "the page beside a run is of all its launches" in run("report", "v7", "--launch", "0").err
+    assert "the page next to a run has all its launches" in run("report", "v7", "--launch", "0").err
     assert "--launch or --filter selects" in " ".join(run("show", "--help").out.split())
 
 
@@ -153,7 +153,7 @@ def test_pages_of_several_runs_are_of_all_launches(run: Run, recorded: Path) -> 
         ("v0 v3 --launch 0 --workload small", "counters were taken on c4k, c64k, c256", ""),
         ("v0 v3 --launch 0 --workload nope", "'nope'; known: c256, c4k, c64k, odd, small", ""),
         ("v0 v3 --launch 0 --workload all", "a diff is of one workload", ""),
-        ("v0 v3 --filter reduce_kernel", "v3: none of 3 launches is of a kernel that fits 'reduce_kernel'", ""),
+        ("v0 v3 --filter reduce_kernel", "v3: none of 3 launches is of a kernel that matches 'reduce_kernel'", ""),
     ],
 )
 def test_what_a_diff_cannot_choose(

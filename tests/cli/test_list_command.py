@@ -56,7 +56,7 @@ def test_an_unknown_version_of_a_workload_is_named(run: Run, tmp_path: Path, mon
     for words in (["list", "add_one"], ["bench", "add_one"], ["history", "add_one"]):
         answer = run(*words)
         assert answer.code == 2
-        assert "workload 'odd' is for 'v7', which is no version" in answer.err
+        assert "workload 'odd' names 'v7', which is not a version" in answer.err
 
 
 def test_an_empty_folder(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,7 +147,7 @@ def test_files_that_are_no_versions_are_named_with_the_command_that_mends_each(
     for words in (["list"], ["list", "add_one"], ["check", "add_one"], ["bench", "add_one"], ["profile", "add_one"]):
         said = run(*words).err
         for command in commands:
-            assert said.count(f"it is not called v<number>_<idea>.cu; try: {command}\n") == 1
+            assert said.count(f"its name is not v<number>_<idea>.cu; try: {command}\n") == 1
         assert "tile.cuh" not in said
     (kernel,) = run("list", "--json").json["kernels"]
     assert {"file": "naive.cu", "rename_to": "v4_naive.cu"} in kernel["misnamed"]
@@ -166,7 +166,7 @@ def test_a_kernel_without_versions_says_which_files_are_none(
     for command in ("check", "bench", "profile"):
         answer = run(command, "add_one")
         assert answer.code == 2
-        assert "add_one has no versions: naive.cu is no version" in answer.err
+        assert "add_one has no versions: naive.cu is not a version" in answer.err
         assert (
             "try: mv kernels/add_one/naive.cu kernels/add_one/v2_naive.cu && "
             "mv kernels/add_one/v1.cu kernels/add_one/v1_idea.cu" in answer.err
@@ -198,7 +198,7 @@ def test_all_mistakes_of_a_folder_at_once_and_the_other_kernels_in_place(
             "mv kernels/add-one kernels/add_one",
             "v1_a.py and v1_b.py have the same number 1; try: rename one of them",
             "'norm' must be 0 or more and finite, not -1; try: write norm = 1e-6",
-            "comes to 0 on workload 'small' and -24 on workload 'all'; try: write what a call has to move",
+            "comes to 0 on workload 'small' and -24 on workload 'all'; try: write the bytes that a call must move",
             "no workload can be called 'all'",
         ):
             assert mistake in words

@@ -179,7 +179,7 @@ def test_a_second_file_is_the_next_version(run: Run, folder: Path, index: str, g
     (folder / "v7_other.cu").write_text(
         f"__global__ void k(const float* x, float* y, int n) {{ {index} y[0] = x[0]; }}"
     )
-    assert "no kernel k that a version could be added to" in run("new", "k", "--from", "k.cu", "--next").err
+    assert "no kernel k to add a version to" in run("new", "k", "--from", "k.cu", "--next").err
     assert run("new", "k", "--from", "k.cu").code == 0
     refused = run("new", "k", "--from", "v7_other.cu")
     assert (refused.code, "new k --from v7_other.cu --next" in refused.err) == (2, True)
@@ -216,7 +216,7 @@ def test_a_reference_takes_the_inputs_of_kernel_toml(run: Run, folder: Path) -> 
     kernel = folder / "kernels" / "scale"
     reference = kernel / "reference.py"
     whole = reference.read_text().replace("raise NotImplementedError", "return")
-    for taken, said in (("x, r", "reference takes (x, r), and inputs in kernel.toml are x"), ("x", ""), ("*all", "")):
+    for taken, said in (("x, r", "reference takes (x, r), but inputs in kernel.toml are x"), ("x", ""), ("*all", "")):
         reference.write_text(whole.replace("def reference(x)", f"def reference({taken})"))
         assert reference_problem(kernel, ("x",)).partition(": ")[2] == said
         assert reference_problem(kernel) == ""
@@ -224,7 +224,7 @@ def test_a_reference_takes_the_inputs_of_kernel_toml(run: Run, folder: Path) -> 
 
 def test_a_reference_that_is_not_finished_is_said_without_a_gpu(run: Run, folder: Path) -> None:
     run("new", "scale", "--from", "naive.cu")
-    assert "note: reference.py:17: reference is still to be written" in run("list", "scale").err
+    assert "note: reference.py:17: reference is not written yet" in run("list", "scale").err
     reference = folder / "kernels" / "scale" / "reference.py"
     whole = reference.read_text()
     for text, said in (
@@ -312,20 +312,20 @@ WRONG = [
     (["f", "--like", "add_one", "--torch"], "--torch needs --from", "drop --torch"),
     (["f", "--from", "nowhere.cu"], "nowhere.cu cannot be read: No such file", "ls"),
     (["f", "--from", "naive.py"], "naive.py is Python", "--like softmax; what it needs: ncu-assist explain version"),
-    (["f", "--from", "bytes.cu"], "bytes.cu is no text in UTF-8", "name a .cu file"),
-    (["f", "--from", "."], ". is no .cu file", "name a .cu file"),
+    (["f", "--from", "bytes.cu"], "bytes.cu is not UTF-8 text", "name a .cu file"),
+    (["f", "--from", "."], ". is not a .cu file", "name a .cu file"),
     (["f", "--from", "empty.cu"], "empty.cu has no __global__ function", "that has the kernel"),
     (["f", "--from", "two.cu"], "two.cu has several kernels, a, b", 'write extern "C" cudaError_t f('),
     (["f", "--from", "template.cu"], "f in template.cu is a template", 'write extern "C" cudaError_t f('),
     (["f", "--from", "launched.cu"], "is called row_sums", "ncu-assist new row_sums --from launched.cu"),
-    (["f", "--from", "inplace.cu"], "no pointer to const", "declare what is read as const T*"),
-    (["f", "--from", "reads.cu"], "no pointer to what it writes", "declare what is read as const T*"),
+    (["f", "--from", "inplace.cu"], "no pointer to const", "declare inputs as const T*"),
+    (["f", "--from", "reads.cu"], "no other pointer, so it has no output", "declare inputs as const T*"),
     (["f", "--from", "struct.cu"], "x points to float4", "write extern"),
-    (["f", "--from", "scalar.cu"], "takes float by", "pass by within the launcher"),
-    (["for", "--from", "naive.cu"], "'for' cannot be the name of a function", "ncu-assist new"),
-    (["a-b", "--from", "naive.cu"], "'a-b' cannot be the name of a function", "ncu-assist new a_b"),
-    (["../x", "--from", "naive.cu"], "cannot be the name of a function", "ncu-assist new"),
-    (["add_one", "--from", "naive.cu"], "there is a kernel add_one already", "add_one --from naive.cu --next"),
+    (["f", "--from", "scalar.cu"], "takes float by", "set by inside the launcher"),
+    (["for", "--from", "naive.cu"], "'for' cannot be a function name", "ncu-assist new"),
+    (["a-b", "--from", "naive.cu"], "'a-b' cannot be a function name", "ncu-assist new a_b"),
+    (["../x", "--from", "naive.cu"], "cannot be a function name", "ncu-assist new"),
+    (["add_one", "--from", "naive.cu"], "kernel add_one already exists", "add_one --from naive.cu --next"),
     (
         ["f", "--like", "nosuch"],
         "there is no kernel 'nosuch'; known: add_one, add_relu",

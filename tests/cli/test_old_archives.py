@@ -101,7 +101,7 @@ def test_a_run_of_a_newer_version_is_named_and_is_no_damage(run: Run, project: P
     assert told.code == NewerData.exit_code == 6
     assert NEWER in told.out.replace("\n", " ")
     assert "damaged" not in told.out
-    assert "1 of a newer ncu-assist; 1 other run can be read" in told.out
+    assert "1 from a newer ncu-assist; 1 other run can be read" in told.out
     (newer,) = run("verify", "--json").json["damaged"]
     assert newer["is_newer"] is True
     (record_file.parent / "report.html").write_text("a page of the newer version")
@@ -120,7 +120,7 @@ def test_damage_beside_it_is_still_damage(run: Run, project: Path) -> None:
     (other.folder / "metrics.parquet").unlink()
     told = run("verify")
     assert told.code == 7
-    assert "1 damaged; 1 of a newer ncu-assist; 0 other runs can be read" in told.out
+    assert "1 damaged; 1 from a newer ncu-assist; 0 other runs can be read" in told.out
 
 
 def test_findings_of_a_newer_version_are_judged_anew(run: Run, project: Path) -> None:

@@ -120,10 +120,10 @@ def test_the_recorded_versions_build_on_what_their_worklogs_say() -> None:
 @pytest.mark.parametrize(
     ("says", "told"),
     [
-        ({"v3_wide": "# parent: v77\n"}, "v3_wide.py names the parent 'v77', which is no version"),
+        ({"v3_wide": "# parent: v77\n"}, "v3_wide.py names the parent 'v77', which is not a version"),
         ({"v3_wide": "# parent: v3\n"}, "v3_wide.py names the parent 'v3', which is itself"),
-        ({"v1_fused": "# parent: v3\n"}, "versions build on each other: v1 on v3 on v1"),
-        ({"v3_wide": "# parent: none, v1\n"}, "names the parent 'none', which is no version"),
+        ({"v1_fused": "# parent: v3\n"}, "versions are each other's parents: v1 on v3 on v1"),
+        ({"v3_wide": "# parent: none, v1\n"}, "names the parent 'none', which is not a version"),
     ],
 )
 def test_a_parent_that_cannot_be_is_an_error_of_the_folder(

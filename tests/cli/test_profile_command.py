@@ -68,7 +68,7 @@ class TestRecorded:
         path.write_text(path.read_text() + "\nint more;\n")
         answer = run("profile", "lightning_decode", "v7")
         assert (answer.code, answer.out) == (6, "")
-        assert "no recorded run of lightning_decode v7 matches its source" in answer.err
+        assert "no recorded run of lightning_decode v7 matches its current source" in answer.err
         assert "try: ncu-assist doctor" in answer.err
 
     def test_a_kernel_without_runs(self, run: Run, no_gpu: None, tmp_path: Path, monkeypatch: object) -> None:
@@ -316,12 +316,12 @@ MAIN = "__global__ void add(float* x) { x[0] = 1; }\nint main() { return 0; }\n"
         ("vector_add.cu", MAIN, "vector_add.cu is a file; a kernel is a folder kernels/NAME", "profile vector_add.cu"),
         ("alone.cu", "__global__ void f() {}\n", "alone.cu is a file without main()", "new alone --from alone.cu"),
         ("train.py", "print(1)\n", "train.py is a file", "profile train.py"),
-        ("a.out", "", "a.out is a file, and neither a kernel nor a program", "chmod +x a.out"),
+        ("a.out", "", "a.out is a file, but neither a kernel nor an executable program", "chmod +x a.out"),
         ("old.ncu-rep", "", "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
         ("kernels/add_one/v0_torch.py", None, "belongs to the kernel add_one", "ncu-assist profile add_one v0"),
         ("kernels/add_one", None, "belongs to the kernel add_one", "ncu-assist profile add_one"),
-        ("v0_torch.py", None, "v0_torch.py lies in kernels/add_one, a kernel", "ncu-assist profile add_one"),
-        ("vector_ad.cu", None, "there is no file 'vector_ad.cu', and no kernel is called so", "ncu-assist list"),
+        ("v0_torch.py", None, "v0_torch.py is in kernels/add_one", "ncu-assist profile add_one"),
+        ("vector_ad.cu", None, "there is no file or kernel 'vector_ad.cu'", "ncu-assist list"),
         ("add_on", None, "there is no kernel 'add_on'; did you mean 'add_one'?", "add_one"),
     ],
 )
@@ -416,10 +416,10 @@ def test_a_program_is_profiled_as_it_is_named(
 @pytest.mark.parametrize(
     ("asked", "said"),
     [
-        ("nvtx:", "a filter names nothing to look for"),
-        ("nvtx:/", "a filter names nothing to look for"),
-        ("regex:", "a filter names nothing to look for"),
-        ("", "a filter names nothing to look for"),
+        ("nvtx:", "a filter is empty"),
+        ("nvtx:/", "a filter is empty"),
+        ("regex:", "a filter is empty"),
+        ("", "a filter is empty"),
         ("regex:[", "'[' is no regular expression"),
     ],
 )
@@ -461,7 +461,7 @@ def test_a_program_that_is_repeated_has_a_distribution(run: Run, programs: Path)
     assert (programs / "argv").read_text().count("--launch-count") == 20
     (stored,) = Store(programs / "reports").runs("vector_add", "v2")
     assert {one.repeat for one in stored.run.launches} == set(range(10))
-    assert "the program ran 10 times; its report is of the first" in stored.run.notes
+    assert "the program ran 10 times; its report is from the first" in stored.run.notes
     assert Store(programs / "reports").verify() == []
     lines = run("show", "vector_add/v2", "--lines")
     assert (lines.code, "transpose" in lines.out) == (0, True)
@@ -483,13 +483,13 @@ def test_what_makes_a_likely_verdict_certain_is_said(run: Run, programs: Path) -
 
 # What is wrong, what is said of it, and what is to be tried; nothing is run under ncu.
 WRONG_PROGRAMS = [
-    (["alone.cu"], 2, "alone.cu has no main(), so it is no program", "ncu-assist new alone --from alone.cu"),
+    (["alone.cu"], 2, "alone.cu has no main(), so it is not a program", "ncu-assist new alone --from alone.cu"),
     (["broken.cu"], 5, "broken.cu does not compile: error: expected a ;", "--nvcc-flags"),
-    (["plain"], 2, "plain is a file, and neither a kernel nor a program", "chmod +x plain"),
-    (["./nowhere"], 2, "there is no file './nowhere'", "ncu-assist list"),
-    (["nowhere.py"], 2, "there is no file 'nowhere.py'", "ncu-assist list"),
+    (["plain"], 2, "plain is a file, but neither a kernel nor an executable program", "chmod +x plain"),
+    (["./nowhere"], 2, "there is no file or kernel './nowhere'", "ncu-assist list"),
+    (["nowhere.py"], 2, "there is no file or kernel 'nowhere.py'", "ncu-assist list"),
     (["--", "nowhere"], 2, "there is no program 'nowhere' on PATH", "ls nowhere*"),
-    (["."], 2, ". is a folder, and no kernel's", "ncu-assist list"),
+    (["."], 2, ". is a folder, but not a kernel's", "ncu-assist list"),
     (["old.ncu-rep"], 2, "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
     (["nowhere:step"], 2, "finds no module 'nowhere'", "python3 -c 'import nowhere'"),
     (["train:step", "5"], 2, "is called without arguments", "a function without any"),

@@ -59,7 +59,7 @@ def test_a_file_becomes_a_page_in_the_current_folder(run: Run, tmp_path: Path, m
     (tmp_path / "mine.html").write_text("a page of mine")
     refused = run("report", "elsewhere/mine.ncu-rep")
     assert refused.code == 2
-    assert "mine.html exists already and is no page of ncu-assist" in refused.err
+    assert "mine.html already exists and is not a page of ncu-assist" in refused.err
     assert "--force" in refused.err
     assert (tmp_path / "mine.html").read_text() == "a page of mine"
     assert run("report", "elsewhere/mine.ncu-rep", "--force").code == 0
@@ -125,7 +125,7 @@ def test_a_dash_is_stdout(run: Run, recorded: Path, wanted: str) -> None:
     ("words", "said"),
     [
         (("report", "lightning_decod"), "did you mean 'lightning_decode'?"),
-        (("report", "v99"), "no kernel has a version 'v99'"),
+        (("report", "v99"), "there is no kernel or version 'v99'"),
         (("report", "--all", "v6"), "--all writes all pages"),
         (("report", "--all", "--output", "x.html"), "--all writes all pages"),
         (("report", "v6", "--output", "missing/x.html"), "does not exist"),

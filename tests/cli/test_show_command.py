@@ -206,7 +206,7 @@ def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: 
     assert "26.1 %  v7_registers_128bit.cu:38, barrier" in answer.out
     assert re.search(r"Low Compression Rate \(\w+\): 30 % global", answer.out)
     other = run("show", "v7", "--lines", "--workload", "b256_d128")
-    assert "note: the report that the run keeps has no launch of workload b256_d128" in " ".join(other.out.split())
+    assert "note: the archived report has no launch of workload b256_d128" in " ".join(other.out.split())
     assert "Hottest" not in other.out
     assert run("show", "v7").out.splitlines()[-1] == "more: the same command with --lines and --ncu-rules"
 
@@ -216,26 +216,26 @@ def test_lines_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytes
     monkeypatch.chdir(tmp_path)
     assert "note: no warp states were sampled" in run("show", str(SMALL_REPORT), "--lines").out
     torch = run("show", str(DATA / "torch_full_h200_2025.3.1.ncu-rep.zst"), "--lines", "--ncu-rules").out
-    assert "note: the code has no line numbers: it is of a library, " in torch
+    assert "note: the code has no line numbers: it is from a library, " in torch
     assert "-lineinfo" not in torch
     assert "Long Scoreboard Stalls" in torch
     export = DATA / "transpose_full_h200_2025.3.1.raw.csv.zst"
-    assert "holds neither source lines nor NVIDIA's findings" in run("show", str(export), "--lines").out
+    assert "has no source lines and no findings of NVIDIA's rules" in run("show", str(export), "--lines").out
     assert "--lines" not in run("show", str(export)).out
     run("import", str(export), "--version", "table")
-    assert "holds neither source lines nor NVIDIA's findings" in run("show", "imported/table", "--lines").out
+    assert "has no source lines and no findings of NVIDIA's rules" in run("show", "imported/table", "--lines").out
 
 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["v77"], "no kernel has a version 'v77'"),
+        (["v77"], "there is no kernel or version 'v77'"),
         (["lightning_decod/v7"], "did you mean 'lightning_decode'?"),
         (["@lst"], "did you mean '@last'?"),
         (["v7@1999"], "has no run '1999'"),
         (["nothere.ncu-rep"], "there is no report nothere.ncu-rep"),
         (["../v7"], "there is no kernel '..'"),
-        ([""], "'' is no reference"),
+        ([""], "'' is not a reference"),
         (["v7", "--kernel", "other"], "there is no kernel 'other'"),
     ],
 )

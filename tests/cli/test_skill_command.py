@@ -115,7 +115,7 @@ class TestInstall:
         changed.write_text("mine\n")
         answer = run("skill", "--install", "claude")
         assert (answer.code, changed.read_text()) == (2, "mine\n")
-        assert "references/proving.md is there with another text" in answer.err
+        assert "references/proving.md already exists with other text" in answer.err
         assert run("skill", "--install", "claude", "--force").code == 0
         assert changed.read_text() != "mine\n"
 

@@ -157,7 +157,7 @@ class TestReply:
         [
             (("suggest", "v6"), "no model was named"),
             (("suggest", "v6", "v7", "--model", "m"), "unexpected extra argument (v7)"),
-            (("suggest", "v66", "--dry-run"), "no kernel has a version 'v66'"),
+            (("suggest", "v66", "--dry-run"), "there is no kernel or version 'v66'"),
             (("suggest", "prove"), "Missing argument 'ID'"),
             (("suggest", "accept", ""), "there is no draft ''"),
             (("suggest", "accept", "2026", "--dry-run"), "No such option"),

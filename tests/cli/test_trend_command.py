@@ -114,7 +114,7 @@ def test_the_runs_of_one_gpu(here: Path, run: Run) -> None:
         assert (series["gpu"], len(series["runs"])) == (gpu, runs)
     (series,) = ncu_assist.trend("add_one", gpu="H100").trend.series
     assert len(series.points) == 5
-    for words, said in (("T4", "none"), ("NVIDIA", "several")):
+    for words, said in (("T4", "no GPU model"), ("NVIDIA", "2 GPU models")):
         refused = run("trend", "--gpu", words)
         assert (refused.code, refused.out) == (2, "")
         assert f"'{words}' fits {said} that add_one was measured on: NVIDIA H100, NVIDIA H200" in refused.err
@@ -181,7 +181,7 @@ def test_a_page_and_markdown(here: Path, run: Run) -> None:
     [
         (("add_one", "--workload", "large"), "no run of add_one was timed on workload 'large'; known: small"),
         (("add_two",), "there is no kernel 'add_two'"),
-        (("reports/their.ncu-rep",), "reports/their.ncu-rep is a report, and a trend is of a kernel's runs"),
+        (("reports/their.ncu-rep",), "reports/their.ncu-rep is a report, but trend needs a kernel's runs"),
         (("add_one/v9",), "add_one has no version 'v9'"),
     ],
 )

@@ -90,7 +90,7 @@ def test_the_first_kernels_are_profiled_and_judged(run: Run, here: Path, monkeyp
     assert one["saved_share"] == pytest.approx(one["saved_ns"] / answer.json["time"]["span_ns"])
     assert (here / one["page"]).is_file()
     assert (here / "page.html").read_text().count(f'href="{one["page"]}"') == 2, "of the kernel, and of its run"
-    assert "launches to profile: 1; for each the program runs once more" in answer.err
+    assert "launches to profile: 1; for each, the program runs once more" in answer.err
 
 
 def test_profiled_kernels_stand_in_the_text(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_profiled_kernels_stand_in_the_text(run: Run, here: Path, monkeypatch: p
 def test_another_launch_than_the_trace_had_is_said(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _torch(monkeypatch, here, (Ran(TRANSPOSE.name, 0, 900, (7, 1, 1), (32, 32, 1)),))
     (one,) = run("triage", "--profile-top", "1", "--json", "train.py").json["profiled"]
-    assert "the program does not launch the same each time" in one["problem"]
+    assert "the program's launches differ from run to run" in one["problem"]
 
 
 def test_one_that_fails_leaves_the_others_and_the_table(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -161,7 +161,7 @@ def test_a_report_of_nsys_is_exported_first(run: Run, here: Path, monkeypatch: p
     (here / "a.nsys-rep").write_text("report")
     without = run("triage", "a.nsys-rep")
     assert without.code == 6
-    assert "try: where it was recorded: nsys export --type sqlite a.nsys-rep" in without.err
+    assert "try: on the machine that recorded it: nsys export --type sqlite a.nsys-rep" in without.err
     fake_nsys(here / "bin", write_nsys(here / "given.sqlite"))
     assert run("triage", "a.nsys-rep", "--json").json["program"] == "a"
     (here / "b.nsys-rep").write_text("torn")
@@ -189,7 +189,7 @@ def test_a_page_has_every_kernel(run: Run, here: Path) -> None:
 WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     ((), 2, "no program or trace", "ncu-assist triage -- python train.py"),
     (("nothere.json",), 2, "there is no file nothere.json", "ls"),
-    (("nothere.py",), 2, "there is no file 'nothere.py'", "ncu-assist triage train.py"),
+    (("nothere.py",), 2, "there is no file or kernel 'nothere.py'", "ncu-assist triage train.py"),
     (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "ls"),
     (("t.json", "--profile-top", "2"), 2, "does not say how to start it", "-- python train.py"),
     (("t.json", "--seconds", "3"), 2, "--seconds is for a program", "drop --seconds"),
@@ -199,7 +199,7 @@ WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     (("--set", "full", "train.py"), 2, "--set is for --profile-top", "drop --set"),
     (("t.json", "--with", "nsys"), 2, "--with is for a program", "drop --with"),
     (("t.json", "--output", "nothere/page.html"), 2, "a folder that does not exist", "--output"),
-    (("cpu.json",), 5, "holds no kernel launch", "ProfilerActivity.CUDA"),
+    (("cpu.json",), 5, "has no kernel launch", "ProfilerActivity.CUDA"),
     (("torn.json",), 7, "no whole trace", "record it again"),
     (("--with", "nsys", "train.py"), 6, "nsys (Nsight Systems) is not installed", "PATH"),
     (("--with", "ncu", "--seconds", "3", "train.py"), 2, "--seconds is for torch.profiler", "drop --seconds"),
@@ -229,7 +229,7 @@ def test_a_program_that_fails_late_is_shown_until_then(run: Run, here: Path, mon
     (here / "late.py").write_text("import torch, sys\nsys.exit('out of data')\n")
     answer = run("triage", "--json", "late.py")
     assert answer.code == 0
-    assert answer.json["notes"] == ["late ended with exit code 1: what it did until then"]
+    assert answer.json["notes"] == ["late ended with exit code 1: only what it did until then"]
 
 
 def test_it_is_ended_after_some_seconds(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -267,7 +267,7 @@ def test_nothing_here_can_record(run: Run, here: Path, monkeypatch: pytest.Monke
     (here / "a.sh").chmod(0o755)
     answer = run("triage", "./a.sh")
     assert answer.code == 6
-    assert "nothing here records ./a.sh: it is no Python with torch, and nsys" in answer.err
+    assert "nothing here can record ./a.sh: it is not a Python with torch, and nsys" in answer.err
 
 
 def test_names_from_outside_are_made_harmless(run: Run, here: Path) -> None:

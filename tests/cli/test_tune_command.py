@@ -59,7 +59,7 @@ def test_json_and_keep(run: Run, folder: Path) -> None:
     assert "TURNS = 100\n" in (folder / "v1_turns.py").read_text()
     alone = run("tune", "add_one", "v1", "--values", "TURNS=100")
     assert alone.code == 0
-    assert "nothing but the file's values could be timed" in alone.out
+    assert "only the file's values could be timed" in alone.out
     wrong = run("tune", "add_one", "v1", "--values", "ABSENT=1,2")
     assert (wrong.code, wrong.out) == (2, "")
     assert "no constant ABSENT" in wrong.err

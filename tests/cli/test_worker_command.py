@@ -16,7 +16,7 @@ def test_a_worker_needs_a_gpu_and_a_scheduler_of_its_own(run: Run, monkeypatch: 
     assert run("worker", "tcp://127.0.0.1:8786", "--gpus", "3").code == UsageProblem.exit_code
 
     def without() -> None:
-        raise EnvironmentProblem("no NVIDIA driver answers")
+        raise EnvironmentProblem("there is no working NVIDIA driver")
 
     monkeypatch.setattr(cluster, "query_gpus", without)
     assert run("worker", "tcp://127.0.0.1:8786").code == EnvironmentProblem.exit_code

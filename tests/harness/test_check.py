@@ -72,7 +72,7 @@ def test_a_call_that_raises_is_passed_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("function", "source", "words"),
     [
-        ("make_inputs", "def make_inputs(w, s, d):\n    return ()\n", "returns 0 inputs, kernel.toml names 1"),
+        ("make_inputs", "def make_inputs(w, s, d):\n    return ()\n", "returns 0 inputs, but kernel.toml names 1"),
         ("make_inputs", "def make_inputs(w, s, d):\n    return 1 / 0\n", "make_inputs fails: ZeroDivisionError"),
         ("reference", "def reference(x):\n    return (x[1:],)\n", r"outputs of shape \[\(999,\)\]"),
     ],

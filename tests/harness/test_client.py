@@ -119,7 +119,7 @@ def test_a_silent_child_is_stuck_only_after_its_start(request_: HarnessRequest) 
 @pytest.mark.parametrize(
     ("completed", "words"),
     [
-        (_ended(-9), "crashed with signal 9 (SIGKILL): the machine was out of memory, or somebody ended it"),
+        (_ended(-9), "crashed with signal 9 (SIGKILL): the machine was out of memory, or somebody killed it"),
         (_ended(-2, timed_out=True), "gave no sign of life for 5 s and was ended"),
         (_ended(3), "ended with exit code 3"),
         (_ended(3, "warning\nlast words\n"), "ended with exit code 3: last words"),

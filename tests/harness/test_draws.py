@@ -106,7 +106,7 @@ def _version(fault: str = "") -> Call:
     [
         ("", ""),
         ("one seed", "two seeds are not independent"),
-        ("no seed", "two calls with one seed do not draw the same"),
+        ("no seed", "two calls with the same seed draw differently"),
         ("too few", "draws: "),
         ("not scaled", "elements are wrong"),
         ("dropped are touched", "elements are wrong"),

@@ -149,7 +149,7 @@ def test_bits_are_compared_in_the_widest_integers(dtype: Any, size: int) -> None
 def test_a_host_input_that_is_no_tensor_is_the_references_fault(tmp_path: Path) -> None:
     problem = _problem(tmp_path)
     problem.kernel.reference.write_text("def make_inputs(w, s, d):\n    return (7,)\n")
-    with pytest.raises(ReferenceProblem, match="host input 'x' is no tensor"):
+    with pytest.raises(ReferenceProblem, match="host input 'x' is not a tensor"):
         replace(problem, module=import_file(problem.kernel.reference)).inputs(1)
 
 

@@ -67,7 +67,7 @@ FORMS: dict[str, tuple[str, str, str]] = {  # by the id of a message: the tool, 
         "========= Uninitialized __global__ memory read of size 4 bytes\n"
         "=========     at sum(float *)+0x90 in v1.cu:12\n"
         "=========     by thread (31,0,0) in block (0,0,0)\n=========     Access to 0x7f00\n",
-        "read of memory that nobody wrote at v1.cu:12: read of 4 bytes, global memory (in sum, thread (31, 0, 0), "
+        "read of uninitialized memory at v1.cu:12: read of 4 bytes, global memory (in sum, thread (31, 0, 0), "
         "block (0, 0, 0))",
     ),
     "no-wait": (
@@ -162,7 +162,7 @@ def test_the_summary(text: str, count: int | None) -> None:
 
 def test_failures_of_the_tool_itself() -> None:
     cause, cure = tool_failure("========= Error: Device not supported. Please refer to the list\n") or ("", "")
-    assert (cause, cure) == ("this release does not know this GPU", "a compute-sanitizer of a newer CUDA toolkit")
+    assert (cause, cure) == ("this release does not know this GPU", "use compute-sanitizer from a newer CUDA toolkit")
     assert tool_failure("a kernel prints: Device not supported\n") is None
 
 

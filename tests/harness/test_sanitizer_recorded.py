@@ -27,7 +27,7 @@ FAULTS = {
         "x[i + FAR]",
     ),
     "v3_unwritten-initcheck": (
-        "read of memory that nobody wrote at v3_unwritten.cu:15: read of 4 bytes, global memory (in planted_unwritten, "
+        "read of uninitialized memory at v3_unwritten.cu:15: read of 4 bytes, global memory (in planted_unwritten, "
         "thread (255, 0, 0), block (15, 0, 0), 2 times)",
         "scratch[i + 1]",
     ),

@@ -89,7 +89,7 @@ def test_a_launch_of_no_size_that_says_how_many_blocks_it_has_is_damage(plain: b
         for size in (result.grid, result.block):
             size.x = size.y = size.z = 0
 
-    with pytest.raises(DamagedData, match="no kernel is launched with 0 x 0 x 0, as launch 1"):
+    with pytest.raises(DamagedData, match="launch 1"):
         read(with_launch(plain, 1, change))
 
 

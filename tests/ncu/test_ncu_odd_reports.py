@@ -67,7 +67,7 @@ def test_fields_of_a_newer_ncu_are_told(plain: bytes, read: Read) -> None:
         with_header(plain, 0, lambda _: None, more=NEW_FIELD),
     ):
         report = read(data)
-        assert report.notes == ("it has fields that are not known here: of a newer Nsight Compute, or damaged",)
+        assert report.notes == ("it has unknown fields: it is from a newer Nsight Compute, or damaged",)
         assert len(report.metrics) == 3 * 563
 
 
@@ -92,15 +92,15 @@ def test_a_lost_value_is_damage(plain: bytes, read: Read) -> None:
         metric.instances.append(metric.value.SerializeToString())
         metric.ClearField("value")
 
-    with pytest.raises(DamagedData, match="stands where another thing should"):
+    with pytest.raises(DamagedData, match="is in the wrong place"):
         read(with_launch(plain, 0, turn))
 
 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (lambda result: setattr(result.grid, "x", 0), "no kernel is launched with 0 x 32 x 1"),
-        (lambda result: setattr(result.grid, "y", 2**40), "no kernel is launched with"),
+        (lambda result: setattr(result.grid, "x", 0), "a launch has the impossible size 0 x 32 x 1"),
+        (lambda result: setattr(result.grid, "y", 2**40), "a launch has the impossible size"),
         (lambda result: setattr(result.block, "x", 33), "launch__block_dim_x is 32"),
         (lambda result: setattr(result, "stream", 8), "stream of launch 1 is 8, its launch__stream_id is 7"),
     ],
@@ -139,7 +139,7 @@ def test_a_name_that_no_ncu_has_is_told(plain: bytes, read: Read) -> None:
 
 def test_a_name_that_is_none_is_damage(plain: bytes, read: Read) -> None:
     at = plain.index(NAME)
-    with pytest.raises(DamagedData, match="the name of a metric is no name"):
+    with pytest.raises(DamagedData, match="the name of a metric is not a name"):
         read(plain[:at] + b"\n" + plain[at + 1 :])
 
 
@@ -183,7 +183,7 @@ def test_a_range_of_no_domain_is_told(plain: bytes, read: Read) -> None:
         result.nvtx = nvtx.SerializeToString()
 
     (note,) = read(with_launch(plain, 0, change)).notes
-    assert note == "it has NVTX ranges of a domain that it does not name: which range is whose may be wrong"
+    assert note == "it has NVTX ranges of a domain without a name: ranges may be assigned wrongly"
 
 
 def test_numbers_that_are_none_are_damage(full: bytes, read: Read) -> None:
@@ -193,7 +193,7 @@ def test_numbers_that_are_none_are_damage(full: bytes, read: Read) -> None:
         next(item for item in rules[rule].body.items if item.HasField("speedup")).speedup.percent = float("inf")
         result.rules[rule] = rules[rule].SerializeToString()
 
-    with pytest.raises(DamagedData, match="estimated speed-up is no number"):
+    with pytest.raises(DamagedData, match="estimated speed-up is not a number"):
         read(with_launch(full, 0, change))
     with pytest.raises(DamagedData, match="after the year 2242"):
         read(with_header(full, 0, lambda header: setattr(header.session, "created", 2**62)))

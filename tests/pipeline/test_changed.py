@@ -112,7 +112,7 @@ def test_a_folder_without_any_kernel_is_not_green(developed: Developed, tmp_path
     shutil.move(tmp_path / "kernels", tmp_path / "gpu" / "kernels")
     developed.repository.commit()
     developed.repository.git("branch", "--force", "main", "HEAD")
-    with pytest.raises(UsageProblem, match="nothing was looked at") as error:
+    with pytest.raises(UsageProblem, match="nothing was checked") as error:
         judged(developed)
     assert error.value.hint == "cd gpu"
 
@@ -126,7 +126,7 @@ def test_a_new_file_that_is_not_called_as_a_version_is_not_measured(developed: D
     assert isinstance(gate, NotMeasured)
     assert gate.next.startswith(f"mv kernels/add_one/{name} kernels/add_one/v")
     said = " ".join(gates_text(found).split())
-    assert f"{name} is no version" in said
+    assert f"{name} is not a version" in said
     assert gate.next in said
     assert "since main: 1 not measured" in said
     developed.repository.commit()

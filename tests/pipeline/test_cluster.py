@@ -231,7 +231,7 @@ def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
     assert codes == [0] * 8, notes.notes
     assert hung == [5]
     said = "\n".join(notes.notes)
-    for words in ("lost its worker", "is left out", "No space left", "it was throttled", "is given to another"):
+    for words in ("lost its worker", "is left out", "No space left", "it was throttled", "is assigned to another"):
         assert words in said, said
     store = Store(tmp_path / "reports")
     assert len(store.runs()) == 2 * 8 + 2

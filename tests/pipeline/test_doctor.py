@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 from pathlib import Path
 
 import pytest
@@ -49,10 +50,10 @@ def test_a_machine_that_can_measure(whole: Path) -> None:
     assert found.can_measure
     details = {c.name: c.detail for c in found.conditions}
     assert details["driver"] == "580.95"
-    assert details["GPU"] == "NVIDIA H200, 141 GiB, 1 more here"
+    assert details["GPU"] == "NVIDIA H200, 141 GiB, 1 more in this machine"
     assert "345 of 1980 MHz" in details["clocks"]
     assert details["ncu"].startswith("2025.3.1.0 at ")
-    assert details["counters"] == "read, proven by profiling one kernel"
+    assert details["counters"] == "readable: one kernel was profiled"
 
 
 def test_the_probe_takes_one_launch_of_the_small_set(
@@ -83,7 +84,7 @@ def test_no_driver(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pretend(monkeypatch, init="NVML Shared Library Not Found")
     found = {c.name: c for c in examine().conditions}
     assert [name for name, c in found.items() if c.state == "missing"] == ["driver", "GPU", "clocks", "counters"]
-    assert found["GPU"].fix == "run it where nvidia-smi answers"
+    assert found["GPU"].fix == "use a machine on which nvidia-smi works"
     assert not examine().can_measure
 
 
@@ -118,7 +119,7 @@ def test_without_a_sandbox_measuring_goes_on(whole: Path, monkeypatch: pytest.Mo
     assert look("sandbox").detail == "drafts of a model run in bwrap"
 
     def refuse() -> str:
-        raise EnvironmentProblem("untrusted code cannot be shut in here", "apt install bubblewrap")
+        raise EnvironmentProblem("untrusted code cannot be sandboxed here", "apt install bubblewrap")
 
     monkeypatch.setattr(doctor, "choose_runner", refuse)
     found = look("sandbox")
@@ -149,7 +150,7 @@ def test_another_profiler_that_runs(whole: Path, monkeypatch: pytest.MonkeyPatch
         (tmp_path / "proc" / str(pid)).mkdir(parents=True)
         (tmp_path / "proc" / str(pid) / "comm").write_text(f"{name}\n")
     found = look("profilers")
-    assert found.detail == "nv-hostengine runs (pid 77) and may hold the counters"
+    assert found.detail == "nv-hostengine is running (pid 77) and may hold the counters"
     assert found.fix.startswith("dcgmi profile --pause")
 
 
@@ -177,7 +178,7 @@ def test_what_the_driver_does_not_tell_of_a_gpu(whole: Path, monkeypatch: pytest
     assert look("clocks").detail == "SM 345 of 1980 MHz; idle clocks are lower"
     pretend(monkeypatch, unsupported=("nvmlDeviceGetMaxClockInfo", "nvmlDeviceGetMemoryInfo"))
     assert look("clocks").detail == "SM 345 MHz, 33 °C; idle clocks are lower"
-    assert look("GPU").detail == "NVIDIA H200, 1 more here"
+    assert look("GPU").detail == "NVIDIA H200, 1 more in this machine"
     pretend(monkeypatch, unsupported=("nvmlDeviceGetTemperature", "nvmlDeviceGetClockInfo"))
     assert (look("clocks").state, look("clocks").detail) == ("ok", "the driver does not tell them")
     assert examine().can_measure
@@ -196,7 +197,7 @@ def test_room_for_reports_and_temporary_files(whole: Path, monkeypatch: pytest.M
     assert not examine().can_measure
     monkeypatch.delenv("TMPDIR")
     monkeypatch.setattr(doctor, "LEAST_FREE_BYTES", 1 << 60)
-    assert "which is little" in look("disk").detail
+    assert re.fullmatch(r"only [\d.]+ [kMGT]?B free in .+", look("disk").detail)
 
 
 def test_what_others_look_at_comes_last(whole: Path) -> None:

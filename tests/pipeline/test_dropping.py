@@ -163,7 +163,7 @@ def test_files_of_another_report_are_damage(with_it: StoredRun, files: dict[str,
     assert facts
     other = {**files, FACTS: kept_report.packed(replace(facts, report_sha256="0" * 64))}
     stored = dropped(with_it, other, tmp_path / "reports")
-    with pytest.raises(DamagedData, match=r"report\.json\.zst is of another report than that of the run"):
+    with pytest.raises(DamagedData, match=r"report\.json\.zst belongs to another report than the run"):
         report_of(stored)
     assert len(Store(tmp_path / "reports").verify()) == 1
 
@@ -174,7 +174,7 @@ def test_facts_of_other_launches_are_damage(with_it: StoredRun, files: dict[str,
     wrong = replace(facts, numbers=tuple(number + 1 for number in facts.numbers))
     dropped(with_it, {**files, FACTS: kept_report.packed(wrong)}, tmp_path / "reports")
     (damage,) = Store(tmp_path / "reports").verify()
-    assert damage.problem == f"{FACTS} speaks of launches that run.json does not list"
+    assert damage.problem == f"{FACTS} names launches that run.json does not list"
 
 
 def test_instances_of_other_launches_are_damage(with_it: StoredRun, files: dict[str, bytes], tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_instances_of_other_launches_are_damage(with_it: StoredRun, files: dict[
     fewer = replace(facts, numbers=facts.numbers[:1], launches=facts.launches[:1])
     dropped(with_it, {**files, FACTS: kept_report.packed(fewer)}, tmp_path / "reports")
     (damage,) = Store(tmp_path / "reports").verify()
-    assert damage.problem == f"{INSTANCES} speaks of launches that {FACTS} does not list"
+    assert damage.problem == f"{INSTANCES} names launches that {FACTS} does not list"
 
 
 def test_a_report_that_says_more_than_the_tables_stays(with_it: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ def test_a_report_that_says_more_than_the_tables_stays(with_it: StoredRun, monke
         whole, launch=whole.launch[:-1], metric=whole.metric[:-1], value=whole.value[:-1], unit=whole.unit[:-1]
     )
     monkeypatch.setattr(StoredRun, "kept_metrics", lambda self: fewer)
-    with pytest.raises(UsageProblem, match=r"its tables say other .*metrics.* than its report: it stays"):
+    with pytest.raises(UsageProblem, match=r"its tables have other .*metrics.*"):
         kept_files(with_it)
 
 
@@ -203,6 +203,6 @@ def test_a_report_whose_code_cannot_be_kept_stays(with_it: StoredRun, monkeypatc
 
 
 def test_a_run_without_a_report_has_none_to_drop(without: StoredRun) -> None:
-    with pytest.raises(UsageProblem, match="has no report that could be dropped"):
+    with pytest.raises(UsageProblem, match="has no report to drop"):
         kept_files(without)
     assert METRICS in without.run.files

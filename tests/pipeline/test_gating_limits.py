@@ -65,7 +65,7 @@ def test_what_only_one_side_was_run_on_is_said(archive: Archive) -> None:
     archive.save("v1_own", BOTH)
     result = judged(archive)
     assert {check.workload for check in result.checks} == {SMALL, LARGE}
-    assert result.notes == (NO_BASELINE_SET, NO_FOLDER, "not looked at, as v1 was not run on it: odd, huge")
+    assert result.notes == (NO_BASELINE_SET, NO_FOLDER, "not checked, because v1 was not run on it: odd, huge")
     with pytest.raises(UsageProblem, match="was not measured on workload 'odd'"):
         judged(archive, workload="odd")
 

@@ -41,7 +41,7 @@ def test_twenty_faults_lose_nothing_and_count_nothing_twice(tmp_path: Path, monk
     assert_whole(tmp_path, jobs)
     said = "\n".join(notes.notes)
     assert left < 8
-    for words in ("lost its worker", "is left out", "No space left", "it was throttled", "is given to another"):
+    for words in ("lost its worker", "is left out", "No space left", "it was throttled", "is assigned to another"):
         assert words in said, said
     assert took < 120, took
 

@@ -32,7 +32,7 @@ def test_driver_and_gpus(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("fault", "words"),
     [
-        ({"init": "NVML Shared Library Not Found"}, "no NVIDIA driver answers: NVML Shared Library Not Found"),
+        ({"init": "NVML Shared Library Not Found"}, "there is no working NVIDIA driver: NVML Shared Library Not Found"),
         ({"query": "Driver/library version mismatch"}, "does not answer: Driver/library version mismatch"),
         ({"gpus": 0}, "has no GPU"),
     ],

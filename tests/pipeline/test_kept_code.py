@@ -73,9 +73,9 @@ def problems(stored: StoredRun) -> list[str]:
 
 def test_the_code_of_another_report_is_damage(tmp_path: Path) -> None:
     stored = changed(tmp_path, **{CODE: step(7).read(CODE)})
-    with pytest.raises(DamagedData, match=r"code\.json\.zst is of another report than that of the run"):
+    with pytest.raises(DamagedData, match=r"code\.json\.zst belongs to another report than the run"):
         look_closer(stored, WORKLOAD)
-    assert problems(stored) == [f"{CODE} is of another report than that of the run"]
+    assert problems(stored) == [f"{CODE} belongs to another report than the run"]
 
 
 def test_code_that_names_another_kernel_is_damage(tmp_path: Path) -> None:
@@ -83,9 +83,9 @@ def test_code_that_names_another_kernel_is_damage(tmp_path: Path) -> None:
 
     plain = ZstdDecompressor().decompress(step(6).read(CODE))
     stored = changed(tmp_path, **{CODE: compress(plain.replace(b'"kernel":"decode', b'"kernel":"encode'))})
-    with pytest.raises(DamagedData, match="holds other launches than the report beside it"):
+    with pytest.raises(DamagedData, match="has other launches than the report next to it"):
         look_closer(stored, WORKLOAD)
-    assert problems(stored) == [f"{CODE} speaks of kernels that run.json does not list"]
+    assert problems(stored) == [f"{CODE} names kernels that run.json does not list"]
 
 
 def test_changed_code_is_damage(tmp_path: Path) -> None:

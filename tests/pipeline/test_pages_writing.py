@@ -179,7 +179,7 @@ def test_a_file_that_is_no_page_of_ours_stays(project: Project) -> None:
     index.write_text("mine")
     written = report(project, PageRequest(), Notes())
     assert index.read_text() == "mine"
-    assert "no page of ncu-assist" in written.problems[0]
+    assert "not a page of ncu-assist" in written.problems[0]
     report(project, PageRequest(force=True), Notes())
     assert is_our_page(index)
 

@@ -246,7 +246,7 @@ def test_a_kernel_without_a_folder_has_its_versions_in_the_order_of_their_first_
     assert [(step.version, step.before) for step in found.rows] == [("zebra", None), ("ape", "zebra")]
     assert on(found.rows[0], None).stored.run.run_id.startswith("20261121T074503Z")  # type: ignore[union-attr]
     assert on(found.rows[1], None).verdict.reason == "one-sample"  # type: ignore[union-attr]
-    with pytest.raises(UsageProblem, match="the runs of train know of no workloads, and so not of 'x'"):
+    with pytest.raises(UsageProblem, match="the runs of train have no workloads, so there is no 'x'"):
         history(archive.project, "train", "x")
 
 
@@ -362,9 +362,9 @@ def test_a_history_of_one_gpu_of_several(archive: Archive) -> None:
     times = [cell.timing.median_ns if (cell := on(row)).timing else None for row in found.rows]
     assert times == [pytest.approx(4e5, rel=0.02), pytest.approx(1e5, rel=0.02), None, None]
     assert found.rows[2].missing == f"not measured on {H100.name}"
-    with pytest.raises(UsageProblem, match=f"'A100' fits none .*: {H100.name}, {DEVICE.name}"):
+    with pytest.raises(UsageProblem, match=f"'A100' fits no GPU model .*: {H100.name}, {DEVICE.name}"):
         history(archive.project, "add_one", gpu="A100")
-    with pytest.raises(UsageProblem, match="'NVIDIA' fits several"):
+    with pytest.raises(UsageProblem, match="'NVIDIA' fits 2 GPU models"):
         history(archive.project, "add_one", gpu="NVIDIA")
 
 

@@ -49,7 +49,7 @@ def test_a_workload_that_is_for_no_version_named(
 def test_counters_on_some_workloads(project: Project) -> None:
     job = plan(project, MeasureRequest("add_one", workload="all", counted=("odd",)), ("check",))
     assert [workload.name for workload in job.counted] == ["odd"]
-    with pytest.raises(UsageProblem, match="counters were asked for on odd, which is not measured"):
+    with pytest.raises(UsageProblem, match="counters were requested on odd, which is not measured"):
         plan(project, MeasureRequest("add_one", counted=("odd",)), ("check",))
     with pytest.raises(UsageProblem, match="no workload 'od'"):
         plan(project, MeasureRequest("add_one", workload="all", counted=("od",)), ("check",))

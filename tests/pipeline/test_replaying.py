@@ -20,7 +20,7 @@ from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store, StoredRun
 
-WHY = EnvironmentProblem("no NVIDIA driver answers: not found", "nvidia-smi")
+WHY = EnvironmentProblem("there is no working NVIDIA driver: not found", "nvidia-smi")
 
 
 @pytest.fixture
@@ -56,8 +56,8 @@ def test_runs_that_match_are_shown_and_said_to_be_recorded(store: Store, kernel:
     assert (outcome.exit_code, outcome.versions[1].unmeasured) == (6, ("small",))
     assert notes.notes == [
         f"RECORDED: measured on NVIDIA H200, 2026-11-21. Nothing was measured here: {WHY.message}.",
-        "NOT MEASURED: v1_torch on small. No run is of that source on that workload; "
-        "what this machine lacks: ncu-assist doctor",
+        "NOT MEASURED: v1_torch on small. No run has that source on that workload; "
+        "ncu-assist doctor says what this machine lacks",
     ]
     assert len(store.runs()) == 1
     assert answer(store, kernel, notes, "v0").exit_code == 0
@@ -68,7 +68,7 @@ def test_another_source_does_not_count(store: Store, kernel: Kernel, notes: Note
     recorded(store, kernel, "v1_torch")
     kernel.version("v0").path.write_text(PYTHON_VERSION + "\nx = 1\n")
     assert [v.run is None for v in answer(store, kernel, notes).versions] == [True, False]
-    with pytest.raises(EnvironmentProblem, match="no recorded run of add_one v0 matches its source") as caught:
+    with pytest.raises(EnvironmentProblem, match="no recorded run of add_one v0 matches its current source") as caught:
         answer(store, kernel, notes, "v0")
     assert caught.value.message.startswith(WHY.message)
     assert caught.value.hint == "ncu-assist doctor"
@@ -141,4 +141,4 @@ def test_what_keeps_this_machine_from_measuring(monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert "names no GPU" in str(why_not_measurable())
     pretend(monkeypatch, init="no library")
-    assert "no NVIDIA driver answers" in str(why_not_measurable())
+    assert "there is no working NVIDIA driver" in str(why_not_measurable())

@@ -128,7 +128,7 @@ def test_a_version_that_is_always_late_says_so(job: MeasureJob, notes: Notes, mo
     run = run_of(outcome, 1).run
     assert run.bench is not None
     assert [timing.workload for timing in run.bench.timings] == ["w0"]
-    assert run.notes[0].startswith("no time on w1: every sample was late, as its calls take longer to enqueue")
+    assert run.notes[0].startswith("no time on w1: every sample was late, because its calls take longer to enqueue")
     assert run.untimed == {"w1": run.notes[0]}
     assert any("v1_shared: no time on w1" in note for note in notes.notes)
     assert Store(job.project.reports).verify() == []

@@ -116,9 +116,9 @@ def test_the_fastest_right_combination_wins_and_is_written_only_where_it_is_to_b
 
 
 def test_a_version_that_says_no_values_is_refused_with_a_line_to_write(project: Project, notes: Notes) -> None:
-    with pytest.raises(UsageProblem, match="says no values to try") as error:
+    with pytest.raises(UsageProblem, match="lists no values to try") as error:
         tune(project, MeasureRequest("add_one", ("v0",), "w0"), "", False, notes)
-    assert error.value.hint.startswith("write there: # tune: ")
+    assert error.value.hint.startswith("add the line: # tune: ")
     with pytest.raises(UsageProblem, match="300 combinations are more than"):
         tune(project, request(), f"TURNS={','.join(map(str, range(OWN, OWN + 150)))} WRONG=0,1", False, notes)
 

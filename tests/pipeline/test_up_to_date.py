@@ -82,7 +82,9 @@ class TestElevenVersions:
         assert known.changed == {"v4_step": "its source has changed"}
         assert "add_one v4: its source has changed" in notes.notes
         assert any("as measured on 20" in line and "nothing changed" in line for line in notes.notes)
-        assert any(line.endswith("timed again beside, as verdicts compare times of one bench") for line in notes.notes)
+        assert any(
+            line.endswith("timed again with it, because a verdict needs times of one bench") for line in notes.notes
+        )
 
     def test_what_is_timed_again_keeps_its_counters(self, work: MeasureJob, notes: Notes) -> None:
         edit(work, "v1")
@@ -157,7 +159,7 @@ def flip_a_byte(path: Path) -> None:
 # What is done after two versions were measured, and why v1 has to be measured again; empty where it has not.
 CHANGES: list[tuple[Callable[[MeasureJob], None], str]] = [
     (comment("what was measured, written down afterwards"), ""),
-    (comment("draws: its own"), "its first comment says otherwise what it draws"),
+    (comment("draws: its own"), "its first comment now says something else about its draws"),
     (toml('summary = "adds one"', 'summary = "adds 1"'), ""),
     (toml("n = 1000\n", "n = 1001\n"), ""),  # of a workload that is not asked for
     (toml("n = 1024\n", "n = 2048\n"), "kernel.toml has changed"),
@@ -216,7 +218,7 @@ def test_what_beside_the_kernel_makes_a_run_hold_no_longer(
     assert two.options is not None
     assert "set full, not basic" in why(replace(two, options=replace(two.options, section_set="basic")))
     assert why(replace(two, options=None)) == ""
-    assert "not found right on w1" in why(replace(two, workloads=job.workloads))
+    assert "not yet checked as right on w1" in why(replace(two, workloads=job.workloads))
     with monkeypatch.context() as patch:
         patch.setattr(Tools, "_torch", "9.9")
         assert why(two).endswith("is 9.9 now")

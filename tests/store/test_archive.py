@@ -59,7 +59,7 @@ def test_a_run_without_tables_has_empty_ones(store: Store) -> None:
 
 def test_a_run_is_never_overwritten(store: Store) -> None:
     store.save(make_run(), {"ncu.log": b"first"})
-    with pytest.raises(UsageProblem, match="exists already"):
+    with pytest.raises(UsageProblem, match="already exists"):
         store.save(make_run(), {"ncu.log": b"second"})
     assert store.runs()[0].read("ncu.log") == b"first"
 
@@ -73,7 +73,7 @@ def test_a_run_that_appears_while_writing_is_kept(store: Store, monkeypatch: pyt
         (store.reports / "add_one" / "v1_torch" / "20261121T074500Z-1a2b3c" / "theirs").touch()
 
     monkeypatch.setattr(writing, "_fill", filled_by_two)
-    with pytest.raises(UsageProblem, match="exists already"):
+    with pytest.raises(UsageProblem, match="already exists"):
         store.save(make_run(), {})
     assert everything(store)[-1].endswith("theirs")
 
@@ -190,7 +190,7 @@ def test_a_record_with_a_path_outside_is_damage(store: Store) -> None:
 
     evil = replace(stored.run, files={"../../secret": FileFact(1, "00")})
     (stored.folder / "run.json").write_bytes(encode(evil))
-    assert "no name" in store.damaged()[0].problem
+    assert "cannot be the name" in store.damaged()[0].problem
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b"null", b'{"schema": 1}', b"\xff\xfe"])

@@ -45,7 +45,7 @@ def test_ids_sort_by_time() -> None:
 
 def test_a_draft_is_never_overwritten(archive: DraftArchive) -> None:
     stored = save_draft(archive)
-    with pytest.raises(UsageProblem, match="exists already; a draft is never overwritten"):
+    with pytest.raises(UsageProblem, match="already exists; a draft is never overwritten"):
         save_draft(archive, fate="rejected")
     with pytest.raises(UsageProblem, match="has a file prompt"):
         archive.update(stored, stored.draft, {"prompt.md": b"other"})

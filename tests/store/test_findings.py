@@ -98,7 +98,7 @@ def test_what_is_not_findings_is_damage_under_a_right_hash_too(store: Store, sai
 @pytest.mark.parametrize("other", [replace(ONE, launch=7), replace(ONE, kernel="other"), replace(ONE, workload="odd")])
 def test_findings_of_other_launches_are_damage(store: Store, other: Judged) -> None:
     saved(store, findings_json(replace(SAID, judged=(other,))))
-    assert problems(store) == ["findings.json speaks of launches that run.json does not list"]
+    assert problems(store) == ["findings.json names launches that run.json does not list"]
 
 
 def test_a_later_field_is_no_damage() -> None:

@@ -218,7 +218,7 @@ def test_prune_lists_first_and_keeps_what_is_needed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["last", "last:x", "worst"])
 def test_rules_that_are_none(text: str) -> None:
-    with pytest.raises(UsageProblem, match="--keep knows no"):
+    with pytest.raises(UsageProblem, match="--keep has no rule"):
         KeepRules.of(text)
 
 

@@ -178,7 +178,7 @@ def test_a_symbol_behind_a_kernel_is_its_own(desk: Desk) -> None:
     desk.save("v1_mine", 3, kernel="other")
     for symbol in ("last", "best", "baseline"):
         assert desk.reference(f"add_one@{symbol}") == desk.reference(f"add_one/@{symbol}")
-    with pytest.raises(UsageProblem, match="add_one is a kernel, and @2026 names no run of it") as problem:
+    with pytest.raises(UsageProblem, match="add_one is a kernel, and only a version has a run @2026") as problem:
         desk.resolve("add_one@2026")
     assert problem.value.hint == "ncu-assist list add_one"
 
@@ -237,13 +237,13 @@ def test_what_is_there_and_no_file_is_said(desk: Desk, tmp_path: Path) -> None:
     (tmp_path / "link.ncu-rep").symlink_to("/nowhere/x.ncu-rep")
     kinds = {
         "pipe": "a pipe",
-        "folder": "a folder; no report lies in it",
+        "folder": "a folder; it has no reports",
         "link": "a link to /nowhere/x.ncu-rep, which does not exist",
     }
     for name, kind in kinds.items():
         with pytest.raises(UsageProblem) as problem:
             desk.resolve(f"{name}.ncu-rep")
-        assert problem.value.message == f"{name}.ncu-rep is no report: it is {kind}"
+        assert problem.value.message == f"{name}.ncu-rep is not a report: it is {kind}"
         tried = "ncu-assist show FILE.ncu-rep" if name == "folder" else "ncu-assist list"
         assert problem.value.hint == tried, "nothing else is there, and it is not offered again"
 
@@ -259,16 +259,16 @@ def test_names_that_no_file_can_have(desk: Desk, tmp_path: Path, name: str) -> N
 @pytest.mark.parametrize(
     ("text", "message", "more"),
     [
-        ("v2", "no kernel has a version 'v2'", "known: add_one/v0_torch, add_one/v1_fused"),
+        ("v2", "there is no kernel or version 'v2'", "known: add_one/v0_torch, add_one/v1_fused"),
         ("add_one/v1_fusd", "add_one has no version 'v1_fusd'", "'v1_fused'"),
         ("add_on/v1", "there is no kernel 'add_on'", "'add_one'"),
         ("v1@2025", "has no run '2025'", ""),
         ("v1@20261121", "begins 2 runs", "20261121T074501Z"),
-        ("@bets", "is no reference", "'@best'"),
-        ("@", "is no reference", ""),
-        ("", "is no reference", "version@run"),
-        ("v1@", "is no reference", ""),
-        ("add_one/", "is no reference", ""),
+        ("@bets", "is not a reference", "'@best'"),
+        ("@", "is not a reference", ""),
+        ("", "is not a reference", "version@run"),
+        ("v1@", "is not a reference", ""),
+        ("add_one/", "is not a reference", ""),
         ("v10", "has not been measured", ""),
         ("../../etc/v1", "there is no kernel", ""),
         ("add_one/..", "has no version", ""),

@@ -43,7 +43,7 @@ def test_a_hash_that_differs_is_found_only_deep(store: Store) -> None:
 def test_an_interrupted_write_is_found(store: Store) -> None:
     run = saved(store)
     run.folder.with_name(".writing-20261121T074501Z-ffffff-77").mkdir()
-    assert problems(store) == ["is the rest of an interrupted write"]
+    assert problems(store) == ["is left over from an interrupted write"]
 
 
 def test_a_folder_without_a_record_is_found(store: Store) -> None:

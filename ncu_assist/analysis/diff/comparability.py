@@ -109,7 +109,7 @@ def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tup
         raise UsageProblem("a diff is of one workload", hint)
     own = {one.workload for run in (baseline, candidate) for one in run.launches}
     if wanted is not None and not any(sides) and own != {wanted}:  # parts of calls on it know nothing else of it
-        message = f"{baseline.version} and {candidate.version} know of no workloads, and so not of '{wanted}'"
+        message = f"{baseline.version} and {candidate.version} have no workloads, so there is no '{wanted}'"
         raise UsageProblem(message, "leave out --workload")
     if not all(sides):
         chosen = [

@@ -469,7 +469,7 @@ def choose_runner() -> str:
         if not reasons[name]:
             return name
     words = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    raise EnvironmentProblem(f"untrusted code cannot be shut in here ({words})", INSTALL_HINT)
+    raise EnvironmentProblem(f"untrusted code cannot be sandboxed here ({words})", INSTALL_HINT)
 
 
 @functools.cache

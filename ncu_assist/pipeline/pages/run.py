@@ -191,7 +191,10 @@ def _close_to(shown: RunView, launch: int) -> CloseLook:
     close, code = shown.close, shown.close.code
     own = code.of([launch]) if code else None
     if own is None or not len(own.sass):
-        note = close.note or f"its source was not read with so many launches: --launch {launch} of `report` reads it"
+        note = (
+            close.note
+            or f"its source was not read, because there are so many launches; `report --launch {launch}` reads it"
+        )
         return replace(close, code=None, spots=None, note=note)
     spots = replace(close.spots, lines=(), launches=1, launches_read=1) if close.spots else None
     return replace(close, code=own, spots=spots)

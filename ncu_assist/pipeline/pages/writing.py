@@ -46,18 +46,20 @@ OF_PAGES = (  # 0.8 s to import
     "ncu_assist.render.terminal.archive",
 )
 ALL_ALONE, ALL_ALONE_HINT = (
-    "--all writes all pages, each to its place",
-    "leave out what to report, --kernel and --output",
+    "--all writes all pages, each to its usual place",
+    "drop REFERENCE, --kernel and --output",
 )
 
 
 def check_place(path: Path, force: bool) -> None:
     """Raise UsageProblem where no page may be written: into no folder, over a folder, over what is no page of ours."""
     if path.is_dir() or not path.parent.is_dir():
-        what = "is a folder" if path.is_dir() else "would lie in a folder that does not exist"
+        what = "is a folder" if path.is_dir() else "would be in a folder that does not exist"
         raise UsageProblem(f"{path} {what}", "name another file with --output")
     if not force and (path.exists() or path.is_symlink()) and not is_our_page(path):
-        raise UsageProblem(f"{path} exists already and is no page of ncu-assist", "--force to replace it, or --output")
+        raise UsageProblem(
+            f"{path} already exists and is not a page of ncu-assist", "--force to replace it, or --output"
+        )
     if path.suffix.lower() not in PAGE_SUFFIXES:
         raise UsageProblem(f"{path.name}: a page is HTML", f"--output {shlex.quote(str(path.with_suffix('.html')))}")
 
@@ -336,7 +338,9 @@ def report(project: Project, request: PageRequest, reporter: Reporter) -> Writte
     reporter.status("reading")
     stored = _named(pages, request)
     if not request.selection.is_of_all and not isinstance(stored, BareReport) and request.output is None:
-        raise UsageProblem("the page beside a run is of all its launches", "--output FILE.html, for a page of some")
+        raise UsageProblem(
+            "the page next to a run has all its launches", "--output FILE.html for a page of some launches"
+        )
     if isinstance(stored, BareReport) or request.output is not None:
         pages.run(stored, request.output or Path.cwd() / f"{_stem(stored)}.html")
         return pages.written(pages.done[0])

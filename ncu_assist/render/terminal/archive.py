@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.records import ArchivedRun, Damage
     from ncu_assist.render.table import Align
 
-TO_SET = "where none is set it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"
+TO_SET = "if none is set, it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"
 
 
 def baseline_text(shown: BaselineInForce, style: Style | None = None) -> str:
@@ -102,9 +102,9 @@ def packed_text(done: Packed, style: Style | None = None) -> str:
     """Return what went into packs, and what stayed as it was."""
     said = "nothing to pack"
     if done.packs:
-        sizes = f"{mebibytes(done.bytes_before)} in {mebibytes(done.bytes_after)}"
+        sizes = f"{mebibytes(done.bytes_before)} packed to {mebibytes(done.bytes_after)}"
         said = f"{number_of(done.runs, 'run')} of {number_of(done.files, 'file')} in {number_of(done.packs, 'pack')}"
-        said += f", {sizes}" + (f"; {number_of(done.merged, 'smaller pack')} went into them" if done.merged else "")
+        said += f", {sizes}" + (f"; {number_of(done.merged, 'smaller pack')} merged into them" if done.merged else "")
     return to_text([styled(said), *(_left_line("stays as it is", one) for one in done.left)], style)
 
 
@@ -120,7 +120,7 @@ def pruned_text(found: tuple[PrunePlan, bool], style: Style | None = None) -> st
     if removed:
         last = f"removed: {count}, {size}"
     else:
-        last = f"{count}, {size}, would go; to remove them: --yes" if plan.going else "every run is needed"
+        last = f"--yes removes them: {count}, {size}" if plan.going else "every run is needed"
     return to_text([*([made] if plan.going else []), *lines, styled(last)], style)
 
 
@@ -128,7 +128,7 @@ def merged_text(done: Merged, style: Style | None = None) -> str:
     """Return what was taken of another archive, and what was not."""
     taken = [number_of(done.runs, "run"), *([number_of(done.drafts, "draft")] if done.drafts else [])]
     taken += [number_of(done.baselines, "baseline")] if done.baselines else []
-    lines = [styled(f"taken: {', '.join(taken)}; {number_of(done.same, 'run')} in both")]
+    lines = [styled(f"added: {', '.join(taken)}; {number_of(done.same, 'run')} in both")]
     lines += [styled(f"conflict: {one_line(said, 500)}", "yellow") for said in done.conflicts]
     return to_text([*lines, *(_left_line("left out", one) for one in done.damaged)], style)
 
@@ -147,7 +147,7 @@ def _since_when(shown: BaselineInForce) -> str:
     text = f"is @baseline of {one_line(shown.kernel)}"
     if shown.is_set:
         return f"{text} since {one_line(shown.since)}" if shown.since else text
-    return f"{text} again" if shown.cleared else f"{text}, as none was set"
+    return f"{text} again" if shown.cleared else f"{text}, because none was set"
 
 
 def _origin_and_time(stored: ArchivedRun) -> str:
@@ -251,7 +251,7 @@ def verify_text(damages: Sequence[Damage], runs: int, drafts: int = 0) -> str:
     ]
     newer = sum(damage.is_newer for damage in damages)
     parts = [f"{len(damages) - newer} damaged" if newer < len(damages) else ""]
-    parts += [f"{newer} of a newer ncu-assist" if newer else "", f"{number_of(runs, 'other run')} can be read"]
+    parts += [f"{newer} from a newer ncu-assist" if newer else "", f"{number_of(runs, 'other run')} can be read"]
     return to_text([*lines, styled("; ".join(part for part in parts if part))])
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 DETAIL_LIMIT = 200  # characters; compilers and drivers can be wordy
 VERDICTS = {
     True: "✓ this machine can measure",
-    False: "✗ this machine cannot measure; show, diff and recorded runs work without",
+    False: "✗ this machine cannot measure; show, diff and recorded runs still work",
 }
 
 
@@ -88,7 +88,7 @@ def imported_text(ceilings: Ceilings, path: Path, was_there: bool) -> str:
         "rates": ceilings.rates,
     }
     held = ", ".join(f"{len(some)} {what}" for what, some in counts.items())
-    done = "here already" if was_there else "stored, for reports of this model"
+    done = "already stored" if was_there else "stored, for reports of this model"
     lines = [
         f"{ceilings.device.name}, {ceilings.created[:10]}: {done}",
         " · ".join(filter(None, known)),
@@ -179,7 +179,11 @@ def _rates(ceilings: Ceilings) -> list[RenderableType]:
     if not ceilings.rates:
         return []
     made = table(
-        ("a cycle and SM", "left"), ("ncu", "right"), ("of peak", "right"), ("events", "right"), ("a second", "right")
+        ("per cycle and SM", "left"),
+        ("ncu", "right"),
+        ("of peak", "right"),
+        ("events", "right"),
+        ("per second", "right"),
     )
     for kind, name in dict.fromkeys((rate.kind, rate.name) for rate in ceilings.rates):
         counted, timed = ceilings.rate(kind, name, "ncu"), ceilings.rate(kind, name, "events")
@@ -210,7 +214,7 @@ def _complaints(ceilings: Ceilings) -> list[str]:
     return [*failed, *ceilings.notes]
 
 
-MEASURE = "nothing was measured on such a GPU: `ncu-assist ceilings` does, and --import takes in what somebody sends"
+MEASURE = "no ceilings of such a GPU are stored: `ncu-assist ceilings` measures them, --import stores a file of them"
 
 
 def known_text(found: KnownGpu, style: Style | None = None) -> str:

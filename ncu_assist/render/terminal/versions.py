@@ -99,7 +99,7 @@ def _by_time(versions: Sequence[VersionOutcome], own: Sequence[LadderCell]) -> l
 def _as_fast(fastest: Sequence[tuple[str, Timing]]) -> str:
     """Say whose medians lie between the quartiles of the fastest: of medians one is first, and it may mean nothing."""
     near = [name for name, timing in fastest[1:] if timing.median_ns <= fastest[0][1].q3_ns]
-    return f"as fast, within the quartiles of {fastest[0][0]}: {', '.join(near)}" if near else ""
+    return f"as fast as {fastest[0][0]}, within its quartiles: {', '.join(near)}" if near else ""
 
 
 def outcomes_text(outcomes: Sequence[KernelOutcome]) -> str:
@@ -107,7 +107,7 @@ def outcomes_text(outcomes: Sequence[KernelOutcome]) -> str:
     texts = [outcome_text(one) for one in outcomes]
     for kernel in dict.fromkeys(one.kernel for one in outcomes):
         chips = [one for one in outcomes if one.kernel == kernel and one.newest is not None]
-        parts: list[RenderableType] = [styled(one_line(f"{kernel} on {len(chips)} models of GPUs"), "bold")]
+        parts: list[RenderableType] = [styled(one_line(f"{kernel} on {len(chips)} GPU models"), "bold")]
         for place, workload in enumerate(chips[0].workloads if len(chips) > 1 else ()):
             parts += [styled(""), styled(one_line(workload), "bold"), printed(_chips_table(chips, place))]
             own = [cells[place] for one in chips for each in one.versions if (cells := one.cells(each))]
@@ -172,7 +172,7 @@ def _not_served(versions: Sequence[VersionOutcome], served: int, workload: str) 
     if not others:
         return []
     named = [one_line(version.version) for version in versions if version.serves(workload) == (served < others)]
-    return [f"for {', '.join(named)} only" if served < others else f"not for {', '.join(named)}"]
+    return [f"only for {', '.join(named)}" if served < others else f"not for {', '.join(named)}"]
 
 
 def _no_rate(cells: Sequence[LadderCell]) -> str:
@@ -242,7 +242,7 @@ def tune_text(outcome: TuneOutcome, style: Style | None = None) -> str:
         timing = outcome.timing(row)
         assert timing is not None
         share = f"{timing.median_ns / own.median_ns:.3f}" if own else ""
-        what = FILE_S if row is outcome.rows[0][1] else "dropped out" if outcome.is_dropped(row) else ""
+        what = FILE_S if row is outcome.rows[0][1] else "dropped" if outcome.is_dropped(row) else ""
         made.add_row(values_words(values), duration(timing.median_ns), share, str(timing.samples), what)
     parts: list[RenderableType] = [
         styled(name, "bold"),
@@ -268,7 +268,7 @@ def values_words(values: Values) -> str:
 
 def _tune_verdict(outcome: TuneOutcome) -> list[str]:
     if outcome.diff is None:
-        return ["nothing but the file's values could be timed" if outcome.ranked else "nothing could be timed"]
+        return ["only the file's values could be timed" if outcome.ranked else "nothing could be timed"]
     best = next(one for one, row in outcome.rows if row.version == outcome.diff.candidate.version)
     head = "fastest" if outcome.winner else "no combination beats the file's values; the fastest other"
     return [f"{head}: {values_words(best)}", verdict_sentence("it", FILE_S, None, outcome.diff.verdict)]
@@ -276,16 +276,16 @@ def _tune_verdict(outcome: TuneOutcome) -> list[str]:
 
 def _tune_next(outcome: TuneOutcome) -> str:
     if outcome.kept:
-        return f"written into {shown_path(outcome.kept, Path.cwd())}"
+        return f"written to {shown_path(outcome.kept, Path.cwd())}"
     if outcome.winner:
         return "next: the same command with --keep writes these values into the file"
-    return "the file stays as it is"
+    return "the file is unchanged"
 
 
 def attempt_lines(attempt: Attempt) -> list[str]:
     """Return an edit as lines: its verdicts or what failed, and how long that took."""
     name = f"#{attempt.number} {short_name(attempt.version)}"
-    after = f", {attempt.seconds:.1f} s after it was saved" if attempt.seconds is not None else ""
+    after = f", {attempt.seconds:.1f} s after the save" if attempt.seconds is not None else ""
     if attempt.failure:
         return [f"{name}: failed{after}: {one_line(attempt.failure, LONGEST_FAILURE)}"]
     if attempt.state == "timed" and attempt.diffs:

@@ -303,7 +303,7 @@ def endpoint_condition(environment: Mapping[str, str] = os.environ) -> Condition
     """
     model = environment.get(MODEL, "").strip()
     if not model:
-        raise ModelProblem("none is named, and suggest needs one, or --reply", f"export {MODEL}=NAME")
+        raise ModelProblem("no model is named; suggest needs one, or --reply", f"export {MODEL}=NAME")
     address = resolve(environment.get(BASE_URL), environment)
     key = find_key(None, environment)
     if key is None and not is_local(address):

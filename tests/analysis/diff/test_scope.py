@@ -174,5 +174,5 @@ def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:
 
 def test_a_workload_that_neither_side_knows_is_a_usage_problem(tmp_path: Path) -> None:
     one, two = foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("a", 1e5, {}))
-    with pytest.raises(UsageProblem, match="one and two know of no workloads, and so not of 'foo'"):
+    with pytest.raises(UsageProblem, match="one and two have no workloads, so there is no 'foo'"):
         diff_runs(one, two, DiffOptions("foo"))

@@ -525,12 +525,12 @@ def test_a_workload_on_which_every_sample_was_late_hides_no_time(recorded: Store
     stored = next(one for one in recorded.runs("fast_h2d") if one.run.version.startswith("v8_"))
     of = models(run_sections(run_record(stored, recorded)))
     assert of.verdict.sentence.startswith("v8 takes 520 µs on t16k")
-    assert of.verdict.notes[0].startswith("No time on t256k: every sample was late, as ")
+    assert of.verdict.notes[0].startswith("No time on t256k: every sample was late, because ")
     assert of.timing.chart is not None
     asked = models(run_sections(run_record(stored, recorded, asked="t256k")))
-    assert asked.verdict.sentence.startswith("No time on t256k: every sample was late, as ")
+    assert asked.verdict.sentence.startswith("No time on t256k: every sample was late, because ")
     assert (asked.verdict.notes, asked.verdict.to_see_more) == ((), "")
-    assert asked.timing.missing.startswith("No time on t256k: every sample was late, as ")
+    assert asked.timing.missing.startswith("No time on t256k: every sample was late, because ")
     assert not asked.timing.collect
 
 

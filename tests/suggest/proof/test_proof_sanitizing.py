@@ -63,7 +63,7 @@ def test_where_nothing_is_found_that_is_said_with_the_workloads(project: Project
     ("mode", "said"),
     [
         ("hang", "memcheck: no result: was not done after 2 s and was ended"),
-        ("broken", "memcheck: no result: its libraries are not beside it: a broken installation; try: "),
+        ("broken", "memcheck: no result: its libraries are not next to it: a broken installation; try: "),
     ],
 )
 def test_what_comes_to_no_end_rejects_nobody_and_is_said(
