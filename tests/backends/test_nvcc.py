@@ -74,7 +74,7 @@ def test_missing_ninja(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(nvcc.sys, "executable", str(tmp_path / "python"))
     monkeypatch.setattr(nvcc.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(EnvironmentProblem, match="no ninja"):
+    with pytest.raises(EnvironmentProblem, match="ninja, which runs the compiler, is not installed"):
         nvcc.find_ninja()
 
 

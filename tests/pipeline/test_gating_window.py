@@ -64,7 +64,7 @@ def test_fewer_runs_than_a_level_needs_are_unclear(tmp_path: Path) -> None:
     assert "3 earlier runs" in " ".join(gate_text(result).split())
     alone = gate_text(judged(history(tmp_path / "alone", {"v1_torch": [1.0]}), "v1", **WINDOW))
     assert "add_one/v1 against no earlier run" in alone
-    with pytest.raises(UsageProblem, match="3 runs or more"):
+    with pytest.raises(UsageProblem, match="at least 3 runs"):
         judged(Archive(tmp_path / "other"), "v1", against="@last:2")
 
 
