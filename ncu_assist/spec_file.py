@@ -445,7 +445,7 @@ def _check_parents(kernel: Kernel, wrong: _Mistakes) -> None:
     circle = lineage.circle()
     if len(set(circle)) > 1:  # one that names itself has been told
         shorts = " on ".join(kernel.version(name).short for name in circle)
-        wrong.of_folder(f"versions are each other's parents: {shorts}", "change one of their `parent:` lines")
+        wrong.of_folder(f"versions build on each other: {shorts}", "change one of their `parent:` lines")
 
 
 def _check_default(workloads: dict[str, Any], wrong: _Mistakes) -> None:

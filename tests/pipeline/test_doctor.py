@@ -158,7 +158,7 @@ def test_a_profiler_whose_name_is_cut(whole: Path, tmp_path: Path) -> None:
     """Linux shows 15 letters of a program's name, and nv-nsight-cu-cli has 16."""
     (tmp_path / "proc" / "8").mkdir(parents=True)
     (tmp_path / "proc" / "8" / "comm").write_text("nv-nsight-cu-cl\n")
-    assert look("profilers").detail.startswith("nv-nsight-cu-cli runs (pid 8)")
+    assert look("profilers").detail.startswith("nv-nsight-cu-cli is running (pid 8)")
 
 
 def test_a_gpu_cut_into_instances(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
