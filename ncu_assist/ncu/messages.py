@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -19,6 +19,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.contents import INSTANCE_COLUMNS, NO_ID, NO_TEXT, LaunchFacts, RuleFacts, SessionFacts
 from ncu_assist.ncu.report_file import Block, Bytes, Entry
+from ncu_assist.ncu.source.contents import ACCESS, SECTORS_BY_ACCESS
 from ncu_assist.record import COMMAND_LIST, GRAPH, RANGE
 
 PACKAGE = "report"
@@ -134,6 +135,8 @@ NAMES_OF_OTHERS = {report_file.RANGES: RANGE, report_file.COMMAND_LISTS: COMMAND
 RULE_KINDS = {1: "ok", 2: "warning", 3: "error", 4: "optimization"}
 SPEEDUPS = {1: "local", 2: "global"}
 DEFAULT_DOMAIN = 0
+# What ncu counts of loads and of stores, where its memory tables were collected.
+APART = tuple(f"smsp__sass_average_data_bytes_per_sector_mem_global_op_{verb}.ratio" for verb in ("ld", "st"))
 NO_SIZE = (0, 0, 0)  # of a range, a list or a graph, and of a kernel that was interrupted
 LONGEST_AXIS = 2**31 - 1  # of a grid, says the CUDA programming guide; a block has at most 1024 threads
 LAST_SECOND = 2**33  # since 1970: the year 2242
@@ -174,6 +177,32 @@ class Messages:
     def instances(self, data: Bytes, entry: Entry) -> Any:
         """Return the metrics of a result with their instances."""
         return self._whole(f"{RESULT_MESSAGES[entry.kind]}Instances", data[entry.start : entry.end], _place(entry))
+
+    def by_access(self, metrics: Sequence[Any], numbers: Mapping[str, int]) -> list[Any]:
+        """Return SECTORS_BY_ACCESS of a launch as further metrics; ``numbers`` are those of all names.
+
+        None where ncu counted loads and stores apart, or the report does not say what each instruction did.
+        """
+        names = {name for name, _ in SECTORS_BY_ACCESS.values()} | {ACCESS}
+        own = {one.name: one for one in metrics}
+        if not names <= numbers.keys() or not own.keys() >= {numbers[name] for name in names}:
+            return []
+        if any(numbers.get(name) in own for name in APART):
+            return []
+        found = {name: self._by_address(own[numbers[name]]) for name in names}
+        counted = all(found[name] or not number_of(own[numbers[name]].value) for name in names - {ACCESS})
+        if not counted or (any(found[name] for name in names) and not found[ACCESS]):
+            return []
+        made = []
+        for name, (counter, access) in SECTORS_BY_ACCESS.items():
+            total = sum(count for address, count in found[counter].items() if found[ACCESS].get(address) == access)
+            made.append(self._classes["Metric"](name=numbers[name], value={"double": total}))
+        return made
+
+    def _by_address(self, metric: Any) -> dict[int, float]:
+        """Return the values of a metric by the address of the instruction that they are of."""
+        found = (self._ordered("Instance", raw, "value of an instruction") for raw in metric.instances)
+        return {one.id.uint64: number_of(one.value) for one in found}
 
     def _whole(self, name: str, raw: bytes, place: str) -> Any:
         """Return a message; whether it has unknown fields, at any depth, is told."""
@@ -431,6 +460,12 @@ class MetricTable:
         return self._plans[ids]
 
 
+def number_of(value: Any) -> float:
+    """Return the number of a value; 0 where it has none."""
+    number: float = value.double or value.uint64 or value.uint32 or value.float  # at most one is set, the others are 0
+    return number
+
+
 def _values(metrics: Iterable[Any]) -> tuple[list[float], dict[int, str], list[int]]:
     """Return the number of each metric, NaN for texts and for what has no value; the texts by position.
 
@@ -441,7 +476,7 @@ def _values(metrics: Iterable[Any]) -> tuple[list[float], dict[int, str], list[i
     unknown: list[int] = []
     for metric in metrics:
         value = metric.value
-        number = value.double or value.uint64 or value.uint32 or value.float  # at most one is set, the others are 0
+        number = value.double or value.uint64 or value.uint32 or value.float  # as in number_of: a call takes as long
         if not number:
             kind = value.WhichOneof(KIND)
             if kind is None:
@@ -501,7 +536,7 @@ class InstanceTable:
 
     def _scalar(self, value: Any) -> tuple[float, int]:
         """Return the number of a value, NaN where it has none, and the number of its text."""
-        number = value.uint64 or value.uint32 or value.double or value.float
+        number = number_of(value)
         if number:
             return number, NO_TEXT
         kind = value.WhichOneof(KIND)

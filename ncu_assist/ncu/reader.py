@@ -44,6 +44,7 @@ from ncu_assist.ncu.messages import (
     session_facts,
 )
 from ncu_assist.ncu.report_file import Bytes
+from ncu_assist.ncu.source.contents import SECTORS_BY_ACCESS
 from ncu_assist.ncu.tables import SAMPLED, STARTS
 
 # Metrics that the section files of a release define, with their units: ncu 2022.3 gives one of them another than
@@ -128,6 +129,8 @@ def _read(data: Bytes, folder: Path) -> None:
     headers = [messages.header(data, block) for block in blocks]
     for header in headers:  # all of them first: names can stand behind the launch that uses them
         table.add_names(header.strings.strings)
+    table.add_names(SECTORS_BY_ACCESS)
+    numbers = {name: number for number, name in enumerate(table.strings)}
     read: list[LaunchFacts] = []
     process, total, told = None, sum(len(block.results) for block in blocks), time.monotonic()
     for block, header in zip(blocks, headers, strict=True):
@@ -135,7 +138,8 @@ def _read(data: Bytes, folder: Path) -> None:
         process = header.process.id if header.HasField("process") else process
         for entry in block.results:
             result = messages.result(data, entry)
-            read.append(launch_facts(messages, entry.kind, result, process, table.add(result.metrics, values)))
+            metrics = [*result.metrics, *messages.by_access(result.metrics, numbers)]
+            read.append(launch_facts(messages, entry.kind, result, process, table.add(metrics, values)))
             launches_seen.add_launch(entry, result, process)
             report_file.forget(data, entry)
             if time.monotonic() - told > TELL_S:
@@ -144,7 +148,7 @@ def _read(data: Bytes, folder: Path) -> None:
                 sys.stdout.flush()
     if not read:
         raise DamagedData("the report holds no launch: it is cut, or nothing was profiled")
-    session, recorded = session_facts(headers), recorded_units()
+    session, recorded = session_facts(headers), recorded_units() | dict.fromkeys(SECTORS_BY_ACCESS, "sectors")
     session = replace(session, held=launches_seen.sections or None)
     release = _release(session.ncu_version)
     newer = list(oddities.unknown_sentences(release, table.unknown, sum(block.unknown for block in blocks)))
@@ -192,9 +196,12 @@ def _units(
             continue
         launch = lists.index(number)
         found = nvidias_metrics(report_file.select(data, {launch}), folder)
-        own = values[ends[launch] - len(names) : ends[launch]]
-        skipped = [name in table.unknown for name in names]
-        if tuple(found) != names or not _agree(own, [value for _, value in found.values()], skipped):
+        told = [(name, ends[launch] - len(names) + i) for i, name in enumerate(names) if name not in SECTORS_BY_ACCESS]
+        own = [values[place] for _, place in told]
+        skipped = [name in table.unknown for name, _ in told]
+        if list(found) != [name for name, _ in told] or not _agree(
+            own, [value for _, value in found.values()], skipped
+        ):
             raise DamagedData(
                 f"the report is damaged, or of a newer Nsight Compute: NVIDIA's reader and its file "
                 f"disagree on launch {launch}"
@@ -203,7 +210,7 @@ def _units(
     return units
 
 
-def _agree(own: array[float], other: Sequence[float], skipped: Sequence[bool]) -> bool:
+def _agree(own: Sequence[float], other: Sequence[float], skipped: Sequence[bool]) -> bool:
     return all(c or a == b or (a != a and b != b) for a, b, c in zip(own, other, skipped, strict=True))
 
 

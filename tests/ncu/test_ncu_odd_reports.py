@@ -11,8 +11,10 @@ from ncu.corruptions import Original
 from ncu.rewriting import with_header, with_launch
 
 from ncu_assist.errors import DamagedData
+from ncu_assist.frame import by_launch
 from ncu_assist.ncu import report_file
-from ncu_assist.ncu.messages import Messages
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.ncu.messages import APART, Messages
 from ncu_assist.ncu.report import Report, read_report
 
 HOSTILE = "<script>alert(1)</script>\x1b[2J\x1b]0;title\x07 `rm` | a\nb\t\u202e\x00[red]x[/]"
@@ -201,3 +203,22 @@ def test_numbers_that_are_none_are_damage(full: bytes, read: Read) -> None:
 
 def test_an_old_report_lacks_nothing_that_matters(old_report: Path) -> None:
     assert read_report(old_report).notes == ()
+
+
+def test_sectors_of_loads_and_of_stores_are_those_of_their_instructions(full: bytes, read: Read) -> None:
+    """Without ncu's bytes per sector: the loads need 4 sectors of 4, the stores here 2 of 32, and not 3 each."""
+    names = [name for block in report_file.blocks(full) for name in Messages().header(full, block).strings.strings]
+
+    def change(result: Any) -> None:
+        kept = [one for one in result.metrics if names[one.name] not in APART]
+        (ideal,) = (one for one in kept if names[one.name] == "memory_l2_theoretical_sectors_global_ideal")
+        of_stores = ideal.instances[1].replace(report_file.write_varint(131_072), report_file.write_varint(65_536))
+        ideal.instances[1], ideal.value.uint64 = of_stores, 131_072 + 65_536
+        del result.metrics[:]
+        result.metrics.extend(kept)
+
+    report = read(with_launch(full, 0, change))
+    table = by_launch(report.metrics)[0]
+    assert ROWS["sectors_per_request_load_ideal"].value(table) == 4.0
+    ideal = ROWS["sectors_per_request_store_ideal"].value(table)
+    assert ideal == pytest.approx(2.0, rel=0.02)  # of the sectors that L1 counted: some fewer

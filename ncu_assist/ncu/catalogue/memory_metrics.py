@@ -310,6 +310,23 @@ def _used(ideal: float, touched: float, sectors: float, requests: float, others:
     return SECTOR_BYTES * min(1.0, each * requests / sectors)
 
 
+def _used_of(ideal: float, touched: float) -> float:
+    return SECTOR_BYTES * ideal / touched if touched > 0 else math.nan
+
+
+def _by_instruction(verb: str) -> Way:
+    """Return the way by the sectors of the instructions of one kind, which the reader of reports adds up."""
+    touched = f"memory_l2_theoretical_sectors_global:{verb}"
+    ideal = f"memory_l2_theoretical_sectors_global_ideal:{verb}"
+    return Way(
+        (ideal, touched),
+        _used_of,
+        f"{SECTOR_BYTES} * {ideal} / {touched}",
+        f"{SECTION}: Source Counters, summed over the instructions that are {verb}s",
+        approximate=True,
+    )
+
+
 def _none_of_none(*requests: float) -> float:
     return math.nan if any(requests) else 0.0
 
@@ -341,13 +358,15 @@ GLOBAL: tuple[Metric, ...] = (
            "Bytes used per sector, global loads", "byte/sector", HIGHER, EXACT, mean_by("global_load_sectors"),
            "bytes that threads asked for, of the 32 in each sector that they touched",
            shown_as="Average Bytes Per Sector For Global Loads",
-           ways=(Way(("global_sectors_ideal", "global_sectors_theoretical", *BOTH), _used,
+           ways=(_by_instruction("load"),
+                 Way(("global_sectors_ideal", "global_sectors_theoretical", *BOTH), _used,
                      USED_BY_BOTH, ALIKE, approximate=True),)),
     Metric("bytes_per_sector_store", ("smsp__sass_average_data_bytes_per_sector_mem_global_op_st.ratio",), TABLES,
            "Bytes used per sector, global stores", "byte/sector", HIGHER, EXACT, mean_by("global_store_sectors"),
            "bytes that threads wrote, of the 32 in each sector that they touched",
            shown_as="Average Bytes Per Sector For Global Stores",
-           ways=(Way(("global_sectors_ideal", "global_sectors_theoretical", *BOTH), _used_by_stores,
+           ways=(_by_instruction("store"),
+                 Way(("global_sectors_ideal", "global_sectors_theoretical", *BOTH), _used_by_stores,
                      USED_BY_BOTH, ALIKE, approximate=True),)),
     Metric("global_sectors_theoretical", ("memory_l2_theoretical_sectors_global",), SOURCE,
            "Theoretical sectors, global", "sector", LOWER, EXACT, SUM,

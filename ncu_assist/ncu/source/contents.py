@@ -38,6 +38,12 @@ KINDS = (SPACE, ACCESS, ACCESS_BITS)  # not counts: what an instruction does to 
 # Bits of the first two as ncu's source page spells them; others are shown as numbers, for no report at hand has them.
 SPACES = {4: "Global", 16: "Shared"}
 ACCESSES = {2: "Load", 4: "Store", 8: "Atomic"}
+# What a launch's metrics lack, and its instructions tell: a metric by address, of plain loads or plain stores alone.
+SECTORS_BY_ACCESS = {
+    f"{COUNTERS[column]}:{ACCESSES[bit].lower()}": (COUNTERS[column], bit)
+    for column in ("sectors", "sectors_ideal")
+    for bit in (2, 4)
+}
 
 STALL, NOT_ISSUED = "smsp__pcsamp_warps_issue_stalled_", "_not_issued"
 STALL_COLUMN = "stall_"

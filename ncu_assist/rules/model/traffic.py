@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
+from ncu_assist.ncu.source.contents import COUNTERS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import LINE_SECTORS, Crossed, crossed, link_ns, moved_bytes
 from ncu_assist.rules.model.facts import Facts
@@ -145,11 +147,9 @@ def uncoalesced(
     saved = worth_saying(saved_ns(facts, left), facts)
     if not left or not saved:
         return None
-    touched = facts.value(f"sectors_per_request_{verb}")
-    ideal = facts.value(f"sectors_per_request_{verb}_ideal")
     return Finding(
         rule=rule,
-        message=f"a global {verb} touches {touched:.1f} sectors where its bytes need {ideal:.1f}",
+        message=_need(verb, facts),
         saved_ns=saved,
         evidence=evidence,
         relieves=tuple(left),
@@ -159,6 +159,25 @@ def uncoalesced(
         assumed=assumes_start(facts),
         advice=advice,
     )
+
+
+def _need(verb: Literal["load", "store"], facts: Facts) -> str:
+    """Return what the accesses touch and need, in words: of both kinds together where only that was counted."""
+    if is_told_apart(verb, facts):
+        touched = facts.value(f"sectors_per_request_{verb}")
+        ideal = facts.value(f"sectors_per_request_{verb}_ideal")
+        return f"a global {verb} touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
+    times = facts.value("global_sectors_theoretical") / max(1.0, facts.value("global_sectors_ideal"))
+    return (
+        f"global loads and stores together touch {times:.1f} times the sectors that their bytes need; how many are of "
+        f"{verb}s, the report does not tell"
+    )
+
+
+def is_told_apart(verb: Literal["load", "store"], facts: Facts) -> bool:
+    """Return whether what loads or stores need was counted of them, and not of both together."""
+    names = (*CATALOGUE[f"bytes_per_sector_{verb}"].names, f"{COUNTERS['sectors_ideal']}:{verb}")
+    return all(any(name in table for name in names) for table in facts.combined.tables)
 
 
 def l1_sectors(facts: Facts) -> float:
