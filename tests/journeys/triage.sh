@@ -15,4 +15,4 @@ CODE
 ncu-assist triage train.py
 ncu-assist triage --profile-top 2 --output triage.html train.py
 ncu-assist list
-ncu-assist triage .ncu-assist/triage/*/train.json --json > triage.json
+ncu-assist triage "$(find .ncu-assist/triage -name train.json | sort | tail -1)" --json > triage.json

@@ -227,9 +227,8 @@ class ExamFolders:
 
 def write_samples(columns: dict[str, list[object]], out: Path) -> None:
     """Hand in the samples of the one bench, all at once."""
-    unfinished = out / f".{SAMPLES}"
-    unfinished.write_bytes(msgspec.json.encode(list(zip(*(columns[name] for name in SAMPLE_COLUMNS), strict=True))))
-    unfinished.replace(out / SAMPLES)
+    with atomic_write(out / SAMPLES) as file:
+        file.write(msgspec.json.encode(list(zip(*(columns[name] for name in SAMPLE_COLUMNS), strict=True))))
 
 
 def most_bytes(versions: Sequence[str], rounds: int) -> int:
