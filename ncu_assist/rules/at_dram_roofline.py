@@ -95,7 +95,7 @@ def find(facts: Facts) -> Finding | None:
 def _where(facts: Facts) -> str:
     """Return how far DRAM went, beside what can be reached and where that is from, in words."""
     limit, busy = reach(facts), f"DRAM is at {percent(counted_share(facts))} of its peak"
-    held = f" ({percent(asked_share(facts))} with what L2 still holds of the results)" if _is_held(facts) else ""
+    held = f" ({percent(asked_share(facts))} including results that L2 still holds)" if _is_held(facts) else ""
     if limit.default is not None:
         return f"{busy}{held}{_of_streams(facts, limit.default)}; {limit.why}"
     return f"{busy}{held}, a plain kernel of this mix and size at {percent(limit.share / OF_CEILING)} ({limit.why})"

@@ -61,7 +61,7 @@ OF_STEPS = (*(one.name for one in SM_PARTS), *L1_PARTS[:3])
 
 
 ADVICE = "use fewer barriers, even out the work between them, or use smaller blocks"
-IN_A_WARP = "let warps do the steps within themselves, by shuffles, and meet once for what they have found"
+IN_A_WARP = "do the steps within each warp, with shuffles, and meet once for the results"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -81,7 +81,7 @@ def find(facts: Facts) -> Finding | None:
         saved = waiting * room * working_share(facts)
     if saved < LEAST_WORTH:
         return None
-    often = f", which follow each other after {between:.0f} instructions" if steps else ""
+    often = f", one every {between:.0f} instructions" if steps else ""
     return Finding(
         rule=ID,
         message=f"warps spend {100 * waiting:.0f} % of their time waiting for other warps at barriers{often}",

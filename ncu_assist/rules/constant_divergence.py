@@ -43,7 +43,7 @@ def find(facts: Facts) -> Finding | None:
     kept = MOST_LOADS * instructions / requests * _of_hits(facts, requests)
     return Finding(
         rule=ID,
-        message=f"reads constants at diverging addresses: {requests / instructions:.1f} reads an instruction executed",
+        message=f"reads constants at diverging addresses: {requests / instructions:.1f} reads per executed instruction",
         saved_ns=facts.duration_ns * min(1.0, waits) * among * (1.0 - kept),
         evidence=("constant_requests", "instructions", "constant_hit_rate", "pipe_adu"),
         relieves=(ADU, ISSUE),

@@ -85,14 +85,14 @@ def find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=(
-            f"built without optimisation ({with_what}): {100 * share:.0f} % of what it executes are moves, calls and "
-            "what these save, which an optimising compiler leaves out, and more besides"
+            f"built without optimisation ({with_what}): {100 * share:.0f} % of the executed instructions are moves, "
+            "calls and register saves, which an optimising compiler leaves out"
         ),
         saved_ns=share * instruction_time(facts) * facts.duration_ns,
         evidence=("instructions", "fp32_flops", "local_load_requests", "registers"),
         relieves=RELIEVES,
         assumed=True,
-        advice=f"compile it with optimisation, so {less}, and profile it again",
+        advice=f"compile it with optimisation, that is {less}, and profile it again",
     )
 
 

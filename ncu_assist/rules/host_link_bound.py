@@ -41,8 +41,8 @@ ID = "host-link-bound"
 NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
 USES: tuple[str, ...] = ("global_load_requests", "sectors_per_request_load_ideal")
 EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
-ADVICE = "copy the data to the GPU first, beside other work, and keep there what is used again"
-WIDER = "ask for whole lines of 128 bytes, or copy the data to the GPU first, beside other work"
+ADVICE = "copy the data to the GPU first, while other work runs, and keep reused data there"
+WIDER = "ask for whole lines of 128 bytes, or copy the data to the GPU first, while other work runs"
 
 
 def find(facts: Facts) -> Finding | None:

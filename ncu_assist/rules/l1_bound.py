@@ -52,11 +52,11 @@ USES: tuple[str, ...] = (
 )
 EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "sectors_per_request_load")
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
-ADVICE = "keep in registers what is used again, so that one load serves several results"
+ADVICE = "keep reused values in registers, so that one load serves several results"
 MOST = 0.5
 WITH = {
-    SHARED: "with passes through shared memory that no conflicts explain: each operand is used too seldom",
-    "write-back": "with what goes back to registers",
+    SHARED: "with passes through shared memory that conflicts do not explain: each operand is reused too little",
+    "write-back": "with data that goes back to registers",
     "unknown": "whether with loads, stores or shared memory was not counted",
 }
 SECTORS_A_WAVEFRONT = 4  # 128 bytes a cycle
@@ -66,7 +66,7 @@ SECTORS_A_WAVEFRONT = 4  # 128 bytes a cycle
 WAVEFRONTS_A_PRODUCT = 0.25
 LEAST_PRODUCTS = 1 / 8  # of all instructions, else it is no product: two loads each, their use, and a loop
 FROM_SHARED = "keep a larger tile of results in each thread, and load 16 bytes at a time: each operand then serves more"
-ANY = "keep in registers what is used again, and load 16 bytes at a time"
+ANY = "keep reused values in registers, and load 16 bytes at a time"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -161,7 +161,7 @@ def _loads(facts: Facts) -> Finding | None:
         return None
     return Finding(
         rule=ID,
-        message=f"{busiest[0].name} is {100 * share:.0f} % busy, mostly with loads of what L1 has already: "
+        message=f"{busiest[0].name} is {100 * share:.0f} % busy, mostly with loads of data that L1 already has: "
         f"{100 * hits:.0f} % hit",
         saved_ns=saved,
         evidence=_with(busiest[0].busy, EVIDENCE),

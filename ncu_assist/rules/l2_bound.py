@@ -57,7 +57,7 @@ def find(facts: Facts) -> Finding | None:
         return None
     return Finding(
         rule=ID,
-        message=f"L2 is {100 * share:.0f} % busy with what it has already: {100 * hits:.0f} % of the sectors hit",
+        message=f"L2 is {100 * share:.0f} % busy with data that it already has: {100 * hits:.0f} % of the sectors hit",
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=L2_PARTS,

@@ -42,8 +42,8 @@ IDLE_PERCENT = 1.0  # of the time that tensor cores work: less is some helper's
 LESS_BYTES = "move fewer bytes, or stop here"
 LESS = {
     "DRAM": LESS_BYTES,
-    "L2": "use again what was fetched while it is on the chip, or stop here",
-    "L1": "keep in registers what is used again, or stop here",
+    "L2": "reuse fetched data while it is on the chip, or stop here",
+    "L1": "keep reused values in registers, or stop here",
     "SM": f"{FEWER}, or stop here",
 }
 
@@ -58,7 +58,7 @@ def find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"{busiest.name} is busy {percent(busiest.share)} of the time, {percent(reached)} of what it can "
-        f"reach: without less work for it {percent(1.0 - reached)} of the time could be won at most",
+        f"reach: unless it gets less work, at most {percent(1.0 - reached)} of the time can be saved",
         saved_ns=0.0,
         evidence=(resource.busy,) if resource and resource.busy else (LINK_EVIDENCE,),
         relieves=(busiest.name,),
@@ -73,7 +73,7 @@ def _advice(facts: Facts, unit: str, group: str) -> str:
     """Return what to do less of; a pipe of products is not the last word where the tensor cores stand idle."""
     idle = facts.get("pipe_tensor_cycles")
     if unit == FMA and idle is not None and idle < IDLE_PERCENT:
-        return f"{FEWER}; of a matrix product to use the tensor cores, which are idle, where its accuracy allows it"
+        return f"{FEWER}; for a matrix product use the tensor cores, which are idle, if its accuracy allows it"
     return LESS.get(group, LESS_BYTES)
 
 

@@ -99,7 +99,7 @@ def _bytes(facts: Facts) -> Finding | None:
     after = _after_ns(facts, flops / OF_HALVES["int8"])
     return Finding(
         rule=ID,
-        message="multiplies matrices of integers, not on tensor cores, which do it with bytes",
+        message="multiplies matrices of integers without tensor cores, which multiply bytes",
         saved_ns=facts.duration_ns * (1.0 - 1.0 / SPEED_UP) if after is None else max(0.0, facts.duration_ns - after),
         evidence=("pipe_fma_heavy", "pipe_tensor_cycles", "shared_load_instructions"),
         relieves=(*OF_A_PRODUCT, *L1_PARTS),

@@ -58,12 +58,12 @@ def find(facts: Facts) -> Finding | None:
     message = f"DRAM moves {quantity(moved_bytes(facts), 'byte')} where the work needs {quantity(needed, 'byte')}"
     bound = _may_have_stayed_in_l2(facts, surplus)
     if bound:
-        message += "; an upper bound, as the caches are flushed between the launches"
+        message += "; an upper bound, because the caches are flushed between the launches"
     is_one = len(facts.combined.launches) == 1
     asked, came = SECTOR_BYTES * facts.value("l2_sectors_read"), facts.value("dram_bytes_read")
     is_shared = is_one and asked >= ASKED_AGAIN * came > 0.0
     if is_shared:
-        message += f"; L2 hands it out {asked / came:.1f} times on average, and loses it before its last use"
+        message += f"; L2 delivers it {asked / came:.1f} times on average, and drops it before its last use"
     return Finding(
         rule=ID,
         message=message,

@@ -50,7 +50,7 @@ def find(facts: Facts) -> Finding | None:
     share = 100.0 * excessive / shared
     return Finding(
         rule=ID,
-        message=f"{share:.0f} % of the passes through shared memory are there because of bank conflicts",
+        message=f"{share:.0f} % of the passes through shared memory are caused by bank conflicts",
         saved_ns=saved,
         evidence=EVIDENCE,
         relieves=(L1_DATA,),

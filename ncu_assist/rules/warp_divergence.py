@@ -68,9 +68,11 @@ def find(facts: Facts) -> Finding | None:
         return None
     divergent = facts.get("divergent_branches")
     threads = facts.get("block_size") or 0.0
-    cause = "its branches part them" if divergent else "though no branch parts them: lanes end early, or are left out"
+    cause = (
+        "because its branches diverge" if divergent else "although no branch diverges: lanes end early, or are left out"
+    )
     if not divergent and threads % LANES:
-        cause = f"as a block has {threads:.0f} thread{'s' * (threads != 1)}"
+        cause = f"because a block has {threads:.0f} thread{'s' * (threads != 1)}"
     return Finding(
         rule=ID,
         message=f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",

@@ -53,7 +53,7 @@ def _find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"the multiprocessor that works longest works {at_most}{times:.2f} times as long as the mean, "
-        "the rest wait for it",
+        "and the others wait for it",
         saved_ns=saved * facts.duration_ns,
         evidence=("sm_cycles_active_min", "sm_cycles_active", "sm_cycles_active_max", "sm_imbalance", "waves_per_sm"),
         assumed=not knows_uneven(facts),

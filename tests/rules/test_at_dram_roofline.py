@@ -119,7 +119,7 @@ def test_a_short_launch_is_not_done_at_half_of_the_peak(duration_ns: float, done
 def test_the_message_tells_what_was_counted_from_what_l2_holds() -> None:
     facts = gallery("healthy_softmax")
     (found,) = told(rule, replace(facts, ceilings=_reads(0.9 * facts.value("dram_peak_bandwidth")))).findings
-    assert "DRAM is at 85 % of its peak (87 % with what L2 still holds of the results)" in found.finding.message
+    assert "DRAM is at 85 % of its peak (87 % including results that L2 still holds)" in found.finding.message
 
 
 def test_without_counters_it_says_what_it_lacks() -> None:

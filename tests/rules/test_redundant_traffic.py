@@ -73,6 +73,6 @@ def test_advice_is_about_the_order_of_blocks_where_they_share_what_comes() -> No
         one = chain(moved | {"l2_sectors_read": times * 1e9 / SECTOR_BYTES})
         (found,) = told(rule, replace(one, algorithmic_bytes=300_000_000)).findings
         assert found.finding.advice == advice
-        assert ("; L2 hands it out 2.5 times on average" in found.finding.message) == (times > 2)
+        assert ("; L2 delivers it 2.5 times on average" in found.finding.message) == (times > 2)
     (chained,) = told(rule, gallery("traffic_chain")).findings
     assert chained.finding.advice.startswith("fuse launches, or ")

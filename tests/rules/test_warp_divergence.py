@@ -31,10 +31,10 @@ def test_states_about_instructions_count_where_slots_are_free() -> None:
 def test_part_filled_warps_are_told_apart() -> None:
     finding = found(warp_divergence, made(APART | {"divergent_branches": 0, "block_size": 8}))
     assert finding
-    assert finding.message.endswith("as a block has 8 threads")
+    assert finding.message.endswith("because a block has 8 threads")
     whole = found(warp_divergence, made(APART | {"divergent_branches": 0, "block_size": 64}))
     assert whole
-    assert "no branch parts them" in whole.message
+    assert "no branch diverges" in whole.message
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ def _short(facts: Facts) -> str:
         return ""
     return (
         f"a launch takes {typical / 1000:.1f} µs: below {SHORT_NS / 1000:.0f} µs ratios of counters from different "
-        "passes are not to be trusted"
+        "passes cannot be trusted"
     )
 
 
@@ -143,7 +143,7 @@ def _resident(facts: Facts) -> str:
         return ""
     return (
         f"DRAM moved {_mb(moved)} where at least {_mb(needed)} had to pass: the input was in L2 before the kernel "
-        "began, so that no DRAM figure holds for a cold one; flush L2 or use data larger than it"
+        "began, so DRAM figures do not apply to a cold one; flush L2 or use data larger than L2"
     )
 
 
@@ -174,7 +174,7 @@ def _dirty(facts: Facts) -> str:
         return ""
     return (
         f"DRAM took {_mb(written)} of writes where the kernel stored {_mb(own)}: dirty lines of whatever ran before "
-        "are billed to it; flush by reading a clean buffer"
+        "are counted as its own; flush by reading a clean buffer"
     )
 
 
@@ -186,9 +186,9 @@ def _chain(facts: Facts, cache_control: str | None) -> str:
     if stayed < STAYED * moved:
         return ""
     return (
-        f"the DRAM bytes of {len(launches)} launches are a sum: where ncu flushed the caches before each, as by "
-        f"default, what one leaves in L2 for the next is counted as DRAM traffic, up to {_mb(stayed)} of {_mb(moved)}; "
-        "take them as an upper bound"
+        f"the DRAM bytes of {len(launches)} launches are an upper bound: by default ncu flushes the caches "
+        "before each launch, so what one leaves in L2 for the next is counted as DRAM traffic, up to "
+        f"{_mb(stayed)} of {_mb(moved)}"
     )
 
 
@@ -228,7 +228,7 @@ _TEXTS = {
     ),
     "l2-resident-input": (
         "DRAM moved less than half of the bytes that had to pass: the input was already in L2 before the kernel began, "
-        "as it is smaller than L2 or was just written. No DRAM figure then holds for a cold input.\n\nWhat to try: "
+        "as it is smaller than L2 or was just written. DRAM figures then do not apply to a cold input.\n\nWhat to try: "
         "flush L2 before the kernel (`--cache-control all` of ncu), or use data of more than three times its size."
     ),
     "dirty-flush": (
