@@ -19,8 +19,9 @@ that SMs ask of L2, of those that L1 receives and sends. That part counts times 
 flushed before every launch of a chain, so what one launch leaves in L2 for the next counts as moved. A surplus below
 three times L2 is therefore an upper bound, *assumed*.
 
-Where it happens: the lines that read an array which an earlier line of the same kernel has read, by the sectors that
-they ask for. Without such lines, as in a chain of launches, the lines that warps wait for.
+Where it happens: the lines that read an array which an earlier line of the same launch has read, by the sectors that
+they ask for. Without such lines, and in a chain of launches, all lines that access global memory, by their sectors:
+those that read, or those that write, where the surplus is more than twice what DRAM did of the other.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.blame import GLOBAL_READS
+from ncu_assist.rules.model.blame import WRITES as GLOBAL_WRITES
 from ncu_assist.rules.model.dram import moved_bytes
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ASKED_AGAIN
@@ -73,6 +76,7 @@ def find(facts: Facts) -> Finding | None:
         left=left,
         waste="read_again",
         stalls=("long_scoreboard",),
+        about=_ways(surplus, facts),
         assumed=bound or assumes_start(facts),
         advice=IN_ORDER if is_shared else ON_CHIP if is_one else f"fuse launches, or {ON_CHIP}",
     )
@@ -93,6 +97,14 @@ def left_by_unit(surplus: float, facts: Facts) -> dict[str, float]:
     left = left_without(Wasted(0.0, sectors, sectors), facts)
     filled = facts.value("l2_sectors_read")  # what L1 gets: of the surplus what was read
     return {**left, "L1 fill": 1.0 - min(1.0, part * sectors / filled)} if filled else left
+
+
+def _ways(surplus: float, facts: Facts) -> frozenset[str]:
+    """Return the opcodes of the accesses that must be most of the surplus: reads, writes, or both where it is open."""
+    read, written = facts.value("dram_bytes_read"), facts.value("dram_bytes_write")
+    if surplus > 2.0 * min(read, written):
+        return GLOBAL_READS if read > written else GLOBAL_WRITES
+    return GLOBAL_READS | GLOBAL_WRITES
 
 
 def _may_have_stayed_in_l2(facts: Facts, surplus: float) -> bool:

@@ -99,8 +99,13 @@ def test_later_sweeps_over_an_array() -> None:
     )
     again = replace(FINDING, waste="read_again")
     assert [(p.line, p.share) for p in places(again, code(*rows, sectors=[0, 8.0, 0, 8.0, 0]))] == [(4, 1.0)]
-    once = [(p.line, p.share) for p in places(again, code(*rows, sectors=[0, 8.0, 0, 4.0, 0]))]
-    assert once == [(2, 0.7), (4, 0.3)], "none is read again: what warps wait for"
+    once = [(p.line, p.share) for p in places(again, code(*rows, sectors=[0, 8.0, 0, 2.0, 0]))]
+    assert once == [(2, 0.8), (4, 0.2)], "none is read again: what asks for sectors, however long warps wait"
+    stores = replace(again, about=frozenset({"STG"}))
+    written = (*rows, ("STG.E [R2.64], R5", "a.cu", 6, 0.0))
+    found = places(stores, code(*written, sectors=[0, 8.0, 0, 2.0, 0, 10.0]))
+    assert [(p.line, p.counted) for p in found] == [(6, "read_again")]
+    assert places(again, code(*rows, sectors=[0.0] * 5)) == (), "no line without sectors"
 
 
 def test_idle_lanes() -> None:

@@ -58,6 +58,15 @@ def test_the_neighbours_of_scattered_sectors_are_not_redundant() -> None:
     assert told(rule, facts).findings == ()
 
 
+@pytest.mark.parametrize(
+    ("read", "written", "heads"), [(1e9, 1e8, {"LDG"}), (1e8, 1e9, {"STG"}), (6e8, 5e8, {"LDG", "STG"})]
+)
+def test_lines_are_of_the_way_that_must_be_most_of_the_surplus(read: float, written: float, heads: set[str]) -> None:
+    moved = {"dram_bytes_read": read, "dram_bytes_write": written, "dram_throughput": 85.0, "l2_sectors_sm": 4e7}
+    (found,) = told(rule, replace(chain(moved), algorithmic_bytes=300_000_000)).findings
+    assert found.finding.about & {"LDG", "STG"} == heads
+
+
 def test_without_the_bytes_of_the_work_nothing_is_said() -> None:
     assert told(rule, replace(gallery("traffic_chain"), algorithmic_bytes=None)).findings == ()
 

@@ -185,7 +185,7 @@ COUNTED = {
     "sectors_excessive": "excess sectors",
     "wavefronts_excessive": "excess wavefronts",
     "divergence": "idle lanes",
-    "read_again": "sectors read again",
+    "read_again": "sectors of global memory",
     "instructions": "executed instructions",
 }
 

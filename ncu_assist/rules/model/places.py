@@ -271,8 +271,8 @@ def _of_all(finding: Finding, sass: pd.DataFrame) -> Floats:
 
 def _is_counted(finding: Finding, sass: pd.DataFrame) -> bool:
     """Return whether what a finding wastes was counted by instruction; else the samples that wait stand for it."""
-    if finding.waste in ("divergence", "samples"):
-        return finding.waste == "divergence"
+    if finding.waste in ("divergence", "read_again", "samples"):
+        return finding.waste != "samples"
     return bool(_counts(finding, sass).sum() > 0)
 
 
@@ -283,16 +283,23 @@ def _counts(finding: Finding, sass: pd.DataFrame) -> Floats:
 
 
 def _again(sass: pd.DataFrame) -> Floats:
+    """Return the sectors that are read again in a launch; where none are, or of several launches, all sectors.
+
+    What a launch reads that an earlier one has read is not told by its code.
+    """
     import numpy as np
 
     found = np.zeros(len(sass))
+    every: Floats = np.nan_to_num(sass["sectors"].to_numpy(float))
+    if sass["launch"].nunique() > 1:
+        return every
     for rows in functions_of(sass):
         own = sass.iloc[rows]
         lines = zip(own["file"].astype(str), own["line"].fillna(0).astype(int), strict=True)
         texts, sectors = [str(text) for text in own["sass"]], np.nan_to_num(own["sectors"].to_numpy(float))
         again = read_again(texts, list(lines), sectors.tolist())
         found[rows[again]] = sectors[again]
-    return found
+    return found if found.any() else every
 
 
 def _waits(finding: Finding, sass: pd.DataFrame) -> Floats:
