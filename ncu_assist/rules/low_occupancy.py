@@ -16,7 +16,8 @@ When it is reported: waiting is the problem, that is, no resource is busy for 60
 had work (the threshold of Nsight Compute's own rule SOLBottleneck). More warps do not speed up a kernel at the limit of
 DRAM or of a pipe, at any occupancy. For a unit that can reach nearly all of its peak, the threshold is two thirds of
 what was measured as reachable, as in `near-ceiling`. The limit by shared memory of a kernel that uses none does not
-count: it is only what the driver set aside.
+count: it is only what the driver set aside. If fewer than half of the warps that fit run on average, the limit holds
+for less than half of the time, and nothing is reported: blocks end sooner than others start.
 
 A launch with too few blocks to fill the slots it has is `grid-underfill`. A launch with exactly as many blocks as slots
 was sized for them, and would be given more. A product by `wgmma` is left to `tensor-underfed`. Its warps wait for
@@ -71,8 +72,9 @@ NEEDS: tuple[str, ...] = (
 )  # fmt: skip
 USES: tuple[str, ...] = (
     "max_warps", "theoretical_occupancy", "grid_size", "sm_count", "dram_throughput", "issue_slots_busy",
-    "warps_selected", "warps_long_scoreboard",
+    "warps_selected", "warps_long_scoreboard", "achieved_warps",
 )  # fmt: skip
+REACHED = 0.5  # of the warps that fit, on average: with fewer the limit holds for less than half of the time
 TRY = {  # registers are a case of their own
     "shared": "use less shared memory a block, or larger blocks that share it",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
@@ -93,7 +95,7 @@ def _find(facts: Facts) -> Finding | None:
         return None
     limiter = limited_by(facts)
     now, then = facts.value("theoretical_warps"), warps_without(limiter, facts)
-    if now <= 0 or then <= now or not latency_bound(facts):
+    if now <= 0 or then <= now or not latency_bound(facts) or not _is_reached(now, facts):
         return None
     saved = min(working_share(facts) * coverable_share(facts) * (1.0 - now / then), _room(facts))
     if saved < LEAST_WORTH:
@@ -111,6 +113,15 @@ def _find(facts: Facts) -> Finding | None:
         advice=_advice(limiter, facts, is_spilling),
     )
     return replace(finding, figures=_figures(limiter, facts, finding))
+
+
+def _is_reached(fitting: float, facts: Facts) -> bool:
+    """Return whether so many warps run for half of the time at least; True where the warps that run were not counted.
+
+    Blocks that end sooner than others start, or that SMs have too few of, never fill the places that there are.
+    """
+    achieved = facts.get("achieved_warps")
+    return achieved is None or achieved >= REACHED * fitting
 
 
 def _room(facts: Facts) -> float:

@@ -74,7 +74,7 @@ from dataclasses import replace
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS
 from ncu_assist.quantity import percent, quantity
-from ncu_assist.rules.base import Finding
+from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import (
     ADU,
@@ -163,8 +163,9 @@ ADVICE = {
     "lsu": "add up in each thread before lanes exchange values",
     "adu": "use fewer branches, barriers and constants read at an index: let a thread do several elements",
     "uniform": "work out before a loop what is the same for all threads",
-    "issue": "use fewer instructions: let elements share what they have in common, and access 16 bytes at a time",
+    "issue": "use fewer instructions: let elements share what they have in common",
 }
+WIDER = ", and access 16 bytes at a time"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -421,8 +422,14 @@ def _mixed(facts: Facts) -> Finding | None:
         relieves=(ISSUE, *INTEGERS, FP64) if _are_routines(facts) else (ISSUE, *INTEGERS),
         waste="instructions",
         detail={"pipe": "issue"},
-        advice=ROUTINES if _are_routines(facts) else ADVICE["issue"],
+        advice=ROUTINES if _are_routines(facts) else ADVICE["issue"] + (WIDER if _has_accesses(facts) else ""),
     )
+
+
+def _has_accesses(facts: Facts) -> bool:
+    """Return whether loads and stores are enough of all instructions that fewer of them would be noticed."""
+    every = facts.get("instructions")
+    return every is None or memory_instructions(facts) >= LEAST_WORTH * every
 
 
 def _shared(facts: Facts) -> float:

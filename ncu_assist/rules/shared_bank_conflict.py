@@ -7,7 +7,8 @@ instruction. Lanes that want the same word share it at no cost.
 Why it costs time: L1 and shared memory have one data pipe an SM, with one wavefront a cycle. If the pipe is busy, the
 time is proportional to the wavefronts. If it is mostly idle, the conflicts are hidden behind something else.
 
-What to try: pad the rows of a tile by one element (33 instead of 32); mix bits of the row into the column (a swizzle);
+What to try: pad the rows of a tile by one element (33 instead of 32), or by 16 bytes where lanes access 8 or 16 at a
+time, which a shift by less would misalign; mix bits of the row into the column (a swizzle);
 let lanes walk the banks in another order; store an array of structures as separate arrays.
 
 When it is reported: more than 2 % of the wavefronts of shared memory are excessive. Up to 2 % are left alone, because
@@ -35,7 +36,9 @@ EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefro
 IGNORED = 0.02  # of all wavefronts (docs/sources.md: up to 2 % of raw conflicts are arbitration)
 
 WAITS = ("mio_throttle", "short_scoreboard")
-ADVICE = "pad the rows of the tile by one element, or swizzle its columns"
+ADVICE = "pad the rows of the tile by {}, or swizzle its columns"
+ACCESSES = ("shared_load_instructions", "shared_store_instructions", "shared_atomics")
+OF_TWO_BYTES = ("float16", "bfloat16")
 
 
 def find(facts: Facts) -> Finding | None:
@@ -58,8 +61,19 @@ def find(facts: Facts) -> Finding | None:
         waste="wavefronts_excessive",
         stalls=WAITS,
         assumed=assumes_start(facts),
-        advice=ADVICE,
+        advice=ADVICE.format(_padding(facts)),
     )
+
+
+def _padding(facts: Facts) -> str:
+    """Return what shifts a row to other banks and leaves each access aligned: as much as the widest takes.
+
+    Without conflicts an access of 4 bytes a lane is one pass, one of 8 two, one of 16 and `ldmatrix` up to four.
+    """
+    accesses = sum(facts.get(key) or 0.0 for key in ACCESSES)
+    if accesses and facts.value("shared_wavefronts_ideal") > (1.0 + IGNORED) * accesses:
+        return "16 bytes, which keeps wide accesses aligned"
+    return "4 bytes, a whole bank" if facts.dtype in OF_TWO_BYTES else "one element"
 
 
 def _waited_ns(facts: Facts, gone: float) -> float:

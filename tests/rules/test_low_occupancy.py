@@ -45,6 +45,13 @@ def test_the_scarcest_is_the_limiter(limiter: str) -> None:
     assert finding.detail == {"limiter": limiter}
 
 
+@pytest.mark.parametrize(("run", "is_said"), [(14.0, True), (4.5, False)])
+def test_a_limit_that_is_not_reached_is_none(run: float, is_said: bool) -> None:
+    """As in a kernel of short blocks, of which an SM is given the next later than it ends one."""
+    finding = found(low_occupancy, made(WAITS | {"achieved_warps": run}, long_scoreboard=90))
+    assert (finding is not None) == is_said
+
+
 def test_waits_shrink_by_the_warps_that_fit_then() -> None:
     share = saved_share(low_occupancy, made(WAITS, long_scoreboard=80))
     assert share == pytest.approx(0.8 * (1 - 16 / 64))

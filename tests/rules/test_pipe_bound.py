@@ -134,6 +134,13 @@ def test_a_mix_of_instructions_fills_the_issue_slots_and_no_pipe() -> None:
     assert ranked.saved_ns == pytest.approx(0.9 / 2 * 100_000)
 
 
+@pytest.mark.parametrize(("accesses", "is_told"), [(1e3, False), (1e5, True)])
+def test_wider_accesses_are_advised_where_accesses_are_some_of_the_instructions(accesses: float, is_told: bool) -> None:
+    found = pipe_bound.find(busy(**MIXED, instructions=1e6, global_load_instructions=accesses))
+    assert found is not None
+    assert ("16 bytes" in found.advice) == is_told
+
+
 def test_fewer_instructions_leave_memory_the_work_it_has() -> None:
     (ranked,) = told(pipe_bound, busy(**MIXED, l2_data_busy=0.9 * 70.0)).findings
     assert ranked.saved_ns == pytest.approx(0.3 * 100_000 - START_NS)  # a kernel has to start beside it

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from made_facts import gallery, made, told
 
@@ -23,6 +25,18 @@ def test_the_estimate_is_near_the_time_that_the_repair_took() -> None:
 def test_conflicts_hide_behind_dram() -> None:
     assert told(rule, gallery("shared_stride_of_16", l1_data_pipe=40.0, dram_throughput=86.0)).findings == ()
     assert told(rule, gallery("compound_strided_and_conflicts")).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("passes", "dtype", "padding"),
+    [(1.0, "float32", "one element"), (1.0, "bfloat16", "4 bytes"), (2.5, "bfloat16", "16 bytes")],
+)
+def test_a_padding_keeps_accesses_aligned(passes: float, dtype: str, padding: str) -> None:
+    facts = gallery("shared_stride_of_16")
+    accesses = sum(facts.value(key) for key in rule.ACCESSES)
+    facts = replace(gallery("shared_stride_of_16", shared_wavefronts_ideal=passes * accesses), dtype=dtype)
+    (found,) = told(rule, facts).findings
+    assert f"by {padding}," in found.finding.advice
 
 
 def test_conflicts_of_atomics_are_not_padded_away() -> None:
