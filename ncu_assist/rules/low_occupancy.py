@@ -17,7 +17,8 @@ had work (the threshold of Nsight Compute's own rule SOLBottleneck). More warps 
 DRAM or of a pipe, at any occupancy. For a unit that can reach nearly all of its peak, the threshold is two thirds of
 what was measured as reachable, as in `near-ceiling`. The limit by shared memory of a kernel that uses none does not
 count: it is only what the driver set aside. If fewer than half of the warps that fit run on average, the limit holds
-for less than half of the time, and nothing is reported: blocks end sooner than others start.
+for less than half of the time. If small blocks are many, they end sooner than the next start, and the finding says so:
+larger ones start as fast and bring more warps each. Otherwise nothing is reported.
 
 A launch with too few blocks to fill the slots it has is `grid-underfill`. A launch with exactly as many blocks as slots
 was sized for them, and would be given more. A product by `wgmma` is left to `tensor-underfed`. Its warps wait for
@@ -72,9 +73,10 @@ NEEDS: tuple[str, ...] = (
 )  # fmt: skip
 USES: tuple[str, ...] = (
     "max_warps", "theoretical_occupancy", "grid_size", "sm_count", "dram_throughput", "issue_slots_busy",
-    "warps_selected", "warps_long_scoreboard", "achieved_warps",
+    "warps_selected", "warps_long_scoreboard", "achieved_warps", "waves_per_sm",
 )  # fmt: skip
 REACHED = 0.5  # of the warps that fit, on average: with fewer the limit holds for less than half of the time
+LAST_WAVE = 2.0  # from here on blocks wait for a place most of the time, and free places are for want of starts
 TRY = {  # registers are a case of their own
     "shared": "use less shared memory a block, or larger blocks that share it",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
@@ -95,7 +97,10 @@ def _find(facts: Facts) -> Finding | None:
         return None
     limiter = limited_by(facts)
     now, then = facts.value("theoretical_warps"), warps_without(limiter, facts)
-    if now <= 0 or then <= now or not latency_bound(facts) or not _is_reached(now, facts):
+    if now <= 0 or then <= now or not latency_bound(facts):
+        return None
+    is_reached = _is_reached(now, facts)
+    if not is_reached and (limiter != "blocks" or facts.value("waves_per_sm") < LAST_WAVE):
         return None
     saved = min(working_share(facts) * coverable_share(facts) * (1.0 - now / then), _room(facts))
     if saved < LEAST_WORTH:
@@ -104,7 +109,10 @@ def _find(facts: Facts) -> Finding | None:
     finding = Finding(
         rule=ID,
         message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and "
-        f"{_waiting(facts)}; without that limit {then:.0f} would run{SPILLING if is_spilling else ''}",
+        f"{_waiting(facts)}; without that limit {then:.0f} would run{SPILLING if is_spilling else ''}"
+        if is_reached
+        else f"{facts.value('achieved_warps'):.1f} warps run on a multiprocessor where {now:.0f} fit: blocks of "
+        f"{facts.value('block_size'):.0f} threads end sooner than the next start, and {_waiting(facts)}",
         saved_ns=saved * facts.duration_ns,
         evidence=("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
@@ -118,7 +126,7 @@ def _find(facts: Facts) -> Finding | None:
 def _is_reached(fitting: float, facts: Facts) -> bool:
     """Return whether so many warps run for half of the time at least; True where the warps that run were not counted.
 
-    Blocks that end sooner than others start, or that SMs have too few of, never fill the places that there are.
+    Blocks that end sooner than the next start, or that SMs have too few of, never fill the places that there are.
     """
     achieved = facts.get("achieved_warps")
     return achieved is None or achieved >= REACHED * fitting

@@ -45,11 +45,19 @@ def test_the_scarcest_is_the_limiter(limiter: str) -> None:
     assert finding.detail == {"limiter": limiter}
 
 
-@pytest.mark.parametrize(("run", "is_said"), [(14.0, True), (4.5, False)])
-def test_a_limit_that_is_not_reached_is_none(run: float, is_said: bool) -> None:
+@pytest.mark.parametrize(
+    ("limiter", "waves", "words"), [("registers", 9.0, ""), ("blocks", 0.9, ""), ("blocks", 9.0, "4.5 warps run")]
+)
+def test_a_limit_that_is_not_reached_is_not_the_reason(limiter: str, waves: float, words: str) -> None:
     """As in a kernel of short blocks, of which an SM is given the next later than it ends one."""
-    finding = found(low_occupancy, made(WAITS | {"achieved_warps": run}, long_scoreboard=90))
-    assert (finding is not None) == is_said
+    values = WAITS | {"block_limit_registers": 8, LIMITS[limiter]: 2, "waves_per_sm": waves}
+    reached = found(low_occupancy, made(values | {"achieved_warps": 14.0}, long_scoreboard=90))
+    assert reached
+    assert "16 warps fit" in reached.message
+    finding = found(low_occupancy, made(values | {"achieved_warps": 4.5}, long_scoreboard=90))
+    said = finding.message if finding else ""
+    assert said.startswith(f"{words} on a multiprocessor where 16 fit: blocks of 256" if words else "")
+    assert bool(said) == bool(words)
 
 
 def test_waits_shrink_by_the_warps_that_fit_then() -> None:
