@@ -580,16 +580,17 @@ class KernelHistory:
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """What was promised and what came, on the workload shown: a row a fault that a version got rid of, or has anew.
+        """What was promised and what came, on the workload shown: a row a fault that a version mended, or has anew.
 
-        version, before, workload, ``fault`` (gone, renamed, new), rule, detail (pipe or limiter), estimated_speedup (of
-        this fault alone), assumed, low and high (of all that went: if they wasted the same time, or each its own; high
-        is NaN where that is more than there was), achieved (speed-up over ``before``), achieved_by, judged, tool. What
-        is *new* is judged of ``version``, all else of ``before``: *stored* when that was archived, or *now* where it
-        keeps no findings. A ``renamed`` fault is found on the same resource by another rule. No rows of a step to
-        another program, such as a library's or in another language: no fault was mended there. ``achieved`` is of the
-        whole change: where several faults went at once, of all of them. Raises DamagedData for findings that were
-        changed.
+        version, before, workload, ``fault`` (gone, lessened, renamed, worse, new), rule, detail (pipe or limiter),
+        estimated_speedup (of this fault alone), assumed, low and high (of all that went: if they wasted the same time,
+        or each its own; high is NaN where that is more than there was), achieved (speed-up over ``before``),
+        achieved_by, judged, tool. What is *new* or *worse* is judged of ``version``, all else of ``before``: *stored*
+        when that was archived, or *now* where it keeps no findings. A ``renamed`` fault is found on the same resource
+        by another rule; one that is ``lessened`` or ``worse`` is still there, with less or more to win. No rows of a
+        step to another program, such as a library's or in another language: no fault was mended there. ``achieved`` is
+        of the whole change: where several faults went at once, of all of them. Raises DamagedData for findings that
+        were changed.
         """
         import pandas as pd
 
@@ -597,7 +598,13 @@ class KernelHistory:
 
         rows = []
         for step in faults_gone(self.history).values():
-            fates = {"gone": step.gone, "renamed": [old for old, _ in step.renamed], "new": step.appeared}
+            fates = {
+                "gone": step.gone,
+                "lessened": [old for old, _ in step.lessened],
+                "renamed": [old for old, _ in step.renamed],
+                "worse": [now for _, now in step.worse],
+                "new": step.appeared,
+            }
             judged = "stored" if step.source == "stored" else "now"
             for fate, one in ((fate, one) for fate, some in fates.items() for one in some if not step.another_program):
                 rows.append(

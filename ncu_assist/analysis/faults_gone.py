@@ -5,33 +5,53 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from ncu_assist import __version__
 from ncu_assist.analysis.diff.comparability import differences
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
+from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.rules import ON_ONE_RESOURCE, RULES
+from ncu_assist.rules.base import LEAST_WORTH
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.of_run import RuleResults, as_stored
 from ncu_assist.store import StoredRun
 from ncu_assist.store.findings import Judged, StoredFinding
 from ncu_assist.store.reading import SOURCE_FOLDER
+from ncu_assist.verdict import LIKELY_LONG, LIKELY_SHORT
 
 LITTLE = 0.5  # of the time that a fault cost: a remark that still names more is of the same fault
 Source = Literal["stored", "computed now"]
 By = Literal["bench", "unpaired samples", "launches under ncu", "ncu"]
+BeforeAndNow = tuple[StoredFinding, StoredFinding]
+
+
+class FaultFates(NamedTuple):
+    """What became of the faults of one version in another, for a history as for a diff; the largest first.
+
+    A fault is ``gone`` where its rule answers and finds nothing above ``info``, and no remark that would still save
+    half of the time: such a fault is there, beside a worse one. It is ``renamed`` where another rule finds half of that
+    time lost on the same resource, and ``lessened`` where its rule still finds it, with less to win: less time, by what
+    would be a fault itself (2 % of it) and more than two durations of one code are apart, and a smaller part of it.
+    ``appeared`` and ``worse`` are the same, seen from the other version. What is to win is also less or more where
+    other faults hide this one, or no longer do.
+    """
+
+    gone: tuple[StoredFinding, ...]
+    lessened: tuple[BeforeAndNow, ...]
+    renamed: tuple[BeforeAndNow, ...]
+    worse: tuple[BeforeAndNow, ...]
+    appeared: tuple[StoredFinding, ...]
 
 
 @dataclass(frozen=True)
 class FaultsGone:
-    """The faults of ``before`` that ``version`` no longer has, and those that it has anew, the largest first.
+    """What became of the faults of ``before`` in ``version``, as ``FaultFates`` has it.
 
     ``source`` says of what the estimates are: stored when ``before`` was archived, by version ``tool``, or computed now
-    for a run that keeps none. A fault is gone where its rule answers and finds nothing above ``info``, and no remark
-    that would still save half of the time: such a fault is there, beside a worse one. It is ``renamed`` where another
-    rule finds half of that time lost on the same resource. Nothing is gone from a version that is ``another_program``
-    than the one before, which says why: its time is not that of the other without a fault. ``achieved`` is the speed-up
-    over the version before, ``achieved_by`` what it was taken from: best a bench that timed both, paired.
+    for a run that keeps none. Nothing is gone or lessened in a version that is ``another_program`` than the one before,
+    which says why: its time is not that of the other without a fault. ``achieved`` is the speed-up over the version
+    before, ``achieved_by`` what it was taken from: best a bench that timed both, paired.
     """
 
     version: str
@@ -44,8 +64,10 @@ class FaultsGone:
     appeared: tuple[StoredFinding, ...]
     achieved: float | None
     achieved_by: By | None
-    renamed: tuple[tuple[StoredFinding, StoredFinding], ...] = ()
+    renamed: tuple[BeforeAndNow, ...] = ()
     another_program: str = ""
+    lessened: tuple[BeforeAndNow, ...] = ()
+    worse: tuple[BeforeAndNow, ...] = ()
 
     @property
     def low(self) -> float | None:
@@ -89,6 +111,11 @@ class _Opinion:
     def answers(self, rule: str) -> bool:
         return rule in self.rules and rule not in self.judged.unanswered
 
+    def rest(self, key: tuple[str, str]) -> StoredFinding | None:
+        """Return the costliest finding of a kind, a remark too; None for none."""
+        found = [one for one in self.judged.findings if _key(one) == key]
+        return max(found, key=lambda one: one.saved_ns or 0.0, default=None)
+
 
 def faults_gone(history: History) -> dict[str, FaultsGone]:
     """Return by version what became of the faults of the version before it, on the workload shown.
@@ -103,20 +130,21 @@ def faults_gone(history: History) -> dict[str, FaultsGone]:
     return {one.version: one for one in found if one is not None}
 
 
-def gone_between(before: RuleResults | None, after: RuleResults | None) -> tuple[Ranked, ...]:
-    """Return the faults of one side that another no longer has, or has little of: the largest first.
+def mended_between(before: RuleResults | None, after: RuleResults | None) -> tuple[tuple[Ranked, float], ...]:
+    """Return the faults of one side that another no longer has, or has less of, each with what it still costs in ns.
 
-    They are told of a launch against a launch; of several, a rule may have answered for others than those that changed.
+    What was won most by comes first; what is gone costs nothing. They are told of a launch against a launch; of
+    several, a rule may have answered for others than those that changed.
     """
     if before is None or after is None or before.part or after.part:
         return ()
     if any(len(one.facts.combined.launches) != 1 for one in (before, after)):
         return ()
-    then, now = _said_of(before), _said_of(after)
-    lost, came = _only_in(then, now), _only_in(now, then)
-    gone = [_key(one) for one in lost if not any(_is_renamed(one, name) for name in came)]
+    told = _fates(_said_of(before), _said_of(after))
+    left = {_key(one): 0.0 for one in told.gone} | {_key(was): now.saved_ns or 0.0 for was, now in told.lessened}
     found = {_key(as_stored(one)): one for one in before.diagnosis.findings if one.severity != "info"}
-    return tuple(one for key, one in found.items() if key in gone)
+    mended = [(one, left[key]) for key, one in found.items() if key in left]
+    return tuple(sorted(mended, key=lambda one: one[1] - one[0].saved_ns))
 
 
 def _said_of(results: RuleResults) -> _Opinion:
@@ -149,10 +177,8 @@ def _prediction(
     then = _stored(cell.predicted, cell.workload) if cell.predicted else opinions.get(row.before or "")
     if before is None or then is None or now is None or _forbidden(history.cell(before), cell):
         return None
-    lost, came = _only_in(then, now), _only_in(now, then)
     other = _another_program(before, row, history)
-    renamed = () if other else tuple((fault, name) for fault in lost for name in came if _is_renamed(fault, name))
-    old, new = [one for one, _ in renamed], [one for _, one in renamed]
+    fates = _fates(then, now)
     achieved, achieved_by = _achieved(history.cell(before), cell)
     return FaultsGone(
         version=row.version,
@@ -161,13 +187,51 @@ def _prediction(
         tool=then.tool,
         date=then.date,
         duration_ns=then.judged.duration_ns,
-        gone=() if other else tuple(one for one in lost if one not in old),
-        appeared=tuple(one for one in came if one not in new),
+        gone=() if other else fates.gone,
+        appeared=_only_in(now, then) if other else fates.appeared,
         achieved=achieved,
         achieved_by=achieved_by,
-        renamed=renamed,
+        renamed=() if other else fates.renamed,
         another_program=other,
+        lessened=() if other else fates.lessened,
+        worse=() if other else fates.worse,
     )
+
+
+def _fates(then: _Opinion, now: _Opinion) -> FaultFates:
+    lost, came = _only_in(then, now), _only_in(now, then)
+    renamed = tuple((fault, name) for fault in lost for name in came if _is_renamed(fault, name))
+    old, new = [one for one, _ in renamed], [one for _, one in renamed]
+    return FaultFates(
+        gone=tuple(one for one in lost if one not in old),
+        lessened=_lessened(then, now),
+        renamed=renamed,
+        worse=tuple((was, fault) for fault, was in _lessened(now, then)),
+        appeared=tuple(one for one in came if one not in new),
+    )
+
+
+def _lessened(one: _Opinion, other: _Opinion) -> tuple[BeforeAndNow, ...]:
+    """Return the faults of one side that the other has too, each with what that has of it, and has less of."""
+    alike = (
+        (fault, rest)
+        for key, fault in one.faults.items()
+        if other.answers(fault.rule) and not other.is_rid_of(key, fault) and (rest := other.rest(key))
+    )
+    return tuple((fault, rest) for fault, rest in alike if _costs_less(fault, one, rest, other))
+
+
+def _costs_less(fault: StoredFinding, of: _Opinion, rest: StoredFinding, beside: _Opinion) -> bool:
+    """Tell whether a fault costs less beside another opinion, in time and as a part of it.
+
+    An estimate that ends at the floor of the workload says how far that is, and not what the fault costs.
+    """
+    times = of.judged.duration_ns, beside.judged.duration_ns
+    if None in (fault.saved_ns, rest.saved_ns, *times) or fault.to_floor or rest.to_floor:
+        return False
+    was, left, (own_ns, other_ns) = fault.saved_ns or 0.0, rest.saved_ns or 0.0, (times[0] or 0.0, times[1] or 0.0)
+    strays = LIKELY_SHORT if min(own_ns, other_ns) < SHORT_NS else LIKELY_LONG
+    return was - left >= LEAST_WORTH * own_ns and was > (1 + strays) * left and left * own_ns < was * other_ns
 
 
 def _is_renamed(fault: StoredFinding, name: StoredFinding) -> bool:

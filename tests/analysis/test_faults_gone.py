@@ -25,6 +25,7 @@ from ncu_assist.render.words.history_tables import faults_gone_table
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.findings import FINDINGS, Findings, Judged, StoredFinding, findings_json
+from ncu_assist.suggest.evidence.gathering import _faults
 from ncu_assist.verdict import Verdict, not_comparable
 
 RULES = ("uncoalesced-global-store", "tail-effect", "pipe-bound", "unexplained")
@@ -45,7 +46,7 @@ def run_of(
 ) -> StoredRun:
     """Save a timed run of which a tool said this; it never looked for ``barrier-stall``."""
     samples = samples_frame(times(1e5, 1), version=version) if changes.pop("timed", True) else None
-    judged = Judged("small", True, 0, "add_one_kernel", 1e5, found, tuple(unanswered))
+    judged = Judged("small", True, 0, "add_one_kernel", changes.pop("ns", 1e5), found, tuple(unanswered))
     said = Findings(changes.pop("tool", "0.0.9"), changes.pop("rules", RULES), (judged,))
     files = {} if changes.pop("older", False) else {FINDINGS: findings_json(said)}
     files |= {name: changes.pop(name) for name in list(changes) if name.startswith("source/")}
@@ -137,6 +138,68 @@ def test_a_fault_that_another_rule_finds_on_the_same_resource_is_not_gone(tmp_pa
     little = finding("uncoalesced-global-load", 1e4, "low")  # a sixth of what it was: most of it is gone
     rest = told(history_of(before, run_of(tmp_path, "v2_better", little, rules=(*RULES, strided.rule))))
     assert (rest.gone, rest.appeared, rest.renamed) == ((STORE, TAIL), (little,), ())
+
+
+LESS = replace(STORE, saved_ns=3e4, estimated_speedup=1.43)
+
+
+@pytest.mark.parametrize(
+    ("left", "ns", "is_less"),
+    [
+        (LESS, 1e5, True),
+        (replace(LESS, severity="info", saved_ns=3.1e4), 1e5, True),  # behind something worse: it still costs half
+        (replace(STORE, saved_ns=5.7e4), 1e5, False),  # as far as two durations of one code are apart
+        (LESS, 1e4, False),  # less time, and a larger part of it: the rest of the time went
+        (replace(LESS, to_floor=True), 1e5, False),  # what is left to the floor, not what the fault costs
+        (replace(LESS, saved_ns=None), 1e5, False),
+    ],
+)
+def test_a_fault_that_is_still_there_with_less_to_win_is_lessened(
+    tmp_path: Path, left: StoredFinding, ns: float, is_less: bool
+) -> None:
+    """From the other side the same fault is worse: it is one rule."""
+    before, after = run_of(tmp_path, "v0_torch", STORE), run_of(tmp_path, "v1_fused", left, ns=ns)
+    one = told(history_of(before, after))
+    assert (one.gone, one.appeared, one.worse) == ((), (), ())
+    assert one.lessened == (((STORE, left),) if is_less else ())
+    if left.severity != "info":
+        other = told(history_of(after, before))
+        assert (other.lessened, other.worse) == ((), ((left, STORE),) if is_less else ())
+
+
+def test_a_fault_is_lessened_by_what_would_be_a_fault(tmp_path: Path) -> None:
+    small, smaller = (finding("tail-effect", ns, "low") for ns in (4e3, 2.1e3))
+    before = run_of(tmp_path, "v0_torch", small)
+    assert told(history_of(before, run_of(tmp_path, "v1_fused", smaller))).lessened == ()  # 1.9 % of the time
+    large = replace(small, saved_ns=4.2e3)
+    before = run_of(tmp_path, "v2_torch", large)
+    assert told(history_of(before, run_of(tmp_path, "v3_fused", smaller))).lessened == ((large, smaller),)
+
+
+def test_what_is_less_or_more_stands_beside_what_is_gone(tmp_path: Path) -> None:
+    more, rules = (finding("pipe-bound", 1e4, "medium"), finding("pipe-bound", 4e4)), (*RULES, "pipe-bound")
+    before = run_of(tmp_path, "v0_torch", STORE, TAIL, more[0], rules=rules)
+    history = history_of(before, run_of(tmp_path, "v1_fused", LESS, more[1], rules=rules))
+    assert rows(told(history)) == [
+        ("v1_fused", "tail-effect", "1.25x", "2.50x"),
+        ("", "less: uncoalesced-global-store", "2.50x → 1.43x", ""),
+        ("", "more: pipe-bound", "1.11x → 1.67x", ""),
+    ]
+    text = history_text(history, Style())
+    assert "\nfaults gone or lessened since the parent: " in text
+    assert "\nless, more: a fault that is still there, and what it was and is to win" in text
+    assert "less: uncoalesced-global-store | 2.50x → 1.43x" in history_markdown(history)
+    prediction = history_json(history)["rows"][1]["prediction"]
+    for key, (was, now) in (("lessened", (STORE, LESS)), ("worse", more)):
+        (pair,) = prediction[key]
+        assert (pair["before"]["saved_ns"], pair["now"]["saved_ns"]) == (was.saved_ns, now.saved_ns)
+
+
+def test_a_step_that_only_lessened_a_fault_is_told(tmp_path: Path) -> None:
+    history = history_of(run_of(tmp_path, "v0_torch", STORE), run_of(tmp_path, "v1_fused", LESS))
+    assert "v1_fused  less: uncoalesced-global-store  2.50x → 1.43x     2.50x\n" in history_text(history, Style())
+    assert history_json(history)["rows"][1]["prediction"]["estimated"] is None  # that is of what is gone
+    assert list(_faults(told(history))) == ["less: uncoalesced-global-store"]
 
 
 @pytest.mark.parametrize(

@@ -171,7 +171,7 @@ def test_the_help_names_all_as_the_error_does(run: Run, recorded: Path) -> None:
 @pytest.mark.slow
 def test_estimated_against_achieved_on_the_recorded_ladder(run: Run, recorded: Path) -> None:
     text = run("history", "lightning_decode").out
-    start = text.index("faults gone since the parent")
+    start = text.index("faults gone or lessened since the parent")
     v6 = next(line for line in text[start:].splitlines() if line.startswith("v6_coalesced_store"))
     name, fault, estimated, achieved = v6.split()
     assert (name, fault, achieved) == ("v6_coalesced_store", "uncoalesced-global-store", "2.76x")

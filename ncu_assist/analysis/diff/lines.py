@@ -392,14 +392,16 @@ def most_of_change(lines: LineChanges) -> LineChange | None:
 def answering_lines(lines: LineChanges) -> tuple[list[LineChange], list[LineCost]]:
     """Return what an answer names: the changes that explain most, then of the lines left the costliest.
 
-    One line is named once.
+    One line is named once; one that costs a trifle, and wastes nothing that matters, is not.
     """
     explaining, most = explaining_change(lines), most_of_change(lines)
     if most and most.candidate and most.candidate.place in [one.place for one in lines.left[:1]]:
         most = None  # named as the hottest
     changed = [one for one in (explaining, most) if one]
-    places = {one.candidate.place for one in changed if one.candidate}
-    return told_changes(changed), [one for one in lines.left if one.place not in places]
+    told = told_changes(changed)
+    places = {one.candidate.place for one in (*changed, *told) if one.candidate}
+    worth = (one for one in lines.left if one.is_wasteful or one.share >= MATERIAL)
+    return told, [one for one in worth if places.isdisjoint((one.place, one.waits_at.place))]
 
 
 def told_changes(changes: Iterable[LineChange]) -> list[LineChange]:

@@ -10,7 +10,7 @@ from ncu_assist.analysis.diff import Diff, DiffSide
 from ncu_assist.analysis.diff.lines import Place as LinePlace
 from ncu_assist.analysis.diff.lines import answering_lines, base_name
 from ncu_assist.analysis.diff.why import Factor, Factors, Why
-from ncu_assist.analysis.faults_gone import gone_between
+from ncu_assist.analysis.faults_gone import mended_between
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.yardstick import COPY, measure_of
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
@@ -28,7 +28,7 @@ from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
-from ncu_assist.render.words.changes import count_of, counter_note, difference_lines
+from ncu_assist.render.words.changes import count_of, counter_note, difference_lines, values_text
 from ncu_assist.render.words.floors import copy_words, workload_words
 from ncu_assist.render.words.terms import against, term_of, verdict_cell, verdict_tone
 from ncu_assist.render.words.verdicts import (
@@ -43,7 +43,7 @@ from ncu_assist.render.words.verdicts import (
     part_words,
     verdict_line,
 )
-from ncu_assist.render.words.why import change_facts, left_facts, limit_words, resource_lines
+from ncu_assist.render.words.why import change_facts, left_facts, left_word, limit_words, resource_lines
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.places import Place as RulePlace
 from ncu_assist.verdict import REASONS, Verdict
@@ -100,7 +100,7 @@ def _answer(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
         yield AnswerRow("Warps wait for", waits)
 
 
-MOST_FAULTS = 2  # that are gone: they are told the largest first
+MOST_FAULTS = 2  # that are gone or lessened: they are told the largest first
 FAULT_LETTERS = 200
 
 
@@ -123,7 +123,7 @@ def _reasons(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
     for one in left[:1]:
         at, told = left_facts(one)
         href = pair.href(at.place, True) or pair.href(one.place, True)
-        yield _line_row(Link(_name(at), href), "hottest", at.text, told)
+        yield _line_row(Link(_name(at), href), left_word(one, diff.lines), at.text, told)
 
 
 def _unit_lines(why: Why, sides: tuple[str, str]) -> list[str]:
@@ -133,20 +133,24 @@ def _unit_lines(why: Why, sides: tuple[str, str]) -> list[str]:
 
 
 def _faults(facts: DiffFacts, pair: SourcePair, why: Why, told: Collection[LinePlace]) -> Iterator[AnswerRow]:
-    """Yield the faults that the faster side does not have, with what it has of their first evidence.
+    """Yield the faults that the faster side does not have, or has less of, with the first evidence that moved so.
 
-    They are told of the slower side, for they explain its time. Each has its first line, which is often another than
-    the one where warps wait, but for those that are ``told``.
+    They are told of the slower side, for they explain its time: one of which no evidence moved does not, as it is only
+    hidden, or not to be mended any more. Each has its first line, which is often another than the one where warps wait,
+    but for those that are ``told``.
     """
     sides = zip(names(facts.diff), (facts.baseline, facts.candidate), strict=True)
     (slow, before), (fast, after) = sides if why.time_ratio >= 1 else reversed(tuple(sides))
-    for one in gone_between(before.results, after.results)[:MOST_FAULTS]:
+    is_candidate = before is facts.candidate
+    mended = mended_between(before.results, after.results)
+    known = ((one, left_ns, _evidence(one.finding, facts, is_candidate)) for one, left_ns in mended)
+    for one, left_ns, evidence in [each for each in known if each[2] is not None][:MOST_FAULTS]:
         message = CLAUSES.split(one.finding.message)[0]
         rest = any(left.finding.rule == one.finding.rule for left in after.results.diagnosis.findings)  # type: ignore[union-attr]
         became = f"{'next to nothing of it' if rest else 'none of it'} in {fast}"
-        evidence = _evidence(one.finding, before, after, (slow, fast))
+        if left_ns:
+            became = f"it could save {duration(one.saved_ns)}, in {fast} {duration(left_ns)}"
         text = f"{slow}: `{one.finding.rule}`, {one_line(message, FAULT_LETTERS)}; {became}{evidence}"
-        is_candidate = before is facts.candidate
         links = tuple(
             (Link(_name(at), pair.href((at.file, at.line), is_candidate)), _part(at, is_candidate, pair))
             for at in one.places[:1]
@@ -164,15 +168,25 @@ def _part(place: RulePlace, is_candidate: bool, pair: SourcePair) -> str:
     return f"`{one_line(place.text.strip(), CODE_LETTERS)}` {said}" if place.text and place.text.strip() else said
 
 
-def _evidence(finding: Finding, before: RunView, after: RunView, sides: tuple[str, str]) -> str:
-    """Return the first number that a finding rests on, on both sides; empty where one lacks it."""
-    key = next(iter(finding.evidence), "")
-    metric = OVER_LAUNCHES.get(key)
-    both = [one.combined.values.get(key) for one in (before, after)]
-    if metric is None or None in both:
-        return ""
-    told = (f"{quantity(value or 0.0, metric.unit)} in {name}" for value, name in zip(both, sides, strict=True))
-    return f". {metric.label}: {', '.join(told)}"
+def _evidence(finding: Finding, facts: DiffFacts, is_candidate: bool) -> str | None:
+    """Return the first number that a finding rests on and that moved its way, on both sides; None where none did.
+
+    ``is_candidate``: the finding is of that side. Empty where the other side has none of the numbers.
+    """
+    better = "regressed" if is_candidate else "improved"
+    changes = {one.metric: one for one in facts.every}
+    known = [
+        one
+        for key in finding.evidence
+        if (one := changes.get(key)) and None not in (one.baseline, one.candidate) and not one.is_raw
+    ]
+    moved = next((one for one in known if one.verdict == better), None)
+    if moved is None and not any(OVER_LAUNCHES[one.metric].better for one in known if one.metric in OVER_LAUNCHES):
+        moved = next((one for one in known[:1] if one.verdict == "changed"), None)  # it is the finding's own number
+    if moved is None:
+        return None if known else ""
+    both = list(zip(names(facts.diff), values_text(moved), strict=True))
+    return f". {moved.label}: {', '.join(f'{value} in {name}' for name, value in both[:: -1 if is_candidate else 1])}"
 
 
 def _line_row(link: Link, word: str, text: str | None, told: Sequence[str]) -> AnswerRow:

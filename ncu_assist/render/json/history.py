@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
+from ncu_assist.analysis.faults_gone import BeforeAndNow, FaultsGone, faults_gone
 from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
 from ncu_assist.analysis.trend import Bisection, Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.analysis.yardstick import share
@@ -152,12 +153,18 @@ def _prediction(one: FaultsGone | None) -> dict[str, Any] | None:
         "date": one.date or None,
         "gone": [asdict(fault) for fault in one.gone],
         "appeared": [asdict(fault) for fault in one.appeared],
-        "renamed": [{"before": asdict(old), "now": asdict(new)} for old, new in one.renamed],
+        "renamed": _before_and_now(one.renamed),
+        "lessened": _before_and_now(one.lessened),
+        "worse": _before_and_now(one.worse),
         "another_program": one.another_program or None,
         "estimated": {"low": one.low, "high": one.high} if one.gone else None,
         "achieved": one.achieved,
         "achieved_by": one.achieved_by,
     }
+
+
+def _before_and_now(some: Iterable[BeforeAndNow]) -> list[dict[str, Any]]:
+    return [{"before": asdict(old), "now": asdict(new)} for old, new in some]
 
 
 def _word(cell: HistoryCell) -> str | None:

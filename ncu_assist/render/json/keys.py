@@ -556,6 +556,8 @@ MEANINGS = {
     "gone": "Faults of the version before that this one has no more",
     "appeared": "Faults that this version has anew",
     "renamed": "Faults that another rule finds now on the same resource",
+    "lessened": "Faults that are still there with less to win, in time and as a part of it, beyond noise",
+    "worse": "Faults that were there, with more to win now: they grew, or others hid them",
     "now": "The fault as it is found now",
     "another_program": "Why the two do not compare, so that nothing is gone; null where they do",
     "estimated": "What the faults that are gone were estimated to win; null where none is gone",

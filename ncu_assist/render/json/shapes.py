@@ -935,7 +935,7 @@ class SlowerKeys(TypedDict):
 
 
 class RenamedKeys(TypedDict):
-    """A fault that another rule finds now."""
+    """A fault as it was found before, and as it is found now."""
 
     before: StoredFinding
     now: StoredFinding
@@ -957,6 +957,8 @@ class PredictionKeys(TypedDict):
     gone: list[StoredFinding]
     appeared: list[StoredFinding]
     renamed: list[RenamedKeys]
+    lessened: list[RenamedKeys]
+    worse: list[RenamedKeys]
     another_program: str | None
     estimated: EstimateKeys | None
     achieved: float | None

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.records import StoredFinding
     from ncu_assist.record import Run, Source
 
-FAULTS_GONE = "faults gone since the parent: speed-up estimated and achieved"
+FAULTS_GONE = "faults gone or lessened since the parent: speed-up estimated and achieved"
 TOGETHER = "together: the largest alone, if they waste the same time, to all savings summed"
 ACHIEVED_BY = {
     "bench": "in one bench, paired",
@@ -30,8 +30,8 @@ ACHIEVED_BY = {
 
 
 def with_faults_gone(found: Iterable[FaultsGone]) -> list[FaultsGone]:
-    """Return the steps that tell estimate from achievement: those that lost a fault."""
-    return [one for one in found if one.gone]
+    """Return the steps that tell estimate from achievement: those that lost a fault, or have less of one."""
+    return [one for one in found if one.gone or one.lessened]
 
 
 def not_told(found: Iterable[FaultsGone]) -> Iterator[str]:
@@ -57,6 +57,11 @@ def estimate(finding: StoredFinding) -> str:
     return mark + factor(finding.estimated_speedup) if finding.estimated_speedup else "-"
 
 
+def estimates(both: tuple[StoredFinding, StoredFinding]) -> str:
+    """Return what a fault was to win before and is to win now, e.g. ``3.80x → 1.25x``."""
+    return " → ".join(map(estimate, both))
+
+
 def together(step: FaultsGone) -> str:
     """Return what several faults were to win, e.g. ``2.49x to 3.11x``."""
     if step.low is None:
@@ -75,12 +80,17 @@ def prediction_legend(found: list[FaultsGone]) -> Iterator[str]:
         yield f"achieved: {_by_version(by)}"
     if any(len(one.gone) > 1 for one in found):
         yield TOGETHER
-    if any(one.assumed for step in found for one in (*step.gone, *step.appeared)):
+    pairs = [each for step in found for each in (*step.lessened, *step.worse)]
+    if any(
+        one.assumed for step in found for one in (*step.gone, *step.appeared, *(one for both in pairs for one in both))
+    ):
         yield "~: rests on an assumed ceiling"
     yield from (_why_so_little(one) for one in found if one.low and one.achieved and one.low > FAR * one.achieved)
     for one in found:
         for old, new in one.renamed:
             yield f"{short_name(one.version)}: {fault(old)} is not gone, the same resource now shows it as {fault(new)}"
+    if pairs:
+        yield "less, more: a fault that is still there, and what it was and is to win; others may hide a part of that"
     if any(one.appeared for one in found):
         yield "new: the largest fault that came with the version (+ more), and what it costs"
 
@@ -92,7 +102,8 @@ def _why_so_little(step: FaultsGone) -> str:
     """Return why a version achieved far less than the fault alone was to win: what came with it, as far as found."""
     largest = max(step.gone, key=lambda one: one.estimated_speedup or 0.0)
     most = f"{estimate(largest)} is what {fault(largest)} alone was to win if nothing else cost time"
-    came = ", ".join(f"{fault(one)} {estimate(one)}" for one in step.appeared)
+    there = (*step.appeared, *(now for _, now in step.worse))
+    came = ", ".join(f"{fault(one)} {estimate(one)}" for one in there)
     why = f"what replaced it has faults of its own, {came}" if came else "nothing was found that says why less came"
     return f"{short_name(step.version)}: {most}; {why}"
 

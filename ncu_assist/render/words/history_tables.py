@@ -15,6 +15,7 @@ from ncu_assist.render.words.history import (
     ANOTHER_SOURCE,
     bound_by,
     estimate,
+    estimates,
     fault,
     point_time,
     slower_on,
@@ -28,7 +29,6 @@ from ncu_assist.versions import short_name
 if TYPE_CHECKING:
     from ncu_assist.analysis.faults_gone import FaultsGone
     from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
-    from ncu_assist.analysis.records import StoredFinding
 
 LIBRARY = "library"  # in place of a step
 FILTER_FROM = 12  # rows, from which a filter is of use
@@ -207,7 +207,7 @@ def sweep_table(sweep: Sweep) -> Table:
 
 
 def faults_gone_table(found: Sequence[FaultsGone]) -> Table:
-    """Return the faults that versions no longer have, with the speed-up estimated for each and the one achieved."""
+    """Return the faults that versions no longer have, or have less of: the speed-up estimated, the one achieved."""
     columns = (
         Column("version", order=""),
         Column("fault gone", order="", wraps=True),
@@ -215,21 +215,26 @@ def faults_gone_table(found: Sequence[FaultsGone]) -> Table:
         Column("achieved", "right", ""),
     )
     rows = tuple(row for step in found for row in _faults_of(step))
-    return Table("estimated-table", "Faults gone: speed-up estimated and achieved", columns, rows)
+    return Table("estimated-table", "Faults gone or lessened: speed-up estimated and achieved", columns, rows)
 
 
 def _faults_of(step: FaultsGone) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of a version: of several faults first what they come to, then each, then the largest new one."""
-    version, achieved = Cell(one_line(step.version)), Cell(factor(step.achieved) if step.achieved else ABSENT)
-    if len(step.gone) == 1:
-        yield version, Cell(one_line(fault(step.gone[0]))), Cell(estimate(step.gone[0])), achieved
-    else:
-        yield version, Cell(f"{len(step.gone)} together"), Cell(together(step)), achieved
-        yield from (_part_row(f"· {fault(one)}", one) for one in step.gone)
+    """Yield the rows of a version: what is gone, of several first what they come to, what is less, what is more.
+
+    Last comes the largest new fault.
+    """
+    parts = []
+    if len(step.gone) > 1:
+        parts.append((f"{len(step.gone)} together", together(step)))
+    parts += [(f"{'· ' * (len(step.gone) > 1)}{fault(one)}", estimate(one)) for one in step.gone]
+    parts += [(f"less: {fault(now)}", estimates((was, now))) for was, now in step.lessened]
+    parts += [(f"more: {fault(now)}", estimates((was, now))) for was, now in step.worse]
     if step.appeared:
-        first, *others = step.appeared
-        yield _part_row(f"new: {fault(first)}{f' +{len(others)}' if others else ''}", first)
-
-
-def _part_row(text: str, one: StoredFinding) -> tuple[Cell, ...]:
-    return Cell(""), Cell(one_line(text), tone="dim"), Cell(estimate(one), tone="dim"), Cell("")
+        new, *more = step.appeared
+        parts.append((f"new: {fault(new)}{f' +{len(more)}' if more else ''}", estimate(new)))
+    for place, (what, said) in enumerate(parts):
+        if place:
+            yield Cell(""), Cell(one_line(what), tone="dim"), Cell(said, tone="dim"), Cell("")
+        else:
+            achieved = Cell(factor(step.achieved) if step.achieved else ABSENT)
+            yield Cell(one_line(step.version)), Cell(one_line(what)), Cell(said), achieved

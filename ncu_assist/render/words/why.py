@@ -84,7 +84,12 @@ def _or_zero(ns: float) -> str:
 
 def _left_line(line: LineCost, lines: LineChanges, names: tuple[str, str], width: int) -> str:
     at, facts = left_facts(line)
-    return _within(f"hottest: {_place(at, lines.own[1], names[1])}", at.text, facts, width)
+    return _within(f"{left_word(line, lines)}: {_place(at, lines.own[1], names[1])}", at.text, facts, width)
+
+
+def left_word(line: LineCost, lines: LineChanges | None) -> str:
+    """Return what a line of those left is: one of them is the hottest, though it may be told as a change."""
+    return "hottest" if lines and line in lines.left[:1] else "left"
 
 
 def left_facts(line: LineCost) -> tuple[LineCost, list[str]]:

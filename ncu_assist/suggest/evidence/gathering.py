@@ -608,7 +608,10 @@ def _moved(before: StoredRun, stored: StoredRun, workload: str) -> str:
 
 
 def _faults(found: FaultsGone | None) -> Iterator[str]:
-    """Yield which faults the rules no longer find, and which they find anew."""
-    for word, some in (("gone", found.gone), ("new", found.appeared)) if found else ():
+    """Yield which faults the rules no longer find, or find less of, and which they find anew, or more of."""
+    if found is None:
+        return
+    less, worse = ([now for _, now in pairs] for pairs in (found.lessened, found.worse))
+    for word, some in (("gone", found.gone), ("less", less), ("worse", worse), ("new", found.appeared)):
         if some:
             yield f"{word}: {', '.join(fault(one) for one in some)}"

@@ -19,7 +19,7 @@ from sections import models
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.pipeline.pages.diff import diff_facts, diff_page
-from ncu_assist.pipeline.reading import informed
+from ncu_assist.pipeline.reading import informed, two_named
 from ncu_assist.project import find_project
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.html import diff as html
@@ -179,6 +179,26 @@ def test_a_fault_that_is_gone_is_told_before_the_factors_with_its_line(faster: D
     assert "next to nothing of it in v6" in first.text
     assert "Sector efficiency, global stores: 12.4 % in v5, " in first.text
     assert other.text.startswith("L2 input: 8.42x fewer ")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "pair", "told", "silent"),
+    [
+        # By today's rules v11 has no low occupancy, with as many warps: what it waits for is no latency any more.
+        ("flash_attention", ("v10", "v11"), "`tensor-underfed`, feeds tensor cores too little: 55 % busy", "low-occup"),
+        # v4 stores as v3 does: conflicts hide a part of what that costs.
+        ("lightning_decode", ("v3", "v4"), "`redundant-traffic`", "uncoalesced-global-store"),
+    ],
+)
+def test_a_fault_explains_the_time_only_where_its_evidence_moved(
+    kernel: str, pair: tuple[str, str], told: str, silent: str
+) -> None:
+    project = find_project(REPOSITORY)
+    runs, options = two_named(project, (f"{kernel}/{pair[0]}", f"{kernel}/{pair[1]}"), None, DiffOptions())
+    made = models(html.diff_sections(diff_facts(runs, Store(project.reports), options)))
+    answer = [row.text for row in made.verdict.answer]
+    assert told in "\n".join(answer)
+    assert not [text for text in answer if silent in text]
 
 
 def test_a_line_in_whose_place_the_source_shows_another_is_one_row(archive: Path) -> None:
