@@ -89,6 +89,23 @@ def test_operands_of_a_matrix_instruction() -> None:
     assert lines == [[(3, 0.6), (4, 0.4)], [(5, 0.6), (4, 0.4)]]
 
 
+@pytest.mark.parametrize(("own", "line"), [(9, 3), (12, 12)])
+def test_a_routine_of_the_compiler_is_shown_at_its_call(own: int, line: int) -> None:
+    """It has the line above it, here that of the closing brace; a function of the user has lines of its own."""
+    rows = (
+        ("MUFU.RCP R3, R4", "a.cu", 3, 0.0),
+        ("@P0 CALL.REL.NOINC 0x1040", "a.cu", 3, 0.0),
+        ("STG.E [R2.64], R5", "a.cu", 5, 0.0),
+        ("EXIT", "a.cu", 9, 0.0),
+        ("SHF.R.U32.HI R2, RZ, 0x18, R2", "a.cu", own, 0.0),
+        ("RET.REL.NODEC R4, 0x1000", "a.cu", own, 0.0),
+    )
+    lanes = [320.0] * 4 + [10.0] * 2
+    made = code(*rows, thread_instructions=lanes, address=[0x1000 + 16 * place for place in range(6)])
+    found = places(finding("warp-divergence", waste="divergence"), made)
+    assert [one.line for one in found] == [line]
+
+
 def test_later_sweeps_over_an_array() -> None:
     rows = (
         ("LDC.64 R2, c[0x0][0x210]", "a.cu", 1, 0.0),

@@ -49,7 +49,7 @@ def own_lines(code: Code) -> pd.DataFrame:
     """
     sass = code.sass
     files = sass["file"].astype(object)
-    lines = _known_lines(code)
+    lines = _at_their_calls(sass, _known_lines(code))
     is_guess = [line is None for line in lines]
     if all(is_guess) or not any(is_guess):
         found = sass.assign(file=files, is_guess=False)
@@ -87,6 +87,35 @@ def _known_lines(code: Code) -> list[Line | None]:
     # Where ncu's line is the user's it is taken, as the source page has it: newer ones name the caller themselves.
     named = ((((str(file), int(line)),) if line else ()) + (chain or ()) for chain, file, line in lines)
     return [of(places) if places else None for places in named]
+
+
+ROUTINE = re.compile(r"\bCALL\.REL\S*\s+(0x[0-9a-f]+)")
+
+
+def _at_their_calls(sass: pd.DataFrame, lines: list[Line | None]) -> list[Line | None]:
+    """Return the lines with those of the compiler's own routines, as the slow path of a division, at their calls.
+
+    They stand behind the code of a kernel and have no line: the last one above, often a closing brace, runs on. Of
+    several lines that call one, the line that does so most often.
+    """
+    if "address" not in sass:
+        return lines
+    texts, found = [str(text) for text in sass["sass"]], list(lines)
+    counts = sass["instructions"].fillna(0.0).tolist()
+    for rows in _bodies(sass):
+        called: dict[int, dict[Line | None, float]] = {}
+        calls = [(row, call[1]) for row in rows if "CALL.REL" in texts[row] and (call := ROUTINE.search(texts[row]))]
+        at = dict(zip(sass["address"].iloc[rows].tolist(), range(len(rows)), strict=True)) if calls else {}
+        for row, target in calls:
+            weights = called.setdefault(at.get(int(target, 16), 0), {})
+            weights[lines[row]] = weights.get(lines[row], 0.0) + counts[row]
+        starts = sorted(called)
+        for start, end in zip(starts, [*starts[1:], len(rows)], strict=False):
+            if start and {lines[row] for row in rows[start:end]} == {lines[rows[start - 1]]}:
+                by = max(called[start], key=lambda line: called[start][line])
+                for row in rows[start:end]:
+                    found[row] = by
+    return found
 
 
 def _with_lines(sass: pd.DataFrame, lines: Sequence[Line | None]) -> pd.DataFrame:
