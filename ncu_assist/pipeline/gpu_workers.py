@@ -1,9 +1,9 @@
-"""Several GPUs at once: a Dask scheduler with a worker process a GPU, each one shut in with its GPU and its cores.
+"""Use several GPUs at once: a Dask scheduler with one worker process per GPU, confined to its GPU and its cores.
 
-Those of this machine are started here; others are those of a cluster (cluster.py).
+Workers on this machine are started here; cluster.py connects to those of a cluster.
 
 Dask hands a task that needs a resource to a worker as soon as it is submitted, whether the worker is free or not. So a
-unit is submitted when a GPU is free for it, the longest first, and which one takes it is Dask's to say.
+unit is submitted only when a GPU is free for it, the longest first. Dask chooses which GPU takes it.
 """
 
 from __future__ import annotations
@@ -37,26 +37,26 @@ from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do, sett
 from ncu_assist.steps import Reporter, minutes
 
 CLUSTER_EXTRA = "pip install 'ncu-assist[cluster]'"
-# What a worker says of itself, as resources of Dask: a GPU, and by names that begin so, what it is and works with.
+# Dask resources of a worker: that it has a GPU, and prefixes for its chip and its releases of ncu and this tool.
 RESOURCE, CHIP, NCU, TOOL = "GPU", "chip ", "ncu ", "ncu-assist "
 STOPPED = "stopped"
 FORK = "forkserver"
-EVERY = ""  # topic: what a worker does for anybody
-CORES = "NCU_ASSIST_CORES"  # environment of a worker: the processors that its GPU is near to
+EVERY = ""  # topic: the work of every command
+CORES = "NCU_ASSIST_CORES"  # environment variable of a worker: the processors near its GPU
 TICK_S = 0.5
-ANSWER_S = 20.0  # for all workers to say what they work with
+ANSWER_S = 20.0  # for all workers to report their setup
 START_LIMIT_S = 120.0  # until every worker has started, on a busy machine
 GRACE_S = 20.0  # for the children of all workers to end: SIGINT, SIGTERM and SIGKILL take up to 15 s
 STATUS_STEP_S = 0.5  # between two live lines of a worker
-# What the GPU does to itself when it is too hot or has no power (NVML, clocks event reasons): times are not its own.
+# Clock limits of a GPU that is too hot or short of power (NVML, clocks event reasons): its times are not typical.
 THROTTLED = {"hardware slowdown", "software thermal slowdown", "hardware thermal slowdown", "hardware power brake"}
 
 
 @dataclass(frozen=True)
 class GpuSlot:
-    """One GPU for one worker: its number, UUID and model, and the processors of its node, for its worker alone.
+    """One GPU for one worker: its number, UUID and model, and the processors reserved for the worker.
 
-    Without ``cores`` the worker may run on all.
+    Without ``cores`` the worker may run on all processors.
     """
 
     index: int
@@ -70,9 +70,9 @@ class GpuSlot:
 
 
 def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple[GpuSlot, ...]:
-    """Return the GPUs that ``all``, a number of them or a list such as ``0,2`` means among those that are visible.
+    """Return the visible GPUs that ``choice`` names: ``all``, a count, or a list such as ``0,2``.
 
-    Raises UsageProblem for what is none of these, or more than there is.
+    Raises UsageProblem for any other choice, and for more GPUs than there are.
     """
     seen = visible_gpus(gpus, visible)
     there = f"here: {', '.join(str(gpu.index) for gpu in seen) or 'none'}"
@@ -91,7 +91,7 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
             found.append(named)
     slots: dict[int, Gpu] = {}
     for gpu in found:
-        slots.setdefault(gpu.index, gpu)  # of two instances of one the first: they share its clocks
+        slots.setdefault(gpu.index, gpu)  # only the first of two instances of a GPU: they share its clocks
     if not slots:
         raise UsageProblem(
             f"--gpus {choice} names no GPU; {there}", "--gpus all, a number of GPUs, or a list such as 0,1"
@@ -101,15 +101,15 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
 
 
 def _after(beginning: str, resources: dict[str, float]) -> str:
-    """Return the rest of a resource's name that begins so; empty where none does."""
+    """Return the rest of the first resource name with this beginning, empty if there is none."""
     return next((name.removeprefix(beginning) for name in resources if name.startswith(beginning)), "")
 
 
 def cores_of(uuids: Sequence[str]) -> dict[str, tuple[int, ...]]:
-    """Return the processors near each GPU as NVML knows them; those that several are near to are shared out.
+    """Return the processors near each GPU, from NVML; GPUs that are near the same processors share them out.
 
-    Memory is taken from the node of the processor that first writes it, so this settles the node, too. Empty where the
-    system does not tell, or there are fewer processors than GPUs.
+    Memory comes from the node of the processor that first writes it, so this also fixes the node. The result is empty
+    if the system does not report processors, or has fewer processors than GPUs.
     """
     near = {uuid: _near(uuid) for uuid in uuids}
     shared: dict[tuple[int, ...], list[str]] = {}
@@ -143,10 +143,10 @@ def _near(uuid: str) -> tuple[int, ...]:
 
 @contextlib.contextmanager
 def gpu_workers(choice: str) -> Iterator[GpuWorkers]:
-    """Hold a worker for each GPU that was asked for; meanwhile they alone are visible here, so builds are for them.
+    """Run a worker for each GPU of ``choice``; meanwhile only these GPUs are visible here, so builds target them.
 
-    Raises UsageProblem for several models: what is built runs on one, and versions are compared on one. Raises
-    EnvironmentProblem where there are none.
+    Raises UsageProblem for GPUs of several models: a build runs on one model, and versions are compared on one. Raises
+    EnvironmentProblem if there is no GPU.
     """
     before = os.environ.get(VISIBLE)
     slots = chosen_slots(choice, query_gpus()[1], before)
@@ -154,7 +154,7 @@ def gpu_workers(choice: str) -> Iterator[GpuWorkers]:
     if other is not None:
         alike = ",".join(str(slot.index) for slot in slots if slot.chip == slots[0].chip)
         said = f"{slots[0].name} is an {slots[0].chip} and {other.name} an {other.chip}: GPUs of one model share work"
-        raise UsageProblem(said, f"--gpus {alike}{',' * alike.isdigit()}")  # a number alone says how many
+        raise UsageProblem(said, f"--gpus {alike}{',' * alike.isdigit()}")  # a number alone is a count
     os.environ[VISIBLE] = ",".join(slot.uuid for slot in slots)
     try:
         with workers_on(slots) as workers:
@@ -168,10 +168,10 @@ def gpu_workers(choice: str) -> Iterator[GpuWorkers]:
 
 @contextlib.contextmanager
 def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
-    """Hold a worker for each slot; what they write meanwhile lies in a folder that goes with them.
+    """Run a worker for each slot; their files are in a folder that is removed at the end.
 
-    Only this process can speak to them: the scheduler listens on this machine alone, with a certificate that is made
-    for it and kept in memory. Others who have an account here could else run programs through it.
+    Only this process can reach the workers: the scheduler listens on this machine alone, with a certificate that is
+    made for it and kept in memory. Otherwise, other users of this machine could run programs through it.
     """
     need_dask()
     import dask
@@ -200,16 +200,16 @@ def workers_on(slots: Sequence[GpuSlot]) -> Iterator[GpuWorkers]:
 
 
 def dask_settings() -> dict[str, Any]:
-    """Return the settings of Dask for a process that starts workers, and see to it that they start quickly.
+    """Return the Dask settings of a process that starts workers, and prepare for a quick start.
 
-    One process imports what all workers need, and each is a fork of it: eight that import Dask by themselves take
-    seconds of every core. It never opens a GPU, which no fork would survive.
+    One process imports the modules that all workers need, and each worker is a fork of it: eight workers that import
+    Dask by themselves take seconds of every core. That process never opens a GPU, because no fork would survive it.
     """
     found = {"distributed.worker.profile.enabled": False, "logging": {"distributed": "critical"}}
     if FORK in multiprocessing.get_all_start_methods():
         from distributed import utils
 
-        vars(utils)["_forkserver_preload_set"] = True  # else Dask has it import pandas as well
+        vars(utils)["_forkserver_preload_set"] = True  # otherwise Dask also makes it import pandas
         multiprocessing.get_context(FORK).set_forkserver_preload(["distributed", __name__])
         found["distributed.worker.multiprocessing-method"] = FORK
     return found
@@ -221,11 +221,11 @@ def need_dask() -> None:
 
 
 def worker_options(slot: GpuSlot, folder: Path) -> dict[str, Any]:
-    """Return the options of Dask for the worker of a GPU, whose own folder is made below that of all."""
+    """Return the Dask options of a GPU's worker, and make its own folder below ``folder``."""
     own = folder / slot.name.replace(" ", "-")
     own.mkdir(parents=True, exist_ok=True)
     env = {
-        **os.environ,  # as it is now: the process that is forked has it of when it was started
+        **os.environ,  # as it is now: the process that is forked has the environment of its own start
         VISIBLE: slot.uuid,
         "TMPDIR": str(own),
         CORES: ",".join(map(str, slot.cores)),
@@ -236,7 +236,7 @@ def worker_options(slot: GpuSlot, folder: Path) -> dict[str, Any]:
         "name": slot.name,
         "nthreads": 1,
         "resources": resources_of(slot.chip),
-        "memory_limit": 0,  # else Dask would stop a worker whose reading of a report takes its share
+        "memory_limit": 0,  # otherwise Dask would stop a worker that needs more than its share to read a report
         "env": env,
         "local_directory": str(own),
         "preload": [__name__],
@@ -245,13 +245,13 @@ def worker_options(slot: GpuSlot, folder: Path) -> dict[str, Any]:
 
 
 def dask_setup(worker: Any) -> None:
-    """Make a worker of Dask one of ours: Ctrl-C is the command's to act on, and a word ends what runs.
+    """Prepare a Dask worker for our units: it ignores Ctrl-C, which the command handles, and stops work on request.
 
-    Dask calls it in every worker that has this module among its preloads. One that was not given a GPU by name takes
-    the first that it sees.
+    Dask calls this function in every worker that preloads this module. A worker that was not given a GPU takes the
+    first visible one.
     """
     worker.ncu_assist_stopped = set[str]()
-    signal.signal(signal.SIGINT, _unheard)  # not SIG_IGN, which a child would inherit, and ncu obey
+    signal.signal(signal.SIGINT, _unheard)  # not SIG_IGN: ncu would inherit it and ignore Ctrl-C
     if RESOURCE not in worker.state.total_resources:
         slot = chosen_slots("1", query_gpus()[1], os.environ.get(VISIBLE))[0]
         os.environ[VISIBLE] = slot.uuid
@@ -260,15 +260,15 @@ def dask_setup(worker: Any) -> None:
 
 
 def dask_teardown(worker: Any) -> None:
-    """End what a worker runs, as it ends."""
+    """Stop the work of a worker that ends."""
     worker.ncu_assist_stopped.add(EVERY)
 
 
 def resources_of(chip: str) -> dict[str, float]:
-    """Return what a worker with a GPU of this model says of itself."""
+    """Return the Dask resources of a worker with a GPU of this model."""
     try:
         tools = [f"{NCU}{version_of(find_ncu())}", NCU.strip()]
-    except EnvironmentProblem:  # it can check and time
+    except EnvironmentProblem:  # without ncu it can still check and time
         tools = []
     return dict.fromkeys((RESOURCE, f"{CHIP}{chip}", f"{TOOL}{__version__}", *tools), 1.0)
 
@@ -283,7 +283,7 @@ def _stop(topic: str, dask_worker: Any) -> None:
 
 @dataclass
 class _Told:
-    """Reports to the command from a worker: every note, and of live lines the newest, two in a second at most."""
+    """Reports from a worker to the command: every note, but at most two live lines a second."""
 
     worker: Any
     topic: str
@@ -300,7 +300,7 @@ class _Told:
 
 
 def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, bytes, str]:
-    """Work on a unit in a worker; return the worker's address and name, what came of it, and the hash of that."""
+    """Work on a unit in a worker; return the worker's address and name, the pickled result and its hash."""
     from distributed import get_worker
 
     worker: Any = get_worker()
@@ -328,7 +328,7 @@ def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, bytes, str]:
 
 
 def _do_sent(unit: WorkUnit, worker: Any, told: _Told) -> UnitResult:
-    """Work on a unit that came with its files, and leave nothing of it but what was built."""
+    """Work on a unit that came with its files, and keep only its build."""
     started = time.monotonic()
     told.status(f"building {len(unit.versions)} versions")
     unit, made = settled(unit, Path(worker.local_directory).absolute() / "bundles")
@@ -340,7 +340,7 @@ def _do_sent(unit: WorkUnit, worker: Any, told: _Told) -> UnitResult:
 
 
 def _call(work: Callable[..., Any], arguments: tuple[Any, ...], kernel: str, topic: str) -> Any:
-    """Do something in a worker that takes a reporter as its last argument; an error of ours is what it returns."""
+    """Call ``work`` in a worker with a reporter as last argument; return any NcuAssistError if it is raised."""
     from distributed import get_worker
 
     worker: Any = get_worker()
@@ -352,7 +352,7 @@ def _call(work: Callable[..., Any], arguments: tuple[Any, ...], kernel: str, top
 
 
 async def _setup_there(needs: Collection[Need]) -> Setup:
-    """Return what would measure in a worker, also while it measures."""
+    """Return the setup of a worker, even while it measures."""
     return await asyncio.to_thread(setup_here, needs, has_gpu=True, has_ncu=False)
 
 
@@ -364,7 +364,7 @@ def _keep_to_cores() -> None:
 
 @dataclass
 class _Flight:
-    """A unit on its way: whose it is, where it must not go again, and the only workers that it may go to; none: all."""
+    """A unit with its owner, the workers that must not get it again, and the only allowed ones, if any."""
 
     owner: Hashable
     unit: WorkUnit
@@ -374,7 +374,7 @@ class _Flight:
 
 @dataclass
 class GpuWorkers:
-    """The GPUs of a Dask cluster as a place for units. What a worker fails at is given to another where one is left."""
+    """The GPUs of a Dask cluster as a place for units. If a worker fails, its unit goes to another, if there is one."""
 
     client: Any
     is_away: bool = False
@@ -408,7 +408,7 @@ class GpuWorkers:
         return max(1, len(self._look_again()))
 
     def wait(self, seconds: float) -> None:
-        """Wait until a worker can be used, but not longer."""
+        """Wait up to ``seconds`` for a usable worker."""
         until = time.monotonic() + seconds
         while not self._look_again() and time.monotonic() < until:
             time.sleep(TICK_S)
@@ -425,7 +425,7 @@ class GpuWorkers:
             return self._setups[key]
         self._look_again()
         told: dict[str, Any] = {}
-        with contextlib.suppress(Exception):  # as a connection breaks, or a worker is frozen
+        with contextlib.suppress(Exception):  # a connection may break, or a worker be frozen
             asked = {"workers": self._able(on), "on_error": "return", "callback_timeout": ANSWER_S}
             told = self.client.sync(self.client._run, _setup_there, needs, **asked)
         ncu = {address: _after(NCU, resources) for address, (_, resources) in self._workers.items()}
@@ -435,26 +435,26 @@ class GpuWorkers:
 
     @property
     def names(self) -> list[str]:
-        """What the GPUs are called, in their order."""
+        """The names of the GPUs, in their order."""
         return sorted((name for name, _ in self._look_again().values()), key=lambda name: (len(name), name))
 
     @property
     def chips(self) -> dict[str, list[str]]:
-        """The models of the GPUs in a cluster, with the release of ncu beside each GPU, empty where it has none."""
+        """The GPU models of a cluster, each with the ncu release next to every GPU, empty for a GPU without ncu."""
         found: dict[str, list[str]] = {}
         for _, resources in self._look_again().values():
             found.setdefault(_after(CHIP, resources), []).append(_after(NCU, resources))
         return dict(sorted(found.items()))
 
     def _look_again(self) -> dict[str, tuple[str, dict[str, float]]]:
-        """Return the workers that can be used, by address: name, and what each says of itself.
+        """Return the name and resources of each usable worker, by address.
 
-        None while the scheduler cannot be asked. Raises EnvironmentProblem once Dask has given it up.
+        The result is empty while the scheduler cannot be reached. Raises EnvironmentProblem once Dask has given it up.
         """
         self._workers = {}
         info: dict[str, Any] | None = None
         if self.client.status == "running":
-            with contextlib.suppress(Exception):  # what Dask raises as a connection breaks is of many kinds
+            with contextlib.suppress(Exception):  # Dask raises many kinds of errors when a connection breaks
                 info = self.client.scheduler_info(n_workers=-1)["workers"]
         if info is None:
             if self.client.status in ("closing", "closed") and not self._is_closed:
@@ -474,7 +474,7 @@ class GpuWorkers:
         return self._workers
 
     def _able(self, on: str, needs_ncu: bool = False) -> list[str]:
-        """Return the workers whose GPU is of a chip or called so, or all; only those with ncu where that is needed."""
+        """Return the workers whose GPU has this name or model (empty: all), only those with ncu if ``needs_ncu``."""
         return [
             address
             for address, (name, resources) in self._workers.items()
@@ -491,11 +491,11 @@ class GpuWorkers:
         self._waiting.append(_Flight(owner, unit))
 
     def call(self, kernel: str, work: Callable[..., object], *arguments: object) -> Any:
-        """Begin something of a kernel on a GPU as soon as one is free; it gets a reporter as its last argument."""
+        """Start ``work`` for a kernel on the first free GPU; it gets a reporter as its last argument."""
         return self.client.submit(_call, work, arguments, kernel, self._topic, pure=False, resources={RESOURCE: 1})
 
     def result(self, begun: Any, reporter: Reporter) -> Any:
-        """Wait for what was begun by ``call``, say what it says, and return or raise what it did."""
+        """Wait for work that ``call`` started, pass on its reports, and return its result or raise its error."""
         while not begun.done():
             with contextlib.suppress(queue.Empty):
                 kind, what = self._heard.get(timeout=TICK_S)
@@ -524,7 +524,7 @@ class GpuWorkers:
                 self._tell(reporter, *what)
             elif kind == "built":
                 self._building -= 1
-                yield what[0], None, what[1].result()  # which raises what nobody thought of
+                yield what[0], None, what[1].result()  # raises an unexpected error
             elif what in self._flying:
                 flight = self._flying.pop(what)
                 result = self._landed(flight, what, reporter)
@@ -533,7 +533,7 @@ class GpuWorkers:
                     yield flight.owner, flight.unit, result
 
     def _give_out(self) -> None:
-        """Submit the longest units that wait, as many as there are GPUs without one."""
+        """Submit the longest waiting units, one for each idle GPU."""
         self._waiting.sort(key=lambda flight: -flight.unit.expected_s)
         for flight in list(self._waiting):
             if len(self._flying) >= len(self._workers):
@@ -558,7 +558,7 @@ class GpuWorkers:
             future.add_done_callback(lambda done: self._heard.put(("done", done)))
 
     def _needs(self, unit: WorkUnit) -> dict[str, float]:
-        """Return what a worker has to have for a unit: whoever joins later with that may take it as well."""
+        """Return the resources that a unit needs; a worker that joins later with them may take it, too."""
         needs = [RESOURCE]
         if self.is_away:
             needs += [f"{TOOL}{__version__}", *([f"{CHIP}{unit.on}"] if unit.on else [])]
@@ -566,7 +566,7 @@ class GpuWorkers:
         return dict.fromkeys(needs, 1.0)
 
     def _landed(self, flight: _Flight, future: Any, reporter: Reporter) -> UnitResult | None:
-        """Return what came of a unit; None where it is given out again."""
+        """Return the result of a unit, None if it is submitted again."""
         name = flight.unit.name
         if future.status in ("cancelled", "lost") and not self._is_closed:
             if not self._is_loss_told:
@@ -586,7 +586,7 @@ class GpuWorkers:
             result = UnitResult(error=DamagedData(f"the result of {name} was damaged in transit", "try again"))
         self._lines.pop(worker, None)
         if isinstance(result.error, StageFailed) and result.error.message == STOPPED and not self._is_closed:
-            self._waiting.append(flight)  # its worker was told to end
+            self._waiting.append(flight)  # its worker was asked to end
             return None
         self._done_s, self._expected_s = self._done_s + result.seconds, self._expected_s + flight.unit.expected_s
         able = self._able(flight.unit.on, flight.unit.options is not None)
@@ -610,7 +610,7 @@ class GpuWorkers:
         return None
 
     def _look(self, reporter: Reporter) -> None:
-        """Say which workers are gone: one may be lost, and another be there in its place, while others report."""
+        """Report the workers that are gone: one may be lost, and another take its place, while others report."""
         now = {address: name for address, (name, _) in self._look_again().items()}
         if self._is_lost:
             return
@@ -623,12 +623,12 @@ class GpuWorkers:
         self._known = now
 
     def _take_back(self) -> None:
-        """Take back what waits at a worker that is busy while another is idle, or for workers that are all gone.
+        """Take back units that wait at a busy worker while another is idle, or for workers that are all gone.
 
-        Dask has given the former there when its own worker was lost.
+        Dask moves a unit to a busy worker when the unit's own worker is lost.
         """
         processing: dict[str, Sequence[str]] = {}
-        with contextlib.suppress(Exception):  # as a connection breaks
+        with contextlib.suppress(Exception):  # the connection may break
             processing = self.client.processing()
         is_idle = any(not processing.get(address) for address in self._workers)
         behind = {key for keys in processing.values() for key in list(keys)[1:]} if is_idle else set[str]()
@@ -645,7 +645,7 @@ class GpuWorkers:
         self._show(reporter)
 
     def _show(self, reporter: Reporter) -> None:
-        """Show how much is done and left, and a line for each GPU."""
+        """Show the progress, and a line for each GPU."""
         if self._is_lost:
             reporter.status("the scheduler does not answer; waiting for it")
             return
@@ -665,7 +665,7 @@ class GpuWorkers:
         self._is_closed = True
         self._builder.shutdown(wait=False, cancel_futures=True)
         if self._flying:
-            with contextlib.suppress(Exception):  # a worker that is frozen hears nothing; the others do
+            with contextlib.suppress(Exception):  # a frozen worker does not answer
                 asked = {"on_error": "return", "callback_timeout": GRACE_S}
                 self.client.sync(self.client._run, _stop, self._topic, **asked)
             with contextlib.suppress(Exception):

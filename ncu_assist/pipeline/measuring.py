@@ -1,4 +1,4 @@
-"""Build, check, time and profile versions of a kernel, and save a run for each, whatever became of the others."""
+"""Build, check, time and profile versions of a kernel, and save a run for each, even if others fail."""
 
 from __future__ import annotations
 
@@ -60,12 +60,11 @@ NOT_BUILT = Built()
 
 @dataclass(frozen=True)
 class MeasureJob:
-    """What to measure. ``options`` None: no counters; ``counted`` are the workloads to take them on, empty: all.
+    """What to measure. ``options``: None for no counters; ``counted``: workloads to take counters on, empty for all.
 
-    ``beside`` are versions that are checked and timed with the others and of which no counters are taken.
-    ``on`` names the only GPU that it is for, among several.
-    ``sanitize`` are the tools of compute-sanitizer to run versions under, on the ``workloads`` if ``named``, else on
-    small ones.
+    ``beside`` lists versions that are checked and timed with the others, without counters. ``on`` names the one GPU
+    to use of several. ``sanitize`` lists the compute-sanitizer tools to run versions under, on the ``workloads`` if
+    ``named``, else on small ones.
     """
 
     project: Project
@@ -90,7 +89,7 @@ class MeasureJob:
     def command(self) -> str:
         """The command line that asks for this job again."""
         what = "profile" if self.options else "bench" if "bench" in self.settings.stages else "check"
-        if self.project.work in self.kernel.folder.parents:  # of Python functions
+        if self.project.work in self.kernel.folder.parents:  # the versions are Python functions
             names = [version.name.split("_", 1)[1] for version in self.versions]
             return f"ncu_assist.{what}([{', '.join(names)}])"
         everything = len(self.versions) == len(self.kernel.versions)
@@ -108,20 +107,20 @@ def measure(
     on_timed: Callable[[KernelOutcome], None] | None = None,
     place: WorkPlace | None = None,
 ) -> KernelOutcome:
-    """Measure as the job says and return the saved runs, and for each version that has none, why.
+    """Measure a job and return its saved runs, with the reason for each version without one.
 
-    ``on_timed`` gets what is known before counters are taken: runs of their own, with the times. ``place`` is where it
-    is measured, this process and its GPU unless given.
+    ``on_timed`` gets the outcome before counters are taken: separate runs with the times. ``place`` is where units are
+    measured; the default is this process and its GPU.
 
-    A version whose packages are not installed is skipped. Raises EnvironmentProblem for what would meet every version,
-    also if that is to be skipped. Ctrl-C saves what is finished and is passed on.
+    A version whose packages are not installed is skipped. Raises EnvironmentProblem for a problem of every version,
+    even if they would be skipped. Ctrl-C saves finished work and is passed on.
     """
     return measure_all([job], reporter, on_timed, place)[0]
 
 
 @contextmanager
 def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
-    """Give the job a measuring process that imports torch and opens the GPU while nvcc builds."""
+    """Start the job's measuring process, which imports torch and opens the GPU while nvcc builds."""
     if type(job.executor) is not Local or not hasattr(os, "mkfifo"):
         yield job
         return
@@ -139,9 +138,9 @@ def measure_all(
     on_timed: Callable[[KernelOutcome], None] | None = None,
     place: WorkPlace | None = None,
 ) -> list[KernelOutcome]:
-    """Measure several jobs at one place, as ``measure`` does one, and save each as soon as it is finished.
+    """Measure several jobs at one place, each as ``measure`` does, and save each as soon as it is finished.
 
-    Raises what ended a job first, after the others.
+    Raises the first error that ended a job, after all others are done.
     """
     place = place or OneGpu()
     if isinstance(place, OneGpu) and len(jobs) == 1:
@@ -190,9 +189,9 @@ def _finish(work: KernelWork, errors: list[BaseException]) -> None:
 
 
 class KernelWork:
-    """A job under way: which units are left, what came of the others, and at the end the runs of it.
+    """A job in progress: the units left, the results of the others, and finally its runs.
 
-    It is cut for ``gpus`` GPUs at which so many ``kernels`` are measured at once, of other machines if ``is_away``.
+    It is cut into units for ``gpus`` GPUs that measure ``kernels`` kernels at once, on other machines if ``is_away``.
     """
 
     def __init__(
@@ -226,13 +225,13 @@ class KernelWork:
 
     @property
     def is_done(self) -> bool:
-        """Whether no unit of it is left, or something ended it."""
+        """Whether no unit is left, or an error ended the job."""
         return self._stopped is not None or (self._measured is not None and not self._left)
 
     def build(self) -> None:
         """Build the versions and write the request for all of them.
 
-        What other machines measure is built there. Of its files a copy is kept, which is what is sent and archived.
+        Other machines build what they measure. They get a copy of the kernel's files, which is also archived.
         """
         job, work = self.job, self.job.project.work
         self._moment = datetime.now(UTC)
@@ -250,8 +249,8 @@ class KernelWork:
         self._request = new_request(job.kernel, self._built.outcomes, job.workloads, job.settings, work)
 
     def take(self, unit: WorkUnit | None, result: UnitResult) -> list[WorkUnit]:
-        """Take what came of a unit, or of the build, and return the units that can be worked on now."""
-        if self.is_done:  # something ended the job while other units of it were at work
+        """Take the result of a unit, or of the build (unit None), and return the units that can start now."""
+        if self.is_done:  # an error ended the job while others of its units were running
             return []
         if unit is not None:
             self._left = [one for one in self._left if one.name != unit.name]
@@ -291,19 +290,19 @@ class KernelWork:
             self._stopped = KeyboardInterrupt()
 
     def end(self, error: BaseException) -> None:
-        """End the job where it stands; what units had finished before is kept."""
+        """End the job now; the results of finished units are kept."""
         self._stopped = error
         assert self._request is not None or isinstance(error, NcuAssistError)
         if self._request is None or self._measured is not None:
             return
-        for unit in self._left:  # whose child may have left files here
+        for unit in self._left:  # its child may have left files here
             self._parts[unit.name] = client.collect(unit.request)
         self._measured = self._merged()
         if isinstance(error, EnvironmentProblem) and not self._measured.checks:
             _tell_built(self.job, self._built.outcomes, self.reporter)
 
     def finish(self) -> None:
-        """Save the runs. Raises what ended the job."""
+        """Save the runs. Raises the error that ended the job."""
         if self._request is None:
             assert self._stopped is not None
             raise self._stopped
@@ -319,7 +318,7 @@ class KernelWork:
             raise StageFailed(said, f"fix it, then ncu-assist check {self.job.kernel.name} {broken[0]}")
         if stopped is not None:
             raise stopped
-        if self.outcome.exit_code == 0:  # what a failure left stays, to be looked at
+        if self.outcome.exit_code == 0:  # the files of a failure stay, for inspection
             shutil.rmtree(self._request.out, ignore_errors=True)
 
     def _saved(self, job: MeasureJob, measured: client.Measured) -> KernelOutcome:
@@ -327,7 +326,7 @@ class KernelWork:
         return _save(job, *when, self._built, measured, self._profiled, self._sanitized)
 
     def _benches(self) -> list[WorkUnit]:
-        """Return the check and bench of all versions, cut by workloads."""
+        """Return the check and bench of all versions, one unit for each group of workloads."""
         request = self._request
         assert request is not None
         runs = [found[0].run for found in self._runs.values() if found]
@@ -339,7 +338,7 @@ class KernelWork:
         ]
 
     def _sanitizes(self) -> list[WorkUnit]:
-        """Return the versions under compute-sanitizer, where that was asked for."""
+        """Return the units that run versions under compute-sanitizer, if the job asks for it."""
         job, request = self.job, self._request
         assert request is not None
         looked_at = {name: on for name, on in (_looked_at(job) if job.sanitize else {}).items() if on}
@@ -369,18 +368,18 @@ class KernelWork:
                     self.reporter.note(f"{version} {check.workload}: wrong: {check.reason}")
 
     def _timed(self, measured: client.Measured) -> list[WorkUnit]:
-        """Say what is known before counters are taken, and return the units that take them."""
+        """Report the times, and return the units that take counters."""
         job = self.job
         if job.options is None:
             return []
         if self.on_timed is not None:
             self.on_timed(self._saved(replace(job, options=None), measured))
-            self._moment = max(datetime.now(UTC), self._moment + SECOND)  # a run's id is of its second
+            self._moment = max(datetime.now(UTC), self._moment + SECOND)  # a run's id has a resolution of one second
         self._left = self._counts(measured, job.options)
         return self._left
 
     def _counts(self, measured: client.Measured, options: ProfileOptions) -> list[WorkUnit]:
-        """Return ncu over all versions that were right, cut by versions: a run holds one report of its version."""
+        """Return the units that run ncu over all correct versions, cut by versions: a run has one report."""
         job, request = self.job, self._request
         assert request is not None
         names = tuple(workload.name for workload in job.counted) or request.workloads
@@ -391,7 +390,7 @@ class KernelWork:
         asked = replace(request, workloads=names, skip=wrong)
         for line in _long_calls(job, measured, right):
             self.reporter.note(line)
-        threading.Thread(target=_import_for_pages, daemon=True).start()  # beside ncu's passes
+        threading.Thread(target=_import_for_pages, daemon=True).start()  # during ncu's passes
         counted_runs = {v: next((one for one in self._runs[v] if one.run.launches), None) for v in expected}
         runs = {v: one.run if one else None for v, one in counted_runs.items()}
         if options.section_set == ADAPTIVE:
@@ -408,7 +407,7 @@ class KernelWork:
 
 
 def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
-    """Say before it starts what is to be done and what takes minutes of it, as far as earlier runs tell."""
+    """Report the planned work before it starts, with the minutes that it should take according to earlier runs."""
     if job.options is None:
         return
     counted = job.counted or job.workloads
@@ -428,13 +427,13 @@ def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
 
 
 def _of(kernel: Kernel, job: MeasureJob) -> MeasureJob:
-    """Return a job as one of a copy of its kernel."""
+    """Return a job with its kernel replaced by a copy."""
     versions, beside = (tuple(kernel.version(one.name) for one in group) for group in (job.versions, job.beside))
     return replace(job, kernel=kernel, versions=versions, beside=beside)
 
 
 def _tell_build(built: Built, reporter: Reporter, known: Built = NOT_BUILT) -> None:
-    """Say which versions are skipped or cannot be used, but for what is known already."""
+    """Report the versions that are skipped or cannot be used, except those in ``known``."""
     for name, why in built.skipped.items():
         if name not in known.skipped:
             reporter.note(f"{name} is skipped: {why}")
@@ -448,7 +447,7 @@ def _tell_build(built: Built, reporter: Reporter, known: Built = NOT_BUILT) -> N
 
 
 def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Reporter) -> None:
-    """Say what was compiled where nothing more can be done: that much is known. Python is not compiled ahead."""
+    """Report which versions compiled if nothing more can be done here. Python is not compiled ahead."""
     sources = {version.path for version in job.timed}
     built = [build.version for build in builds.values() if build.artifact and build.artifact not in sources]
     if built:
@@ -456,7 +455,7 @@ def _tell_built(job: MeasureJob, builds: dict[str, BuildOutcome], reporter: Repo
 
 
 def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, set[str]]) -> Iterator[str]:
-    """Yield a line for each version that takes so long that its passes under ncu are worth saying, and what is less."""
+    """Yield a line for each version that is slow enough to report its time under ncu, with a cheaper choice."""
     assert job.options is not None
     if job.options.section_set != FULL:
         return
@@ -473,7 +472,7 @@ def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, 
 
 
 def _import_for_pages() -> None:
-    """Import what is needed once ncu has ended: its report is read, runs are judged, pages are made."""
+    """Import the modules that are needed after ncu: they read its report, judge runs and make pages."""
     from ncu_assist.pipeline.pages.writing import OF_PAGES
 
     for name in OF_PAGES:
@@ -485,7 +484,7 @@ def _timings(measured: client.Measured, version: str) -> tuple[Timing, ...]:
 
 
 def _profiled_before(job: MeasureJob, version: str) -> tuple[Run | None, float]:
-    """Return the run of this version that was profiled last, and how many launches a call made there; else None, 1."""
+    """Return the last profiled run of a version and its launches per call, or None and 1."""
     for stored in Store(job.project.reports).runs(job.kernel.name, version):
         if stored.run.launches:
             return stored.run, len(stored.run.launches) / len({one.call for one in stored.run.launches})
@@ -493,7 +492,7 @@ def _profiled_before(job: MeasureJob, version: str) -> tuple[Run | None, float]:
 
 
 def _right_on(version: str, measured: client.Measured) -> set[str]:
-    """Return the workloads that a version may be profiled on: those where it was right, if it got through."""
+    """Return the workloads to profile a version on: those where it was correct, if it did not fail."""
     checks = measured.checks.get(version, ()) if version not in measured.failures else ()
     return {check.workload for check in checks if check.passed}
 
@@ -542,13 +541,13 @@ def _save(
             sanitized=results,
         )
 
-    with ThreadPoolExecutor(process.side_by_side()) as pool:  # most of the time goes to children that read code
+    with ThreadPoolExecutor(process.side_by_side()) as pool:  # most of the time is spent in children that read code
         rows = tuple(pool.map(saved, job.timed))
     return KernelOutcome(job.kernel.name, tuple(w.name for w in job.workloads), "live", rows)
 
 
 def _counted_on(job: MeasureJob, version: Version) -> tuple[str, ...]:
-    """Return a note on the workloads that counters were asked for, where that is not all that was measured."""
+    """Return a note on the workloads with counters, if they are not all measured workloads."""
     if job.options is None or not job.counted:
         return ()
     names = ", ".join(workload.name for workload in job.counted if version.serves(workload))
@@ -562,14 +561,14 @@ def _tell_notes(outcome: KernelOutcome, reporter: Reporter) -> None:
 
 
 def _looked_at(job: MeasureJob) -> dict[str, tuple[Workload, ...]]:
-    """Return the workloads of each version for compute-sanitizer: those named, else small ones."""
+    """Return the workloads to run each version on under compute-sanitizer: those named, else small ones."""
     if job.named:
         return {one.name: tuple(w for w in job.workloads if one.serves(w)) for one in job.versions}
     return {one.name: sanitized_workloads(job.kernel, one, job.kernel.workloads) for one in job.versions}
 
 
 def _found_in(results: Sequence[Sanitized]) -> tuple[str, ...]:
-    """Return a note on what compute-sanitizer found, which stays with the run."""
+    """Return a note on the findings of compute-sanitizer, to be kept in the run."""
     return tuple(f"compute-sanitizer, {result_words(one)}" for one in results if one.findings)
 
 

@@ -1,5 +1,4 @@
-"""A kernel folder to begin with: read from a .cu file's launcher or kernel, in the form of another kernel, or the demo,
-which the wheel carries with its recorded runs."""
+"""Make a new kernel folder: from a .cu file, from another kernel, or from the demo that the wheel carries."""
 
 from __future__ import annotations
 
@@ -38,13 +37,13 @@ INTEGERS = {
 }
 STREAM = "cudaStream_t"
 UNSIGNED = re.compile(r"unsigned(?! char)|uint(32|64)_t|size_t")
-NESTED = r"(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*"  # an index, which may hold others
-# A tolerance to begin with: some roundings of the type, for a result that is summed up in it.
+NESTED = r"(?:[^][]|\[(?:[^][]|\[[^][]*\])*\])*"  # an index, which may contain other indices
+# The first tolerance: a few roundings of the type, for a result that is summed up in it.
 TOLERANCES = {"float64": "1e-12", "float32": "1e-5", "float16": "1e-2", "bfloat16": "2e-2"}
-SIZE, SIDE = 1 << 24, 4096  # of the workload that is written, 64 MB of float32, which no L2 holds; of several
+SIZE, SIDE = 1 << 24, 4096  # of the large workload: 64 MB of float32, more than any L2 holds; SIDE if it has two sizes
 ODD_SIZE, ODD_SIDES = 1_000_003, (1021, 769)
 BLOCK, OF_A_BLOCK = "256", "block"  # threads
-LITTLE = 8  # of an integer that no thread index is held against: a radius, a depth, a number of steps
+LITTLE = 8  # value of an integer that no thread index is compared with: a radius, a depth, a number of steps
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ class Parameter:
 
     @property
     def dtype(self) -> str:
-        """What kernel.toml calls the type; raises UsageProblem for one that it has no name for."""
+        """The name of the type in kernel.toml; raises UsageProblem if it has none."""
         if self.type not in C_DTYPES:
             said = f"{self.name} points to {self.type}, which is not one of {', '.join(C_DTYPES)}"
             raise UsageProblem(
@@ -71,10 +70,10 @@ class Parameter:
         return C_DTYPES[self.type]
 
 
-NewKernel = tuple[tuple[Path, ...], tuple[str, ...]]  # files written, as seen from the project, and what is left to do
+NewKernel = tuple[tuple[Path, ...], tuple[str, ...]]  # files written, relative to the project, and steps for the user
 
 
-# What `show --format lines` prints, as the editor's list of problems.
+# Shows the output of `show --format lines` as the editor's list of problems.
 VSCODE_TASKS = {
     "version": "2.0.0",
     "tasks": [
@@ -110,7 +109,7 @@ VSCODE_TASKS = {
 def write_vscode_tasks(project: Project) -> NewKernel:
     """Write the task that shows findings in VS Code's list of problems.
 
-    Raises UsageProblem where the project has tasks already: they are not touched.
+    Raises UsageProblem if the project already has tasks, and leaves them as they are.
     """
     path = project.root / ".vscode" / "tasks.json"
     if path.exists():
@@ -123,13 +122,13 @@ def write_vscode_tasks(project: Project) -> NewKernel:
     return (path.relative_to(project.root),), ("in VS Code: Terminal > Run Task > ncu-assist: findings",)
 
 
-NOT_KEPT = (".ncu-assist/", "/reports/**/*.html")  # what is built, and pages, which are made from the runs at will
+NOT_KEPT = (".ncu-assist/", "/reports/**/*.html")  # builds, and pages, which can always be made again from the runs
 
 
 def init(project: Project, here: Path) -> NewKernel:
-    """Make a folder a project: ``kernels/``, and what is built and pages kept out of git.
+    """Make a folder a project: add ``kernels/``, and keep builds and pages out of git.
 
-    Raises UsageProblem where it lies in one already, EnvironmentProblem where it cannot be written.
+    Raises UsageProblem if the folder is already in a project, EnvironmentProblem if it cannot be written.
     """
     if project.kernels.is_dir():
         raise UsageProblem(f"this is already a project: {project.root}", "ncu-assist list")
@@ -147,9 +146,9 @@ def init(project: Project, here: Path) -> NewKernel:
 
 
 def new_from(project: Project, name: str, source: Path, with_torch: bool) -> NewKernel:
-    """Write a kernel folder around a .cu file; ``with_torch`` begins with a version to fill in that calls torch.
+    """Write a kernel folder around a .cu file; ``with_torch`` makes the first version a stub that calls torch.
 
-    Raises UsageProblem for a name that cannot be or is taken, and for a file in which no kernel is found.
+    Raises UsageProblem for an invalid name or one in use, and for a file without a kernel.
     """
     folder = _free_folder(project, name, f"ncu-assist new {name} --from {shlex.quote(str(source))} --next")
     text = _text_of(source)
@@ -204,9 +203,9 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
 
 
 def add_version(project: Project, name: str, source: Path) -> NewKernel:
-    """Write a .cu file into the folder of a kernel as its next version, with a launcher where it has none.
+    """Write a .cu file into the folder of a kernel as its next version; add a launcher if the file has none.
 
-    Raises UsageProblem where there is no such kernel, and for a file in which no kernel is found.
+    Raises UsageProblem if there is no such kernel, and for a file without a kernel.
     """
     folder = project.kernels / name
     if not (folder / FILE).is_file():
@@ -230,10 +229,10 @@ def _file_name(number: int, name: str, source: Path) -> str:
 
 
 def new_like(project: Project, name: str, other: str) -> NewKernel:
-    """Write a kernel folder in the form of another kernel: its kernel.toml, its reference and its first version.
+    """Write a kernel folder as a copy of another kernel: its kernel.toml, its reference and its first version.
 
-    The other is of the project, else one that comes with the tool. Raises UsageProblem as ``new_from`` does, and where
-    there is no such kernel.
+    The other kernel is one of the project, else one that comes with the tool. Raises UsageProblem as ``new_from``
+    does, and if there is no such kernel.
     """
     folder = _free_folder(project, name, "choose another name")
     own = {path.parent.name for path in project.kernels.glob(f"*/{FILE}")}
@@ -244,7 +243,7 @@ def new_like(project: Project, name: str, other: str) -> NewKernel:
     kernel = load_kernel(project if other in own else shipped(), other)
     first = [version.path for version in discover_versions(kernel.folder)[:1]]
     paths = [kernel.folder / FILE, kernel.folder / "reference.py", *first]
-    word = re.compile(rf"(?<![\w.]){re.escape(other)}\b")  # torch.softmax is torch's
+    word = re.compile(rf"(?<![\w.]){re.escape(other)}\b")  # torch.softmax keeps its name
     files = {path.name: word.sub(name, MEASURED.sub("", path.read_text(encoding="utf-8"))) for path in paths}
     left = (
         f"{FILE}: change the summary, arguments, sizes, bytes and tolerance, which are those of {other}",
@@ -277,7 +276,7 @@ def _text_of(source: Path) -> str:
 
 
 def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, list[str]]:
-    """Return the parameters of the launcher, the launcher where one has to be written, and what is left to do in it."""
+    """Return the launcher's parameters, its code if it has to be written, and the steps left to the user."""
     bare = without_comments(text)
     launchers = {found[1]: found[2] for found in LAUNCHER.finditer(bare)}
     if name in launchers:
@@ -323,15 +322,15 @@ def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, lis
 
 
 def _with_launcher(text: str, launcher: str, name: str) -> str:
-    """Return a file with the launcher at its end. A kernel of the same name becomes C++: C has one function a name."""
+    """Return a file with the launcher at its end. A kernel of the same name gets C++ linkage, as C cannot overload."""
     own = rf'extern\s+"C"\s+(?=__global__\s+void\s+(?:__launch_bounds__\s*\([^)]*\)\s*)?{name}\s*\()'
     return re.sub(own, "", text) + launcher if launcher else text
 
 
 def _read_outputs(text: str, outputs: Sequence[str]) -> list[str]:
-    """Return the outputs that a kernel reads where it names them with an index: anywhere but before a single ``=``.
+    """Return the outputs that a kernel also reads: it uses them with an index anywhere except before a single ``=``.
 
-    An atomic function reads, too. What goes on behind another name, as of a pointer of another type, is not seen.
+    An atomic function reads, too. A read through another name, such as a cast pointer, is not found.
     """
     bare = without_comments(text)
     bodies = [(found[3], _block(bare[found.end() :])) for found in GLOBAL.finditer(bare)]
@@ -364,15 +363,15 @@ def _parameters(text: str) -> list[Parameter]:
         known = rest[-1:] if len(rest) > 1 else []
         kind = " ".join(rest[: len(rest) - len(known)])
         name = known[0] if known else f"argument_{place}"
-        name += "_" if keyword.iskeyword(name) else ""  # 'in' names no parameter of reference.py
+        name += "_" if keyword.iskeyword(name) else ""  # a parameter of reference.py cannot be called 'in'
         found.append(Parameter(name, kind, is_pointer, is_const))
     return found
 
 
 def _sides(parameters: Sequence[Parameter], body: str) -> list[str]:
-    """Return what threads are to be launched over: two sizes for code that has a y in its grid, that of x last.
+    """Return the sizes to launch threads over: two for code that has a y in its grid, the one of x last.
 
-    They are those that the indices are held against, and the first parameters where none is found.
+    They are the bounds of the indices, or the first parameters if no bound is found.
     """
     sizes = [one.name for one in parameters if one.is_integer] or ["n"]
     if not re.search(r"\b(?:blockIdx|threadIdx)\s*\.\s*y\b", body):
@@ -382,26 +381,26 @@ def _sides(parameters: Sequence[Parameter], body: str) -> list[str]:
 
 
 def _bound(body: str, axis: str) -> str:
-    """Return what the index that is made of ``blockIdx.x`` or ``.y`` is held against; empty where that is not seen."""
+    """Return the bound of the index that is made of ``blockIdx.x`` or ``.y``, empty if none is found."""
     index = re.search(rf"(\w+)\s*=[^=;]*\bblockIdx\s*\.\s*{axis}\b", body)
     limit = re.search(rf"\b{index[1]}\s*(?:<|>=)\s*(\w+)", body) if index else None
     return limit[1] if limit else ""
 
 
 def _pitches(text: str) -> list[str]:
-    """Return what rows are as long as: ``width`` of ``image[y * width + x]``."""
+    """Return the row lengths in index expressions: ``width`` of ``image[y * width + x]``."""
     return re.findall(r"\[[^][]*\*\s*(\w+)\s*\+", without_comments(text))
 
 
 def _shape(sides: list[str], pitches: Sequence[str]) -> list[str]:
-    """Return the sizes of an array, rows first, of those that threads are launched over."""
+    """Return the sizes of an array, rows first, taken from the sizes that threads are launched over."""
     if len(sides) == 1:
         return [*sides, *(one for one in pitches[:1] if one not in sides)]
     return sides[::-1] if sides[0] in pitches and sides[1] not in pitches else sides
 
 
 def _workloads(sizes: Sequence[str], lengths: Collection[str]) -> tuple[str, str]:
-    """Return the sizes of a large workload, and of an odd one; the integers that no array is as long as are small."""
+    """Return the sizes of a large and an odd workload; integers that are no array's length are small."""
     large, odd = ((SIDE,) * len(sizes), ODD_SIDES) if len({*lengths}) > 1 else ((SIZE,), (ODD_SIZE,))
     sides = {one: place for place, one in enumerate(one for one in sizes if one in lengths)}
     values = [
@@ -412,14 +411,14 @@ def _workloads(sizes: Sequence[str], lengths: Collection[str]) -> tuple[str, str
 
 
 def _constants(bare: str) -> list[str]:
-    """Return the numbers that a file has a name for: behind ``#define``, and each one of a constant definition."""
+    """Return the names of numbers in a file: each ``#define`` and each constant definition."""
     named = re.findall(r"^[ \t]*#\s*define\s+(\w+)", bare, re.MULTILINE)
     defined = re.findall(r"^[ \t]*(?:static\s+)?const(?:expr)?\s+\w+\s+([^;{(]*);", bare, re.MULTILINE)
     return [*named, *(name for one in defined for name in re.findall(r"(\w+)\s*=", one))]
 
 
 def _block_of(bare: str, kernel: str) -> str:
-    """Return the threads of a block as the file itself launches its kernel: a number or a constant; else 256."""
+    """Return the block size of the launch in the file, a number or a constant; 256 if there is none."""
     launch = re.search(rf"\b{kernel}\s*<<<[^;]*?,\s*(\w+)\s*(?:,[^;]*)?>>>", bare)
     known = launch is not None and (launch[1].isdigit() or launch[1] in _constants(bare))
     return launch[1] if launch and known else BLOCK
@@ -442,7 +441,7 @@ def _threads_each(body: str, constants: Sequence[str]) -> str:
 def _launcher(
     name: str, kernel: str, parameters: Sequence[Parameter], sides: Sequence[str], shared: tuple[str, str]
 ) -> str:
-    """Return a launcher; ``shared``: the threads that share an index, and those of a block."""
+    """Return the code of a launcher; ``shared`` holds the threads per index and the threads per block."""
     taken, passed = [], []
     for one in parameters:
         if one.is_pointer:
@@ -451,7 +450,7 @@ def _launcher(
         elif one.is_integer:
             taken.append(f"long long {one.name}")
             passed.append(one.name)
-        else:  # a launcher takes pointers and integers: another number stands in the version
+        else:  # a launcher takes only pointers and integers
             passed.append(f"{one.type}(1) /* {one.name} */")
     taken += [] if any(one.is_integer for one in parameters) else ["long long n"]
     each, block = shared
@@ -562,7 +561,7 @@ def _write(project: Project, folder: Path, files: dict[str, str]) -> tuple[Path,
 
 
 DEMO_KERNEL = "softmax"  # `hatch_build.py` puts its folder and its runs into the wheel
-PACKAGED = Path(__file__).parents[1] / "demo"  # in a wheel; a checkout has them where they lie
+PACKAGED = Path(__file__).parents[1] / "demo"  # in a wheel; a checkout has them in their own folders
 NO_PAGES = shutil.ignore_patterns("*.html", "__pycache__")
 DEMO_MEASURED = "profile", DEMO_KERNEL
 DEMO_COMMANDS = (
@@ -574,15 +573,15 @@ DEMO_COMMANDS = (
 
 
 def shipped() -> Project:
-    """Return the project that comes with the tool: the demo, and the form of each kernel of the repository."""
+    """Return the project that comes with the tool: the demo, and a template of each kernel of the repository."""
     return Project(PACKAGED if PACKAGED.is_dir() else Path(__file__).parents[2])
 
 
 def copy_demo(to: Path) -> Project:
     """Write the demo into a new folder and return it as a project.
 
-    Raises UsageProblem for a folder that is there already, EnvironmentProblem where it cannot be written or where this
-    package was made without a demo.
+    Raises UsageProblem if the folder exists, EnvironmentProblem if it cannot be written or this package was built
+    without a demo.
     """
     source = shipped().root
     parts = ("kernels", DEMO_KERNEL), ("reports", DEMO_KERNEL)

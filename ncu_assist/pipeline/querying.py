@@ -1,7 +1,7 @@
-"""SQL over an archive: runs, timings, samples, metrics and findings as tables, answered by DuckDB.
+"""Answer SQL over an archive with DuckDB: runs, timings, samples, metrics and findings are tables.
 
-The tables are Parquet files of the cache, for each kernel one a pack and one for the loose runs, made when they are
-asked for. DuckDB may read these files and no other, and write none: a query may come from an agent.
+The tables are Parquet files in the cache, made on demand: for each kernel one per pack and one for the loose runs.
+DuckDB may read only these files and write none, because a query may come from an agent.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
-MEMORY = "600MB"  # of DuckDB; what does not fit goes to a temporary folder
-CHUNK_RUNS = 100  # whose rows are held at once while a table is made
-FORMAT = 4  # goes up with what the tables say
+MEMORY = "600MB"  # limit for DuckDB; larger data goes to a temporary folder
+CHUNK_RUNS = 100  # held in memory at once while a table is made
+FORMAT = 4  # increased when the content of the tables changes
 NAMES = (("reference", "text"), ("kernel", "text"), ("version", "text"))
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "runs": (
@@ -92,10 +92,10 @@ TRY = "ncu-assist query 'select * from runs limit 3'"
 
 
 def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
-    """Return what a SELECT says of the archive, ``limit`` rows at most.
+    """Return the result of a SELECT over the archive, ``limit`` rows at most.
 
-    Raises UsageProblem for what is no single SELECT, or names a table, column or file that there is not,
-    EnvironmentProblem where DuckDB is not installed.
+    Raises UsageProblem for anything but a single SELECT and for an unknown table, column or file, EnvironmentProblem
+    if DuckDB is not installed.
     """
     duckdb = _duckdb()
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
@@ -110,7 +110,7 @@ def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
 
 
 def _said(error: Exception) -> str:
-    """Return what DuckDB says, of a table that there is not with those that there are."""
+    """Return DuckDB's message, with the existing tables if one is unknown."""
     name = NO_TABLE.search(str(error))
     known = f"the tables are {', '.join(COLUMNS)}"
     return f"there is no table '{name[1]}'; {known}" if name else str(error)
@@ -172,9 +172,9 @@ def _listed(paths: Sequence[Path]) -> str:
 
 
 def parts(store: Store, table: str, beside: Path) -> list[Path]:
-    """Return the Parquet files that hold a table of the archive; those that the cache lacks are made.
+    """Return the Parquet files of a table of the archive, and make those that the cache lacks.
 
-    Where the cache may not be written they lie in ``beside``. A run whose files were changed is in none.
+    If the cache cannot be written, the files are in ``beside``. Runs whose files were changed are left out.
     """
     of_kernel = functools.cache(lambda kernel: (default_workload(store.reports, kernel), peers_of(store, kernel)))
     groups: dict[tuple[str, Pack | None], list[RunHead]] = {}
@@ -195,7 +195,7 @@ def parts(store: Store, table: str, beside: Path) -> list[Path]:
             path = _made(store, table, heads, path, beside)
         found.append(path)
         folders.setdefault(folder, set()).add(path.name)
-    for folder, names in folders.items():  # what was made of runs that are packed otherwise now
+    for folder, names in folders.items():  # files made of runs that are packed differently now
         with contextlib.suppress(OSError):
             for path in folder.iterdir():
                 if path.suffix == ".parquet" and path.name not in names:
@@ -222,7 +222,7 @@ def _made(store: Store, table: str, heads: Sequence[RunHead], path: Path, beside
 def _chunks(store: Store, table: str, heads: Sequence[RunHead]) -> Iterator[pa.Table]:
     import pyarrow as pa
 
-    ordered = sorted(heads, key=lambda head: head.key)  # as they lie in a pack, which is read once then
+    ordered = sorted(heads, key=lambda head: head.key)  # in the order of a pack, which is then read once
     for low in range(0, len(ordered), CHUNK_RUNS):
         runs = _readable(store, ordered[low : low + CHUNK_RUNS])
         if table == "metrics":
@@ -333,7 +333,7 @@ def _schema(table: str) -> pa.Schema:
 
 
 def _removed_if_damaged(path: Path) -> bool:
-    """Remove a file of the cache that cannot be read whole, or is gone, and tell whether it was one."""
+    """Remove a file of the cache that cannot be read completely; return whether it was damaged or gone."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -347,7 +347,7 @@ def _removed_if_damaged(path: Path) -> bool:
     return False
 
 
-OF_A_KERNEL = ("timings", "samples")  # which say what its folder, or its sources, say today
+OF_A_KERNEL = ("timings", "samples")  # they depend on the kernel's folder, or on its sources, as they are today
 NAMING = ("reference", "kernel", "version")
 TOOLS = ("ncu", "nvcc", "cuda", "torch")
 FACTS = ("dtype", "algorithmic_bytes", "flops")
@@ -361,10 +361,10 @@ FINDING = ("rule", "severity", "saved_ns", "estimated_speedup", "assumed")
 
 @dataclass(frozen=True, repr=False)
 class ArchiveFrames:
-    """The runs of an archive as tables, the newest first; ``damaged`` are those that cannot be read, and in none.
+    """The runs of an archive as tables, the newest first; ``damaged`` lists unreadable runs, which are left out.
 
-    Times are in ns, sizes in bytes, clocks in MHz. Absent is NaN, NA or None, never 0. ``reference`` names a run
-    wherever one is asked for.
+    Times are in ns, sizes in bytes, clocks in MHz. A missing value is NaN, NA or None, never 0. ``reference`` names a
+    run in every command.
     """
 
     stored: Sequence[StoredRun]
@@ -380,7 +380,7 @@ class ArchiveFrames:
         return f"<archive of {len(self)} runs of {kernels} kernels, {len(self.damaged)} damaged>"
 
     def _repr_html_(self) -> str:
-        """Return what there is of each kernel, for a notebook."""
+        """Return a summary of each kernel, for a notebook."""
         by_kernel = self.runs.groupby("kernel")
         table = by_kernel.agg(versions=("version", "nunique"), runs=("reference", "size"), newest=("created", "max"))
         table["newest"] = table["newest"].dt.date
@@ -389,12 +389,12 @@ class ArchiveFrames:
 
     @cached_property
     def runs(self) -> pd.DataFrame:
-        """One row a run: what was measured, when, on what and with what.
+        """One row per run: the version, when it was measured, on which GPU and with which tools.
 
-        ``created`` is UTC; ``source`` is live, recorded or imported. ``correct`` tells whether it passed all checks, NA
-        where there was none; ``launches`` counts those that ncu profiled. ``has_report``: the report itself is kept;
-        ``has_lines``: it or what was kept of it has source lines, of one workload in a recorded run. ``commit`` was
-        checked out, ``dirty``: the kernel's folder held changes that were in none; NA where no git was.
+        ``created`` is UTC; ``source`` is live, recorded or imported. ``correct``: whether the run passed all checks, NA
+        without checks; ``launches``: how many ncu profiled. ``has_report``: the report itself is kept; ``has_lines``:
+        the report, or the kept part of it, has source lines, for one workload in a recorded run. ``commit`` was checked
+        out; ``dirty``: the kernel's folder had uncommitted changes. Both are NA without git.
         """
         import pandas as pd
 
@@ -404,11 +404,11 @@ class ArchiveFrames:
 
     @cached_property
     def timings(self) -> pd.DataFrame:
-        """One row a run and workload that was timed; what has one ``bench_id`` was timed in turns.
+        """One row per run and timed workload; rows with the same ``bench_id`` were timed in turns.
 
-        ``number`` is that of the version, to sort by; ``default`` tells whether the workload is the kernel's default,
-        NA where the project has no folder of it. ``is_peer``: the run is of a library's version, which is no step. A
-        kernel may have runs on several ``gpu``s. What has late samples only, ``dropped`` from every median, has no row.
+        ``number`` is the version's number, to sort by; ``default``: whether the workload is the kernel's default, NA if
+        the project has no folder of the kernel. ``is_peer``: the run is of a library's version, not of a step. A kernel
+        may have runs on several ``gpu``s. Late samples are ``dropped`` from the median; without others there is no row.
         """
 
         def rows(stored: StoredRun) -> Iterator[dict[str, Any]]:
@@ -424,14 +424,13 @@ class ArchiveFrames:
 
     @cached_property
     def samples(self) -> pd.DataFrame:
-        """One row a sample of a bench: run, ``workload``, ``round``, ``position`` in it, ``time_ns``, ``late`` or not.
+        """One row per sample: run, ``workload``, ``round``, ``position`` in it, ``time_ns``, ``late`` or not.
 
-        ``kind`` tells what was timed: the ``kernel`` of the run, or beside it a ``copy`` of as many bytes, an ``empty``
-        kernel, the ``link`` to the host; ``version`` is ``(copy)`` there. ``query("kind == 'kernel' and not late")``
-        are those that a median of ``timings`` is of. Samples of one ``bench_id``, workload and round were taken beside
-        one another, and make pairs. ``is_peer``: the run is of a library's version, which is no step; ``gpu`` is the
-        model it was measured on. Read when it is asked for, of all runs. Raises DamagedData for a file that was
-        changed.
+        ``kind`` is what was timed: the ``kernel`` of the run, or for comparison a ``copy`` of as many bytes, an
+        ``empty`` kernel or the ``link`` to the host; their ``version`` is like ``(copy)``. The medians of ``timings``
+        are over ``query("kind == 'kernel' and not late")``. Samples of one ``bench_id``, workload and round were taken
+        in turns and form pairs. ``is_peer``: the run is of a library's version, not of a step; ``gpu``: the model it
+        was measured on. Reads the samples of all runs. Raises DamagedData for a file that was changed.
         """
         import pandas as pd
 
@@ -441,22 +440,21 @@ class ArchiveFrames:
 
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """One row a finding, as it was when the run was archived, by the version ``tool``; ``rank`` 0 could win most.
+        """One row per finding, as version ``tool`` stored it when the run was archived; ``rank`` 0 could save most.
 
-        ``rules`` tells rules apart within one ``tool``: it changes with their code, and is NA where it was not kept.
+        ``rules`` identifies the rules within one ``tool``: it changes with their code, and is NA if it was not kept.
 
-        ``judged`` is *stored* there. A run of before findings were kept is judged *now*, and its promises may be other
-        ones than those that older rules made: ``findings_now`` has all by the rules of today, as `show` does.
-        What is ``whole`` is of all launches of a workload, else of a ``launch`` of the kernel ``function``. An
-        ``estimated_speedup`` of 50 is the limit: 2 % of a time is left whatever is done. ``unexplained`` and other
-        ``severity`` info save nothing.
-        Raises DamagedData for a file that was changed.
+        ``judged`` is *stored* for these. A run from before findings were kept is judged *now*, and its estimates may
+        differ from those of older rules; ``findings_now`` judges all runs by today's rules, as `show` does.
+        A ``whole`` finding is about all launches of a workload, any other about one ``launch`` of the kernel
+        ``function``. ``estimated_speedup`` is at most 50: 2 % of a time always remain. ``unexplained`` and other
+        findings of ``severity`` info save nothing. Raises DamagedData for a file that was changed.
         """
         return self._findings(is_anew=False)
 
     @cached_property
     def findings_now(self) -> pd.DataFrame:
-        """The same by the rules of today, from the counters that are kept: it takes some seconds for 100 runs."""
+        """The findings of today's rules, one per row, from the stored counters; 100 runs take some seconds."""
         return self._findings(is_anew=True)
 
     def _findings(self, is_anew: bool) -> pd.DataFrame:
@@ -464,9 +462,9 @@ class ArchiveFrames:
         return _frame(rows, "findings")
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Return what a SELECT over runs, timings, samples, metrics and findings says, see `query`; DuckDB answers it.
+        """Return the result of a SELECT over runs, timings, samples, metrics and findings, see `query`.
 
-        Raises UsageProblem for what is no SELECT or names what there is not, EnvironmentProblem without DuckDB.
+        Raises UsageProblem for anything but a SELECT and for unknown names, EnvironmentProblem without DuckDB.
         """
         import pandas as pd
 
@@ -485,8 +483,8 @@ def _samples_of(stored: StoredRun, peers: Collection[str]) -> pd.DataFrame:
 
 
 def peers_of(store: Store, kernel: str) -> frozenset[str]:
-    """Return the versions of the archive that are a library's or a framework's own, as their sources say."""
-    from ncu_assist.pipeline.history import lineage_of  # with what a history takes: other tables need none of it
+    """Return the archived versions that call a library or a framework, according to their sources."""
+    from ncu_assist.pipeline.history import lineage_of  # slow to import, and other tables do not need it
 
     lineage = lineage_of(store, kernel, sorted(store.versions(kernel), key=version_order))
     return frozenset(name for name in lineage.names if lineage.said(name).is_peer)
@@ -498,7 +496,7 @@ def _kept(stored: StoredRun) -> dict[str, bool]:
 
 
 def archive_frames(project: Project) -> ArchiveFrames:
-    """Return the runs of an archive as tables, which are read when they are asked for."""
+    """Return the runs of an archive as tables, each read on first use."""
     store, defaults = Store(project.reports), {}
     stored, damaged = store.everything()
     for name in kernel_names(project):
@@ -509,17 +507,17 @@ def archive_frames(project: Project) -> ArchiveFrames:
 
 
 def default_workload(reports: Path, kernel: str) -> str | None:
-    """Return the default workload of a kernel; None where the project of an archive has no folder of it."""
+    """Return the default workload of a kernel, None if the archive's project has no folder of the kernel."""
     project = find_project(reports)
     if kernel not in kernel_names(project):
         return None
-    with contextlib.suppress(UsageProblem):  # a folder that is no kernel yet
+    with contextlib.suppress(UsageProblem):  # the folder is not a kernel yet
         return load_kernel(project, kernel).default_workload.name
     return None
 
 
 def run_row(stored: StoredRun) -> dict[str, Any]:
-    """Return what was measured, when, on what and with what."""
+    """Return a run's row of the table ``runs``."""
     run, device = stored.run, stored.run.device
     return {
         **naming(stored),
@@ -534,12 +532,12 @@ def run_row(stored: StoredRun) -> dict[str, Any]:
 
 
 def commit_columns(run: Run) -> dict[str, str | bool | None]:
-    """Return the commit that a run was made of, and whether the kernel's folder held changes that were in none."""
+    """Return the commit of a run, and whether the kernel's folder had uncommitted changes."""
     return {"commit": run.commit.id, "dirty": run.commit.dirty} if run.commit else {"commit": None, "dirty": None}
 
 
 def timing_rows(stored: StoredRun, default: str | None, peers: Collection[str]) -> Iterator[dict[str, Any]]:
-    """Yield the times of a run, a row a workload, without its name; ``default`` is the default workload."""
+    """Yield a run's times, one row per workload, without the columns that name the run."""
     number = NUMBER.match(stored.run.version)
     for timing in stored.run.timings:
         facts = stored.run.workload(timing.workload)
@@ -554,8 +552,8 @@ def timing_rows(stored: StoredRun, default: str | None, peers: Collection[str]) 
 
 
 def finding_rows(stored: StoredRun, reports: Path, is_anew: bool = False) -> Iterator[dict[str, Any]]:
-    """Yield what the rules said of a run when it was archived; one that keeps no findings is judged now."""
-    from ncu_assist.rules.model.of_run import findings_of  # with all rules: other tables need none
+    """Yield a run's stored findings; judge it now if it has none or ``is_anew``."""
+    from ncu_assist.rules.model.of_run import findings_of  # imports all rules, which other tables do not need
 
     kept = None if is_anew else stored.findings()
     judgement = KEPT[kept is not None]
@@ -575,12 +573,12 @@ def _each(
 
 
 def naming(stored: StoredRun) -> dict[str, str]:
-    """Return what names a run in every table."""
+    """Return the columns that name a run in every table."""
     return dict(zip(NAMING, (stored.reference, stored.run.kernel, stored.run.version), strict=True))
 
 
 def _frame(rows: Iterable[dict[str, Any]], table: str) -> pd.DataFrame:
-    """Return rows as a frame with the columns that the table has in SQL."""
+    """Return rows as a frame with the columns of the SQL table."""
     import pandas as pd
 
     frame = pd.DataFrame.from_records(list(rows), columns=[name for name, _ in COLUMNS[table]])

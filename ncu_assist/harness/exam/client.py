@@ -1,6 +1,6 @@
-"""The parent's side of an exam: delivers the versions, has them answer in the sandbox, has the answers graded.
+"""The parent's side of an exam: it delivers the versions, has them answer in the sandbox, has the answers graded.
 
-What the sandboxed side left is copied safely, read strictly, and doubted.
+The files of the sandboxed side are copied safely, read strictly, and not trusted.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ GRADE_TIMEOUT_S = 300.0
 class AnsweringProcess:
     """A sandboxed child in a thread of its own, from ``start`` until ``wait`` or ``close``.
 
-    It answers the request of this name in the folders of the exam, where it starts in the readable one.
+    It answers the request of this name in the exam's folders, and starts in the readable one.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class AnsweringProcess:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def start(self) -> AnsweringProcess:
-        """Start the child, its folder being there before: it may have to be given to another user."""
+        """Start the child after its folder is made, because the folder may have to be given to another user."""
         self._folders.out(self._name).mkdir()
         self._thread.start()
         return self
@@ -96,7 +96,7 @@ class AnsweringProcess:
         self._on_event = on_event
 
     def wait(self) -> Completed:
-        """Return how the child ended; raises what the executor raised."""
+        """Return how the child ended; raises the error of the executor."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -123,7 +123,7 @@ class AnsweringProcess:
 
 
 class ExaminerProcess:
-    """A context manager around the trusted child. It holds no lock on the GPU: it works there only before and after."""
+    """A context manager around the trusted child. It takes no lock: it uses the GPU only before and after the exam."""
 
     def __init__(self, folders: ExamFolders, device: str) -> None:
         self._folders, self._device = folders, device
@@ -144,9 +144,9 @@ class ExaminerProcess:
         self._thread.join()
 
     def grades(self, task: GradingTask) -> Grades:
-        """Return what grading a task gives.
+        """Return the grades of a task.
 
-        Raises what the child reports: StageFailed where reference.py fails, EnvironmentProblem without a GPU.
+        Raises the child's error: StageFailed if reference.py fails, EnvironmentProblem without a GPU.
         """
         file, deadline = hand_over(task, self._folders.secret), time.monotonic() + GRADE_TIMEOUT_S
         while not file.is_file():
@@ -159,11 +159,11 @@ class ExaminerProcess:
 
     @property
     def failed(self) -> bool:
-        """Whether the child has ended, which it does not do by itself."""
+        """Whether the child has ended, which means that it failed."""
         return not self._thread.is_alive()
 
     def _is_over(self) -> bool:
-        """Raise once nobody waits for the child: it is ended at once, as it has nothing to leave."""
+        """Raise once nobody waits for the child any more. It is ended at once, because it has nothing to save."""
         if self._closed.is_set():
             raise StageFailed("the exam was closed")
         return False
@@ -199,15 +199,15 @@ class ExaminerProcess:
         return StageFailed(f"the grading process {happened}\n{words}".rstrip(), "ncu-assist doctor")
 
 
-WORDS_LIMIT = 2_200  # letters of what a draft says; an exception of an honest one is cut at 2,000
-NAME_LIMIT = 120  # letters of a name that a draft may have made up
+WORDS_LIMIT = 2_200  # characters of a draft's message; an honest draft's exception is cut at 2,000
+NAME_LIMIT = 120  # characters of a name that a draft may have made up
 NAMES_SHOWN = 3
-SMALL_LIMIT = 1 << 20  # bytes of a file of results; names of all that is sealed would take 0.1 MB
+SMALL_LIMIT = 1 << 20  # bytes of a file of results; the names of all watched functions would take 0.1 MB
 FACTS_LIMIT = 1 << 16  # they become part of the record of a run
 
 
 class EventSummary:
-    """Of the events of a sandboxed process those that matter afterwards, however many there are."""
+    """The events of a sandboxed process that matter afterwards, in constant memory."""
 
     def __init__(self, draft: str, on_event: Callable[[Event], None] = lambda event: None) -> None:
         self.draft, self.draft_was_loaded, self.tripped = draft, False, False
@@ -228,9 +228,9 @@ class EventSummary:
 
 
 def failure_of(completed: Completed, watch: Watch, summary: EventSummary) -> VersionFailure | None:
-    """Return how the draft failed where its process did not end well, None where it did.
+    """Return how the draft failed if its process did not end well, None if it did.
 
-    Whatever is told after the draft was loaded, the draft may have told. Raises what the process reported before.
+    Any event after the draft was loaded may come from the draft. Raises an error that the process reported before.
     """
     if completed.exit_code == 0 and not completed.timed_out:
         return None
@@ -248,21 +248,21 @@ def failure_of(completed: Completed, watch: Watch, summary: EventSummary) -> Ver
 
 
 def _happened(completed: Completed, watch: Watch) -> str:
-    """Return how a process ended; one that was told to end while it still talked was not silent, but too slow."""
+    """Return how a process ended. If it was ended while it still reported, it was too slow, not silent."""
     if completed.timed_out and not watch.is_stuck():
         return f"was not done after {completed.seconds:.0f} s and was ended"
     return what_happened(completed, watch.limit_s)
 
 
 def shortened(text: str, limit: int = WORDS_LIMIT) -> str:
-    """Return text that a draft may have written, at most so long: it goes into records, tables and prompts."""
+    """Return text of a draft, cut to ``limit`` characters, because it goes into records, tables and prompts."""
     return cut(text, limit)
 
 
 def take(folder: Path, limits: Mapping[str, int], into: Path) -> tuple[str, ...]:
-    """Copy those of the files that are there, regular and of no more bytes than allowed, by name.
+    """Copy the files of ``limits`` that exist, are regular and have at most that many bytes.
 
-    Returns what is wrong with others, in words.
+    Return a message about each file that breaks these rules.
     """
     into.mkdir(parents=True, exist_ok=True)
     faults = []
@@ -279,9 +279,9 @@ def take(folder: Path, limits: Mapping[str, int], into: Path) -> tuple[str, ...]
 def collect_results(
     plan: ExamPlan, exam_request: ExamRequest, summary: EventSummary, failure: VersionFailure | None
 ) -> tuple[Measured, tuple[ExamAnswer, ...], tuple[Suspicion, ...]]:
-    """Copy the results of a request to the trusted side; ``failure`` is added to those told.
+    """Copy the results of a request to the trusted side, and add ``failure`` to the reported ones.
 
-    Return what was measured, without checks, which the trusted side makes, the answers, and what is suspicious.
+    Return the measurements without checks (the trusted side makes them), the answers, and the suspicions.
     """
     collected = plan.folders.collected(Path(exam_request.request.out).name)
     rounds = exam_request.request.settings.rounds
@@ -303,7 +303,7 @@ def collect_results(
 
 
 def _measured(plan: ExamPlan, exam_request: ExamRequest, collected: Path) -> Measured:
-    """Return what was measured, with the samples; failures in words of a sane length."""
+    """Return the measurements with their samples and with shortened failure messages."""
     found = collect(replace(exam_request.request, out=str(collected)))
     failures = {name: shortened(words) for name, words in found.failures.items()}
     rows: list[SampleRow] = []
@@ -314,13 +314,13 @@ def _measured(plan: ExamPlan, exam_request: ExamRequest, collected: Path) -> Mea
 
 
 def _unreadable(collected: Path, readers: dict[str, Callable[[Path], object]]) -> Iterator[str]:
-    """Yield what is wrong with files that cannot be read, and remove them."""
+    """Remove files that cannot be read, and yield a message about each."""
     for name, read in readers.items():
         if not (collected / name).is_file():
             continue
         try:
             read(collected / name)
-        except (ValueError, RecursionError) as error:  # msgspec's errors are kinds of the first; nesting is the second
+        except (ValueError, RecursionError) as error:  # msgspec's errors are ValueErrors; deep nesting gives the other
             (collected / name).unlink()
             yield f"{name}: {' '.join(str(error).split())[:200]}"
 
@@ -350,7 +350,7 @@ PURPOSES: dict[Stage, QuestionPurpose] = {"check": "check", "bench": "bench", "p
 
 
 class NotBuilt(StageFailed):
-    """A version does not compile; ``outcomes`` has the words of the compiler."""
+    """A version does not compile; ``outcomes`` has the compiler's output."""
 
     def __init__(self, outcomes: Mapping[str, BuildOutcome]) -> None:
         lacking = [name for name, outcome in outcomes.items() if outcome.artifact is None]
@@ -359,7 +359,7 @@ class NotBuilt(StageFailed):
 
 
 class Delivery:
-    """A context manager around a build in a thread of its own; on leaving it the build has ended."""
+    """A context manager around a build in a thread of its own; on exit it waits for the build."""
 
     def __init__(self, plan: ExamPlan, build: Callable[[], Mapping[str, BuildOutcome]]) -> None:
         self._plan, self._build = plan, build
@@ -377,11 +377,11 @@ class Delivery:
 
     @property
     def failed(self) -> bool:
-        """Whether there is nothing to wait for any more."""
+        """Whether the versions will not be delivered."""
         return self._error is not None
 
     def check(self) -> None:
-        """Raise what kept the versions from being delivered."""
+        """Raise the error that kept the versions from being delivered."""
         self._thread.join()
         if self._error is not None:
             raise self._error
@@ -398,10 +398,10 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Examined:
-    """What an exam found. ``measured.checks`` are the graded ones, its samples those of all versions.
+    """The result of an exam. ``measured.checks`` are the graded checks, its samples are those of all versions.
 
-    ``suspicions`` are ways of cheating, each with an id and words; a draft is right if it has none, its checks passed
-    and it does not stand in ``measured.failures``.
+    ``suspicions`` are ways of cheating, each with an id and a description. A draft is right if it has none, its checks
+    passed and it is not in ``measured.failures``.
     """
 
     measured: Measured
@@ -411,9 +411,9 @@ class Examined:
 class Exam:
     """A context manager over two processes that each import torch once.
 
-    The trusted one starts as soon as it is entered: it sets the questions once there is a ``plan``, while the draft is
-    built and the sandboxed one starts, waits while that answers and times, and grades what it left, of a profiled
-    call too. ``open`` starts the sandboxed one before there is a plan.
+    The trusted process starts on entry. It sets the questions once there is a ``plan``, while the draft is built and
+    the sandboxed process starts, then waits while that answers and times, and grades its answers, including those of
+    profiled calls. ``open`` starts the sandboxed process before there is a plan.
     """
 
     plan: ExamPlan
@@ -433,7 +433,7 @@ class Exam:
 
     def __enter__(self) -> Exam:
         self._examiner.__enter__()
-        # half a second that nobody waits for now: what reads the samples when all is over
+        # reading the samples at the end needs pandas: import it now, while nobody waits for the half second
         threading.Thread(target=importlib.import_module, args=("pandas",), daemon=True).start()
         return self
 
@@ -445,7 +445,7 @@ class Exam:
         self._examiner.__exit__(kind, error, traceback)
 
     def open(self, executor: Executor, limits: TimeLimits, stages: tuple[Stage, ...] = STAGES) -> AnsweringProcess:
-        """Start the sandboxed side in the executor; it waits for what ``measure`` gives it."""
+        """Start the sandboxed side in the executor; it waits for the request of ``measure``."""
         self._answering = AnsweringProcess(
             self._folders, self._device, "-".join(stages), executor, limits, self._is_over
         ).start()
@@ -459,11 +459,11 @@ class Exam:
         limits: TimeLimits,
         stages: tuple[Stage, ...] = STAGES,
     ) -> Examined:
-        """Run stages of the exam in the executor and return what they gave; meanwhile ``build`` is called.
+        """Run stages of the exam in the executor, call ``build`` meanwhile, and return the results.
 
-        What a draft does to its process is a failure of the draft. Raises NotBuilt where a version does not build,
-        EnvironmentProblem without torch or a GPU, StageFailed where reference.py fails or the sandboxed side ends
-        before the draft was loaded; and what ``build`` raises.
+        A crash of the process counts as a failure of the draft. Raises NotBuilt if a version does not build,
+        EnvironmentProblem without torch or a GPU, StageFailed if reference.py fails or the sandboxed side ends before
+        the draft was loaded, and any error of ``build``.
         """
         summary = EventSummary(self.plan.draft, on_event)
         with Delivery(self.plan, build) as self._delivery:
@@ -482,19 +482,19 @@ class Exam:
         return self.grade(exam_request, summary, failure_of(completed, answering.watch, summary))
 
     def _is_over(self) -> bool:
-        """Whether there is nothing left that the sandboxed side could wait for."""
+        """Return whether the sandboxed side waits in vain."""
         return self._examiner.failed or (self._delivery is not None and self._delivery.failed)
 
     def profile_request(self) -> ExamRequest:
-        """Write the request of the profiled calls; ``command`` is the program for ncu, ``grade`` takes its answers."""
+        """Write the request of the profiled calls. ``command`` gives ncu's program, ``grade`` grades its answers."""
         return self.plan.write_request("profile", ("profile",))
 
     def grade(
         self, exam_request: ExamRequest, summary: EventSummary, failure: VersionFailure | None = None
     ) -> Examined:
-        """Return what answers to a request are worth, after the sandboxed side has ended.
+        """Grade the answers to a request after the sandboxed side has ended.
 
-        ``summary`` has followed its events, ``failure`` is how it ended where it did not end well.
+        ``summary`` has followed its events; ``failure`` says how it ended, None if it ended well.
         """
         measured, answers, seen = collect_results(self.plan, exam_request, summary, failure)
         purposes = tuple(PURPOSES[stage] for stage in exam_request.request.settings.stages)
@@ -505,7 +505,7 @@ class Exam:
 
 
 def command(exam_request: ExamRequest) -> list[str]:
-    """Return the program that answers a request; it starts in the exam's readable folder."""
+    """Return the command line that answers a request; it starts in the exam's readable folder."""
     return _command(exam_request.path, exam_request.request.settings.device)
 
 

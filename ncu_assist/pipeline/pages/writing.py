@@ -1,6 +1,6 @@
-"""The pages of an archive as files: which ones an answer needs, where they lie, and what they may link to.
+"""Write the pages of an archive: which ones a request needs, where they go, and what they may link to.
 
-What makes a page is imported when one is made: of a report that is in no archive while it is read.
+The modules that make a page are imported when one is made, for a report outside an archive while it is read.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from ncu_assist.pipeline.pages.readable import PageStore
 
 GENERATOR = b'<meta name="generator" content="ncu-assist '  # of page.html.j2
-HEAD = 4_000  # bytes in which it stands
+HEAD = 4_000  # bytes of a page that contain GENERATOR
 INDEX = "index.html"
 PAGE_SUFFIXES = ("", ".html", ".htm")  # a browser prints a page as PDF
-NEAR = 0.8  # how alike a word must be to a kernel's name to be that, misspelt
-OF_PAGES = (  # 0.8 s to import
+NEAR = 0.8  # similarity at which a word is taken for a misspelt kernel name
+OF_PAGES = (  # modules that take 0.8 s to import
     "pandas",
     "ncu_assist.pipeline.pages.run",
     "ncu_assist.render.html.page",
@@ -52,7 +52,7 @@ ALL_ALONE, ALL_ALONE_HINT = (
 
 
 def check_place(path: Path, force: bool) -> None:
-    """Raise UsageProblem where no page may be written: into no folder, over a folder, over what is no page of ours."""
+    """Raise UsageProblem if no page may be written: no such folder, a folder, or a file that is no page of ours."""
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else "would be in a folder that does not exist"
         raise UsageProblem(f"{path} {what}", "name another file with --output")
@@ -65,7 +65,7 @@ def check_place(path: Path, force: bool) -> None:
 
 
 def is_our_page(path: Path) -> bool:
-    """Tell whether a file is a page that this tool wrote; a link is none."""
+    """Return whether a file is a page that this tool wrote; a link is not."""
     try:
         with path.open("rb") as file:
             return not path.is_symlink() and GENERATOR in file.read(HEAD)
@@ -74,14 +74,14 @@ def is_our_page(path: Path) -> bool:
 
 
 def made_of(path: Path, reference: str) -> bool:
-    """Tell whether a page of ours names a run, as its foot does with every run that it is made of."""
+    """Return whether a page of ours is made of a run; its footer names all of its runs."""
     return is_our_page(path) and reference.encode("utf-8", "replace") in path.read_bytes()
 
 
 def write_page(path: Path, text: str, force: bool = False) -> None:
     """Write a page, flushed to disk before it gets its name.
 
-    Raises UsageProblem as ``check_place`` does, EnvironmentProblem when the disk refuses; nothing is left behind then.
+    Raises UsageProblem as ``check_place`` does, EnvironmentProblem for a disk error, which leaves no file behind.
     """
     check_place(path, force)
     try:
@@ -94,9 +94,10 @@ def write_page(path: Path, text: str, force: bool = False) -> None:
 
 @dataclass
 class Pages:
-    """The pages of one archive as they are written: ``done`` in order, and why others could not be made.
+    """Writes the pages of one archive: ``done`` lists them in order, ``problems`` says why others could not be made.
 
-    ``planned`` are diffs that will be written after the runs that lead to them. ``redact``: without who measured where.
+    ``planned`` are diffs that will be written after the runs that link to them. ``redact`` leaves out who measured
+    where.
     """
 
     project: Project
@@ -114,7 +115,7 @@ class Pages:
         return PageStore(self.project.reports)
 
     def run(self, stored: StoredRun, path: Path | None = None, made: Callable[[], str] | None = None) -> None:
-        """Write the page of a run, into its folder unless said. Raises DamagedData for files that were changed."""
+        """Write the page of a run, by default into its folder. Raises DamagedData for files that were changed."""
         place = path or stored.folder / RUN_PAGE
         try:
             self._write("run", stored.reference, place, made or self.run_text(stored, path is None))
@@ -124,7 +125,7 @@ class Pages:
             raise
 
     def run_text(self, stored: StoredRun, is_beside: bool = True) -> Callable[[], str]:
-        """Return what makes the page of a run, to lie in its folder or elsewhere."""
+        """Return a function that makes the page of a run, for its folder or for elsewhere."""
         from ncu_assist.pipeline.pages.run import run_page
 
         beside = self._diffs_beside(stored) if is_beside else frozenset()
@@ -135,7 +136,7 @@ class Pages:
         self.planned |= {diff_path(pair) for pair, _ in _pairs(ladder, of)}
 
     def withdraw(self, folder: Path, problem: str) -> None:
-        """Replace the pages that show a damaged run, its own and the diffs made of it, by what is wrong with it."""
+        """Replace the pages that show a damaged run, its own and its diffs, by a page with the problem."""
         from ncu_assist.render.html.page import damaged_html
 
         kernel, version, run_id = folder.parts[-3:]
@@ -156,13 +157,13 @@ class Pages:
         path = diff_path(pair)
         try:
             self._write("diff", title, path, lambda: self._diff_page(pair, workload))
-        except DamagedData as error:  # pages may lead there
+        except DamagedData as error:  # other pages may link to it
             if not path.exists() or is_our_page(path):
                 write_page(path, damaged_html(title.replace(" ", " or "), error.message, pair[1].run.kernel, 1))
             raise
 
     def ladder(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
-        """Write a ladder, and before it the diffs of neighbours of which one is in ``of``; None are all."""
+        """Write the diffs of neighbours of which one is in ``of`` (None: all), then the ladder."""
         from ncu_assist.render.html.ladder import ladder_html
 
         history = ladder.history
@@ -174,7 +175,7 @@ class Pages:
         self._write("ladder", history.kernel, folder / INDEX, lambda: ladder_html(ladder, there))
 
     def ladder_alone(self, ladder: KernelLadder, path: Path) -> None:
-        """Write a ladder to a place of its own, where nothing lies that it could link to."""
+        """Write a ladder to a place of its own, without links to other pages."""
         from ncu_assist.render.html.ladder import ladder_html
 
         self._write("ladder", ladder.history.kernel, path, lambda: ladder_html(ladder))
@@ -184,7 +185,7 @@ class Pages:
         self._write("bundle", ladder.history.kernel, path, lambda: self.bundled(ladder))
 
     def bundled(self, ladder: KernelLadder) -> str:
-        """Return a ladder with its runs and diffs as one page; what is wrong with one of them is noted."""
+        """Return a ladder with its runs and diffs as one page; the problem of any of them is noted."""
         from ncu_assist.pipeline.pages.run import run_page
         from ncu_assist.render.html.index import bundle_html
         from ncu_assist.render.html.ladder import ladder_html
@@ -216,19 +217,19 @@ class Pages:
         self._write("index", "", reports / INDEX, lambda: index_html(state, there))
 
     def _withdraw_all(self, damaged: Iterable[Damage]) -> None:
-        for damage in (one for one in damaged if not one.is_newer):  # whose pages a newer version made, too
+        for damage in (one for one in damaged if not one.is_newer):  # a newer version also made the pages of those
             self.withdraw(self.project.reports / damage.path, damage.problem)
 
     def _diffs_beside(self, stored: StoredRun) -> frozenset[str]:
-        """Return the diffs in a version's folder, those that will be written too."""
+        """Return the diffs in a version's folder, including those still to be written."""
         folder = stored.folder.parent
         there = {path.name for path in folder.glob(diff_name("*")) if is_our_page(path)}
         return frozenset(there | {path.name for path in self.planned if path.parent == folder})
 
     def tried(self, write: Callable[[], None]) -> None:
-        """Write one of several pages: what is wrong with a run or a kernel is noted, and stops nothing.
+        """Write one of several pages; a problem of a run or a kernel is noted and does not stop the others.
 
-        Raises EnvironmentProblem, which would meet all of them.
+        Raises EnvironmentProblem, which would affect all pages.
         """
         try:
             write()
@@ -238,7 +239,7 @@ class Pages:
             self.problems.append(error)
 
     def written(self, asked: WrittenPage) -> Written:
-        """Return what was written, ``asked`` being the page that was asked for."""
+        """Return the written pages and the problems; ``asked`` is the requested page."""
         from ncu_assist.analysis.archive import Written
 
         problems = tuple(error.message + (f"; try: {error.hint}" if error.hint else "") for error in self.problems)
@@ -249,7 +250,7 @@ class Pages:
 
         self.reporter.status(f"{kind} {of}".rstrip())
         if self.project.reports.is_dir() and path.is_relative_to(self.project.reports):
-            path.parent.mkdir(parents=True, exist_ok=True)  # of a packed run
+            path.parent.mkdir(parents=True, exist_ok=True)  # a packed run has no folder
         check_place(path, self.force)  # before the work
         write_page(path, made(), self.force)
         self.done.append(WrittenPage(kind, of, path))
@@ -275,7 +276,7 @@ class Pages:
 
 
 def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[tuple[Pair, str | None]]:
-    """Yield the neighbours of which one is in ``of``, all of them for None, each pair with a workload of both."""
+    """Yield the pairs of neighbours of which one is in ``of`` (None: all), each with a workload of both."""
     from ncu_assist.pipeline.pages.index import neighbours
 
     for pair, workload in neighbours(ladder.history):
@@ -284,13 +285,13 @@ def _pairs(ladder: KernelLadder, of: set[str] | None) -> Iterator[tuple[Pair, st
 
 
 def _shown_runs(ladder: KernelLadder) -> list[StoredRun]:
-    """Return the runs that show a kernel's versions now."""
+    """Return the runs that currently show a kernel's versions."""
     cells = (one for row in ladder.history.rows for one in row.cells)
     return list({one.stored.reference: one.stored for one in cells if one.stored}.values())
 
 
 def diff_path(pair: Pair) -> Path:
-    """Return where the page of a diff lies."""
+    """Return the path of a diff's page."""
     return pair[1].folder.parent / diff_name(pair[0].run.version)
 
 
@@ -309,9 +310,9 @@ def _index_links(state: ArchiveState) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class PageRequest:
-    """What is asked for; ``wanted`` is a reference, the path of a report or a kernel, None: the last run.
+    """A request for pages; ``wanted`` is a reference, the path of a report or a kernel; None is the last run.
 
-    ``bundle``: of a kernel one file, with the pages of its runs and diffs inside.
+    ``bundle`` asks for one file of a kernel that contains the pages of its runs and diffs.
     """
 
     wanted: str | None = None
@@ -325,9 +326,9 @@ class PageRequest:
 
 
 def report(project: Project, request: PageRequest, reporter: Reporter) -> Written:
-    """Write the pages and return what was written.
+    """Write the requested pages and return them.
 
-    Raises UsageProblem for what is not there and for a file in the way, DamagedData for a run that cannot be read.
+    Raises UsageProblem for an unknown name and for a file in the way, DamagedData for a run that cannot be read.
     """
     pages = Pages(project, reporter, request.force, request.redact)
     _check_selection(pages, request)
@@ -350,7 +351,7 @@ def report(project: Project, request: PageRequest, reporter: Reporter) -> Writte
 
 
 def _check_selection(pages: Pages, request: PageRequest) -> None:
-    """Raise UsageProblem where launches are chosen of more than one run, and for a bundle of anything but a kernel."""
+    """Raise UsageProblem if launches of several runs are chosen, or a bundle of anything but a kernel."""
     is_kernel = request.kernel is None and request.wanted in _kernels(pages)
     if request.bundle and (request.every or not is_kernel):
         raise UsageProblem("--bundle is for a kernel: its ladder, runs and diffs in one file", "name a kernel")
@@ -359,7 +360,7 @@ def _check_selection(pages: Pages, request: PageRequest) -> None:
 
 
 def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str:
-    """Return the page that is asked for, to lie anywhere; nothing is written. Raises as ``report`` does."""
+    """Return the requested page, for any place, and write nothing. Raises as ``report`` does."""
     from ncu_assist.pipeline.pages.run import run_page
     from ncu_assist.render.html.ladder import ladder_html
 
@@ -374,17 +375,17 @@ def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str
 
 
 def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) -> Written | None:
-    """Write the pages of runs just measured, of their kernels, and the index; None where that was not possible.
+    """Write the pages of new runs and of their kernels, and the index; return None if that failed.
 
-    Diffs are left to `report`: a ladder of eleven versions took 11 s for ten of them on an H200 machine. Whatever goes
-    wrong is noted: the measurement is stored, and its pages can be written again at any time.
+    Diffs are left to `report`: for a ladder of eleven versions, ten diffs took 11 s on an H200 machine. Any error is
+    only noted, because the measurement is stored and its pages can be written again at any time.
     """
     pages = Pages(project, reporter)
     if not runs:
         return None
     try:
         ladders = _planned(pages, runs, diffs=False)
-        with ThreadPoolExecutor(process.side_by_side()) as pool:  # half of a page's time goes to a child that reads
+        with ThreadPoolExecutor(process.side_by_side()) as pool:  # half of a page's time is spent in a child that reads
             made = [(stored, pool.submit(pages.run_text(stored))) for stored in runs]
             for stored, page in steps("pages", made):
                 pages.tried(partial(pages.run, stored, made=page.result))
@@ -409,7 +410,7 @@ def _ladder(project: Project, kernel: str) -> KernelLadder:
 
 
 def _named(pages: Pages, request: PageRequest) -> StoredRun:
-    """Return the run that is wanted; raises UsageProblem with the nearest kernel where that is what was meant."""
+    """Return the requested run; raises UsageProblem, with the nearest kernel if the name looks like one."""
     try:
         wanted = (request.wanted or "@last",)
         (found,) = named(pages.project, wanted, request.kernel, OF_PAGES, True, [request.selection])
@@ -424,7 +425,7 @@ def _named(pages: Pages, request: PageRequest) -> StoredRun:
 
 
 def _planned(pages: Pages, runs: Sequence[StoredRun], diffs: bool = True) -> list[tuple[KernelLadder, set[str]]]:
-    """Return the ladders of these runs, each with the versions whose diffs are then known to be written."""
+    """Return the ladders of these runs, each with the versions whose diffs are now planned."""
     versions: dict[str, set[str]] = {stored.run.kernel: set() for stored in runs}
     for stored in runs if diffs else ():
         versions[stored.run.kernel].add(stored.run.version)
@@ -440,7 +441,7 @@ def _planned(pages: Pages, runs: Sequence[StoredRun], diffs: bool = True) -> lis
 
 
 def _and_around(pages: Pages, runs: Sequence[StoredRun], ladders: Sequence[tuple[KernelLadder, set[str]]]) -> Written:
-    """Write the ladders of runs, with the diffs that they have a part in, and the index."""
+    """Write the ladders of runs with their diffs, then the index."""
     for ladder, versions in ladders:
         pages.tried(partial(pages.ladder, ladder, versions))
     pages.tried(pages.index)
@@ -466,7 +467,7 @@ def _everything(pages: Pages, request: PageRequest) -> Written:
 
 
 def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
-    """Write the pages of the runs that show a kernel's versions now, their diffs, the ladder, the index."""
+    """Write the pages of the runs that currently show a kernel's versions, their diffs, the ladder and the index."""
     ladder = _ladder(pages.project, kernel)
     if request.bundle:
         pages.bundle(ladder, request.output or Path.cwd() / f"{kernel}.html")
