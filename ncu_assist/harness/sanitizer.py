@@ -1,4 +1,4 @@
-"""compute-sanitizer: how it is asked, what its messages mean, and its findings with kernel, line and thread."""
+"""Run compute-sanitizer, explain its messages, and read its findings with kernel, line and thread."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
 TOOLS: tuple[SanitizerTool, ...] = get_args(SanitizerTool)
 PROGRAM = "compute-sanitizer"
 STAGE = "sanitize"
-# racecheck tells pairs of accesses with the number of their hazards, all of them, but no thread; or single hazards, of
-# each byte, with threads: the limit of what is printed is then reached by one pair, and others would not be seen.
+# racecheck reports either all pairs of accesses, each with its number of hazards but without threads, or the hazards of
+# single bytes with threads. One pair of accesses then fills the limit of printed messages and hides the others.
 PAIRS, HAZARDS_ALONE = "analysis", "hazard"
-PRINTED = 100  # blocks of its output; a fault of every thread says the same thing each time
-# A pool hands out parts of one large allocation, in which an access far outside of a tensor is none outside of memory.
-# Without it torch asks cudaMalloc for each tensor, of its exact size.
+PRINTED = 100  # blocks of its output; a fault that every thread makes repeats the same message
+# In torch's memory pool, an access far outside a tensor is still inside one large allocation and so not reported.
+# Without the pool, torch calls cudaMalloc for each tensor with its exact size.
 PLAIN_MEMORY = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-MOST_BYTES = 64 << 20  # that a call moves on a workload that was not named: each access is looked at, some 10 to 100
-# times slower than without (Compute Sanitizer, user guide), and racecheck keeps a record of every shared access
+MOST_BYTES = 64 << 20  # moved by a call on a workload that was not named: checking each access makes it some 10 to 100
+# times slower (Compute Sanitizer, user guide), and racecheck keeps a record of every shared access
 MOST_WORKLOADS = 3
 
 
 @dataclass(frozen=True)
 class SanitizerMessage:
-    """A known message: what must stand in its first line, and in the lines below; what is wrong, and what to try."""
+    """A known message: patterns of its first line and of the lines below, the fault in words, and what to try."""
 
     id: str
     tool: SanitizerTool
@@ -50,7 +50,7 @@ class SanitizerMessage:
     advice: str
 
 
-# The first that fits counts. The words are those of the user guide of Compute Sanitizer and of its recorded outputs.
+# The first match counts. The patterns are from the user guide of Compute Sanitizer and from its recorded outputs.
 MESSAGES: tuple[SanitizerMessage, ...] = (
     SanitizerMessage(
         "misaligned",
@@ -118,10 +118,10 @@ MESSAGES: tuple[SanitizerMessage, ...] = (
         "a barrier of a block stands where all its threads come by, outside of branches and before any return",
     ),
 )
-# What is said in one's own words where the tool has a message that the table has not.
+# Stands for a message of the tool that is not in the table.
 UNKNOWN = SanitizerMessage("other", "memcheck", r"", r"", "", "read the tool's own words in the log")
 
-# The tool itself fails: what stays the same of its words, the cause, the cure.
+# Failures of the tool itself: the fixed part of its message, the cause, the cure.
 TOOL_FAILURES: tuple[tuple[str, str, str], ...] = (
     (
         "Unable to find injection library",
@@ -150,7 +150,7 @@ TOOL_FAILURES: tuple[tuple[str, str, str], ...] = (
 
 @dataclass(frozen=True)
 class CodePlace:
-    """A function without its parameters, a kernel or what it calls, and the line where -lineinfo tells it."""
+    """A kernel or a function that it calls, without parameters, and the line if built with -lineinfo."""
 
     kernel: str
     file: str = ""
@@ -159,12 +159,12 @@ class CodePlace:
 
 @dataclass(frozen=True)
 class SanitizerFinding:
-    """One thing that is wrong, however often it was seen. ``id`` and ``words`` are of MESSAGES.
+    """One fault, however often it occurred. ``id`` and ``words`` are from MESSAGES.
 
-    ``access`` is what was done and how far from memory that is allocated: "read of 4 bytes, global memory". ``place``
-    may be in a function that was inlined; ``called_at`` is then the line of the kernel that leads there, where the tool
-    tells it. ``other`` is the second access of a race. ``thread`` and ``block`` are those of the first time; empty
-    where the tool names none. ``said`` is the tool's own first line.
+    ``access`` is the access and its distance from allocated memory: "read of 4 bytes, global memory". ``place`` may be
+    in an inlined function; ``called_at`` is then the line of the kernel that calls it, if the tool reports one.
+    ``other`` is the second access of a race. ``thread`` and ``block`` are those of the first occurrence, empty if the
+    tool names none. ``said`` is the tool's own first line.
     """
 
     tool: str
@@ -183,7 +183,7 @@ class SanitizerFinding:
 
 @dataclass(frozen=True)
 class Sanitized:
-    """What one tool found in one version. ``problem`` is why it came to no end; then findings may be missing."""
+    """The findings of one tool in one version. ``problem`` is why it did not finish; findings may then be missing."""
 
     version: str
     tool: str
@@ -191,7 +191,7 @@ class Sanitized:
     findings: tuple[SanitizerFinding, ...] = ()
     seconds: float = 0.0
     problem: str = ""
-    unprinted: int = 0  # errors that were counted and not printed: of the same faults, as a rule
+    unprinted: int = 0  # errors that were counted but not printed, usually of the same faults
     log: str = field(default="", repr=False)
 
 
@@ -217,9 +217,9 @@ HAZARDS = re.compile(r"\[(\d+) hazards?\]")
 
 
 def read_findings(text: str, tool: str) -> tuple[SanitizerFinding, ...]:
-    """Return what a tool found, the same thing at the same place once, in the order in which it was found.
+    """Return the findings of a tool in its order, each fault once per place.
 
-    A race comes with its threads where single hazards are told beside it.
+    A race has its threads if the output also contains single hazards.
     """
     found: dict[tuple[object, ...], SanitizerFinding] = {}
     for block in _blocks(text):
@@ -233,12 +233,12 @@ def read_findings(text: str, tool: str) -> tuple[SanitizerFinding, ...]:
 
 
 def _line(place: CodePlace) -> tuple[str, int | None]:
-    """Return what tells two places apart: the line, and where there is none the kernel."""
+    """Return the key of a place: its line, or the kernel if there is no line."""
     return (place.file, place.line) if place.file else (place.kernel, None)
 
 
 def summed_up(text: str) -> int | None:
-    """Return how many errors or hazards the tool sums up at its end; None where it came to none."""
+    """Return the tool's final count of errors or hazards, None if it did not reach its end."""
     counts = [match[1] for line in text.splitlines() if (match := SUMMARY.match(_own(line)))]
     return sum(map(int, counts)) if counts else None
 
@@ -248,7 +248,7 @@ def _unprinted(text: str) -> int:
 
 
 def tool_failure(text: str) -> tuple[str, str] | None:
-    """Return cause and cure where the tool itself failed; None where it says nothing of that kind."""
+    """Return cause and cure if the tool itself failed, None if it reports no such failure."""
     own = "\n".join(line for line in text.splitlines() if line.startswith(SIGN))
     return next(((cause, cure) for fragment, cause, cure in TOOL_FAILURES if fragment in own), None)
 
@@ -258,7 +258,7 @@ def _own(line: str) -> str:
 
 
 def _blocks(text: str) -> Iterator[list[str]]:
-    """Yield the tool's own lines message by message: a first line, and those below it, which are further in."""
+    """Yield the tool's lines message by message: a first line and the indented lines below it."""
     block: list[str] = []
     for line in text.splitlines():
         if not line.startswith(SIGN):
@@ -275,14 +275,14 @@ def _blocks(text: str) -> Iterator[list[str]]:
 
 
 def _findings(block: Sequence[str], tool: str) -> Iterator[SanitizerFinding]:
-    """Yield the finding of a message; of a race that names several second accesses, one each."""
+    """Yield the finding of a message, or one for each second access of a race."""
     head, below = re.sub(r"^(?:Error|Warning|Info): ", "", block[0]), " ".join(block[1:])
     row = next((one for one in MESSAGES if re.search(one.head, head) and re.search(one.below, below)), None)
     lines = [head, *(line for line in block[1:] if not line.startswith(("Device Frame", "Host Frame", "Saved")))]
     places = [(place, line) for line in lines if (place := _place(line)) is not None]
     if row is None:
         if not places:
-            return  # a remark of the tool, of no kernel
+            return  # a remark of the tool that is about no kernel
         row = replace(UNKNOWN, words=head.rstrip("."))
     frames = [place for line in block if line.startswith("Device Frame") and (place := _place(line))]
     by, thread, inside = BY.search(below), THREAD.search(below), BLOCK.search(f"{head} {below}")
@@ -305,13 +305,13 @@ def _findings(block: Sequence[str], tool: str) -> Iterator[SanitizerFinding]:
         yield found
         return
     for other, line in places[1:]:
-        hazards = HAZARDS.search(line)  # a single hazard is one of those that are counted with its pair of lines
+        hazards = HAZARDS.search(line)  # a single hazard is already counted with its pair of lines
         access = _race_of(f"{places[0][1]} {line}")
         yield replace(found, other=other, access=access, count=int(hazards[1]) if hazards else 0)
 
 
 def _place(line: str) -> CodePlace | None:
-    """Return the function and the line that are named, None where none are."""
+    """Return the function and the line that a line of output names, None if it names none."""
     match = OLD_AT.search(line) or AT.search(line)
     if match is None:
         return None
@@ -351,7 +351,7 @@ def _numbers(match: re.Match[str] | None, group: str) -> tuple[int, ...]:
 
 
 def find_sanitizer() -> Path:
-    """Return compute-sanitizer: that on PATH, else that beside nvcc; raises EnvironmentProblem if there is none."""
+    """Return compute-sanitizer from PATH, else from nvcc's folder; raises EnvironmentProblem if there is none."""
     on_path = shutil.which(PROGRAM)
     if on_path is not None:
         return Path(on_path)
@@ -365,10 +365,10 @@ def find_sanitizer() -> Path:
 
 
 def sanitizer_argv(program: Path, tool: str, command: Sequence[str], report: str = PAIRS) -> list[str]:
-    """Return the command line that runs a program under a tool; ``report`` is the form in which racecheck tells races.
+    """Return the command line that runs a program under a tool; ``report`` is the form of racecheck's reports.
 
-    Errors that calls of the CUDA API return are not told: torch asks for some on purpose, and a launcher returns its
-    own. The stack of the host is that of our own child.
+    Errors returned by CUDA API calls are not reported: torch causes some on purpose, and a launcher returns its own.
+    Host backtraces are off because they only show our own child.
     """
     own = ["--tool", tool, "--print-limit", str(PRINTED), "--show-backtrace", "device", "--report-api-errors", "no"]
     if tool == "racecheck":
@@ -377,10 +377,10 @@ def sanitizer_argv(program: Path, tool: str, command: Sequence[str], report: str
 
 
 def sanitized_workloads(kernel: Kernel, version: Version, among: Sequence[Workload]) -> tuple[Workload, ...]:
-    """Return up to three workloads that are small, odd or have a tail, of those ``among`` that a version serves.
+    """Return up to three of the workloads ``among`` that a version serves: small ones, odd ones or ones with a tail.
 
-    Of those within 64 MB the smallest comes first, then what brings most integers that were not seen yet, of equals the
-    cheapest. Where none is so small it is the smallest that there is.
+    Of those within 64 MB, the smallest comes first, then those with the most new integer values, the cheapest first.
+    If none is within 64 MB, the result is the smallest of all.
     """
     by_size = sorted((one for one in among if version.serves(one)), key=kernel.algorithmic_bytes)
     left = [one for one in by_size if kernel.algorithmic_bytes(one) <= MOST_BYTES] or by_size[:1]
@@ -397,8 +397,8 @@ def sanitized_workloads(kernel: Kernel, version: Version, among: Sequence[Worklo
 
 @dataclass(frozen=True)
 class SanitizerRequest:
-    """What the child calls: one version, once a workload. ``questions`` is the folder with an exam's questions, whose
-    inputs it takes; empty: it asks reference.py."""
+    """The calls of the child: one version, once per workload. ``questions`` is the folder of an exam's questions, which
+    give the inputs; if empty, reference.py does."""
 
     kernel_folder: str
     artifact: Artifact
@@ -416,10 +416,10 @@ class SanitizerRequest:
 def sanitize(
     request: SanitizerRequest, tool: str, executor: Executor, cwd: Path, timeout_s: float, program: Path | None = None
 ) -> Sanitized:
-    """Run a version under a tool and return what it found; where that are races, once more for their threads.
+    """Run a version under a tool and return its findings; if they are races, run it again to get their threads.
 
-    What keeps the tool from its end is its ``problem``: too slow, a version that crashes. Raises EnvironmentProblem
-    where the tool is missing or cannot work here.
+    If the tool does not finish (too slow, a crash of the version), ``problem`` says why. Raises EnvironmentProblem if
+    the tool is missing or cannot work here.
     """
     program = program or find_sanitizer()
     command = [sys.executable, "-m", "ncu_assist.harness.sanitized", str(request.path)]
@@ -442,7 +442,7 @@ def sanitize(
 
 
 def _problem(done: Completed, request: SanitizerRequest, timeout_s: float) -> str:
-    """Return why nothing was found by a run that did not come to its end, or did not do all of its work."""
+    """Return why a run without findings did not finish or not do all of its work, empty if it did."""
     text = done.stdout + done.stderr
     if done.timed_out:
         return f"was not done after {timeout_s:.0f} s and was ended"
@@ -465,11 +465,11 @@ def _problem(done: Completed, request: SanitizerRequest, timeout_s: float) -> st
 
 
 def write_sanitizer_request(request: SanitizerRequest) -> SanitizerRequest:
-    """Write a request where its child finds it, and return it."""
+    """Write a request to the file that its child reads, and return it."""
     write_request(request)
     return request
 
 
 def totals(results: Sequence[Sanitized]) -> Mapping[str, int]:
-    """Return how many findings each tool has."""
+    """Return the number of findings of each tool."""
     return Counter(one.tool for result in results for one in result.findings)

@@ -1,6 +1,6 @@
-"""Measure what this GPU can reach, or say what is known of it: stored, sent by somebody, or shipped.
+"""Measure the ceilings of this GPU, or return known ones: stored, imported, or shipped with the tool.
 
-The kernels are built, timed in one child and counted in two under ncu; each stage's share is stored at once.
+The kernels are built, timed in one child and counted in two under ncu; the results of each stage are stored at once.
 """
 
 from __future__ import annotations
@@ -49,21 +49,21 @@ from ncu_assist.store import StoredRun
 CHILD = "ncu_assist.harness.ceilings"
 SOURCES = Path(harness_ceilings.__file__).parent
 KERNELS = ("memory", "pipes", "tensor")
-WGMMA_ARCH = {"sm_90": "sm_90a", "sm_90a": "sm_90a"}  # wgmma is in no other architecture
+WGMMA_ARCH = {"sm_90": "sm_90a", "sm_90a": "sm_90a"}  # only these architectures have wgmma
 SILENCE_S = 120.0
 STDERR_TAIL = 2000  # characters
 PATH_FLAGS = ("--log-file", "-o")  # their values name folders
 
 
 def probes_sha256() -> str:
-    """Return the hash of what measures: the kernels, and the plan of sizes and repeats."""
+    """Return the hash of the kernels and of the plan of sizes and repeats."""
     every = sorted(path for path in SOURCES.iterdir() if path.suffix in (".cu", ".py"))
     return hashlib.sha256(b"\0".join(path.read_bytes() for path in every)).hexdigest()
 
 
 @dataclass(frozen=True)
 class BuiltKernels:
-    """The libraries that compiled, by the name of their source, and what became of the others."""
+    """The libraries that compiled, by the name of their source, and why others did not."""
 
     libraries: dict[str, str]
     nvcc: str
@@ -72,7 +72,7 @@ class BuiltKernels:
 
 @dataclass(frozen=True)
 class CeilingsStages:
-    """Where the stages work: in a folder below the project's cache, on the executor's GPU."""
+    """Runs the stages in a folder below the project's cache, on the executor's GPU."""
 
     project: Project
     folder: Path
@@ -100,7 +100,7 @@ class CeilingsStages:
         return made
 
     def time(self, request: CeilingsRequest) -> None:
-        """Run a request by events. Raises what the child says, and StageFailed where it crashed or hung."""
+        """Time a request with CUDA events. Raises the child's error, and StageFailed if the child crashed or hung."""
         watch = client.Watch(self._show, SILENCE_S)
         done = self.executor.run(
             [sys.executable, "-m", CHILD, str(request.path)],
@@ -140,13 +140,13 @@ class CeilingsStages:
 
 
 def in_words(probe_id: str) -> str:
-    """Return which probe an id is of, for people."""
+    """Return a readable name of a probe."""
     kind, name, size = probe_id.split(SEPARATOR)
     return f"{kind} {name}" + (f" {int(size) >> 20} MiB" if int(size) else "")
 
 
 class CeilingsSession:
-    """The stages in their order, and what they have brought so far; ``ceilings`` is None until something was."""
+    """Runs the stages in order and collects their results; ``ceilings`` is None until there is one."""
 
     def __init__(self, runner: CeilingsStages, quick: bool, memory_bytes: int) -> None:
         self.ceilings: Ceilings | None = None
@@ -195,7 +195,7 @@ class CeilingsSession:
             self._take_times(request)
 
     def _take_times(self, request: CeilingsRequest) -> None:
-        """Also of a child that crashed: its results are on disk as they came."""
+        """Take the times of a child, even if it crashed, because it writes each result at once."""
         facts = read_facts(Path(request.out))
         if facts is None or facts.device is None:
             return
@@ -282,10 +282,10 @@ def _flags(metrics: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter: Reporter) -> tuple[Ceilings, Path]:
-    """Measure the GPU here and return what was stored, and where.
+    """Measure this machine's GPU and return the stored ceilings and their path.
 
-    A stage that fails is noted, and the others go on. Raises what kept everything from being measured: no GPU, no
-    compiler, no torch. Ctrl-C keeps the stages before it.
+    A failed stage is noted, and the others go on. Raises the error if nothing could be measured: no GPU, no compiler,
+    no torch. Ctrl-C keeps the finished stages.
     """
     gpu = gpu_here()
     folder = project.work / "measure" / f"ceilings-{secrets.token_hex(4)}"
@@ -293,18 +293,18 @@ def measure_ceilings(project: Project, executor: Executor, quick: bool, reporter
     session.run()
     if session.ceilings is None:
         raise session.first_error or EnvironmentProblem("nothing could be measured", "ncu-assist doctor")
-    if not any(stage.problem for stage in session.ceilings.stages):  # what a failure left stays, to be looked at
+    if not any(stage.problem for stage in session.ceilings.stages):  # the files of a failure stay, for inspection
         shutil.rmtree(folder, ignore_errors=True)
     return (session.ceilings, path_of(project.reports, session.ceilings.device))
 
 
 EXPORT = "on the machine that measured them: ncu-assist ceilings --export FILE"
-MOST_BYTES = 16 << 20  # ten thousand points; those that come with the tool take 53 kB
-SHOWN = 3  # of what cannot be
+MOST_BYTES = 16 << 20  # ten thousand points; the shipped files take 53 kB
+SHOWN = 3  # impossible values in an error
 
 
 def why_no_gpu() -> EnvironmentProblem | None:
-    """Return what keeps this machine from measuring, None if it can try."""
+    """Return the reason why this machine cannot measure, None if it can try."""
     try:
         gpu_here()
     except EnvironmentProblem as problem:
@@ -313,9 +313,9 @@ def why_no_gpu() -> EnvironmentProblem | None:
 
 
 def known(project: Project) -> tuple[tuple[Ceilings, Path | None], ...]:
-    """Return the ceilings of the GPU here; without one, all that are stored in the archive or came with the tool.
+    """Return the ceilings of this machine's GPU; without a GPU, all that are in the archive or came with the tool.
 
-    Each with where it lies in the archive, None for those that came with the tool.
+    Each has its path in the archive, None if it came with the tool.
 
     Raises DamagedData for a file that cannot be read.
     """
@@ -333,9 +333,9 @@ def known(project: Project) -> tuple[tuple[Ceilings, Path | None], ...]:
 
 
 def ceilings_to_export(project: Project, gpu: str | None) -> Ceilings:
-    """Return the ceilings to export: of the GPU here, or of the one named, without what names this machine.
+    """Return the ceilings to export, of this machine's GPU or the one named, without data that identifies the machine.
 
-    Raises UsageProblem where none are known, or of several GPUs and none was named.
+    Raises UsageProblem if none are known, or if several GPUs have some and none was named.
     """
     every = [one for one, _ in known(project)] if gpu is None else [*stored(project.reports), *shipped()]
     found = every if gpu is None else [one for one in every if product(gpu) in product(one.device.name)]
@@ -351,12 +351,12 @@ def ceilings_to_export(project: Project, gpu: str | None) -> Ceilings:
 
 
 def import_ceilings(project: Project, path: Path, force: bool) -> tuple[Ceilings, Path, bool]:
-    """Check ceilings from elsewhere and store them in the archive, for all reports of GPUs of that model.
+    """Check ceilings from another machine and store them in the archive, for all reports of that GPU model.
 
-    Return them as they are stored now, where, and whether exactly these were there already.
+    Return the stored ceilings, their path, and whether the same ceilings were already there.
 
-    Raises UsageProblem for what is no such file, and for one that would replace others of this GPU; DamagedData for one
-    that was changed, or whose values cannot be; NewerData for one of a later version.
+    Raises UsageProblem for any other file, and for one that would replace other ceilings of this GPU; DamagedData for
+    a file that was changed or has impossible values; NewerData for a file of a later version.
     """
     ceilings = replace(read(path), origin="imported")
     target = path_of(project.reports, ceilings.device)
@@ -414,7 +414,7 @@ MEMORY_CLOCKS = ("device__attribute_max_mem_frequency_khz", "device__attribute_m
 
 
 def known_of(project: Project, reference: str) -> KnownGpu:
-    """Return what is known of the GPU that a run or a report is of; raises as ``named`` does, and without a GPU."""
+    """Return the known data of the GPU of a run or a report; raises as ``named`` does, and if it names no GPU."""
     (stored,) = named(project, (reference,), None)
     device = stored.run.device
     if device is None:
@@ -424,7 +424,7 @@ def known_of(project: Project, reference: str) -> KnownGpu:
 
 
 def dram_peak(stored: StoredRun) -> float | None:
-    """Return DRAM's peak in bytes a second from the device attributes of a run; None where they do not say it."""
+    """Return DRAM's peak in bytes a second from the device attributes of a run, None if they lack it."""
     values = stored.metrics()
     found = {name: values.loc[values["metric"] == name, "value"].dropna() for name in (BUS_WIDTH, *MEMORY_CLOCKS)}
     width, *clocks = [float(column.iloc[0]) if len(column) else 0.0 for column in found.values()]

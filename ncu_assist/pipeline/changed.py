@@ -1,6 +1,6 @@
-"""What changed since a commit: the versions whose sources or runs are not as it has them; measured, and judged.
+"""Find the versions whose sources or runs changed since a commit, and measure and gate them.
 
-And what changed since it was measured, in all kernels.
+Also measure the versions of all kernels that changed since they were measured.
 """
 
 from __future__ import annotations
@@ -37,18 +37,18 @@ from ncu_assist.store.folders import RUN_JSON
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
 
-SHARED = ("kernel.toml", "reference.py")  # what every version of a kernel is measured with
+SHARED = ("kernel.toml", "reference.py")  # every version of a kernel is measured with these
 MEASURES = re.compile(r"ncu-assist (bench|profile) ")
 RUN_PART = 3  # of reports/KERNEL/VERSION/RUN
 
 
 @dataclass(frozen=True)
 class ChangedVersion:
-    """A version that is not as a commit has it. ``is_new``: the commit has no such version.
+    """A version that differs from a commit. ``is_new``: the commit has no such version.
 
-    ``runs`` are the ids of the runs that the commit holds of it. ``is_edited``: its source changed, or what every
-    version is measured with, which ``shared`` names, and not only what was measured of it. ``rewritten`` are those of
-    the runs of which a file has changed or is gone, ``added`` those that git knows since.
+    ``runs`` are the ids of its runs in the commit. ``is_edited``: its source changed, or a file that every version is
+    measured with (``shared`` names these), and not only its runs. ``rewritten`` are runs of which a file was changed or
+    removed, ``added`` are runs that git has known since.
     """
 
     kernel: str
@@ -67,7 +67,7 @@ class ChangedVersion:
 
 @dataclass(frozen=True)
 class Since:
-    """What a project was at the commit where this branch left another, or at that commit itself."""
+    """A project at the commit where this branch left another, or at a given commit."""
 
     project: Project
     name: str
@@ -77,7 +77,7 @@ class Since:
         """Return the versions that changed, by kernel and number."""
         root = self.project.root
         changed = files_changed(root, self.commit, "kernels") if self.project.kernels.is_dir() else set[str]()
-        # what git does not know there may be the history that CI keeps
+        # files unknown to git may be the history that CI keeps
         measured = files_changed(root, self.commit, "reports", unknown=False)
         sources, runs = (set(files_at(root, self.commit, below)) for below in ("kernels", "reports"))
         return tuple(self._versions(changed, measured, sources, runs))
@@ -105,14 +105,14 @@ class Since:
                     yield ChangedVersion(kernel, version.name, is_new, is_edited, known, shared, other, added)
 
     def _is_other_code(self, name: str, version: Version) -> bool:
-        """Tell whether a file of a version is other code than at the commit: the comment at its top is none."""
+        """Return whether the code of a version's file differs from the commit; its top comment does not count."""
         before, path = text_at(self.project.root, self.commit, name), self.project.root / name
         if before is None or not path.is_file():
             return True
         return code_of(before.encode(), version.path) != code_of(path.read_bytes(), version.path)
 
     def _says_else(self, name: str) -> bool:
-        """Tell whether a file says something else than at the commit: comments and blanks say nothing."""
+        """Return whether a file differs from the commit in more than comments and blanks."""
         before, path = text_at(self.project.root, self.commit, name), self.project.root / name
         if before is None or not path.is_file():
             return True
@@ -121,11 +121,11 @@ class Since:
             if name.endswith(".py"):
                 return ast.dump(python_tree(before)) != ast.dump(python_tree(now))
             return tomllib.loads(before) != tomllib.loads(now)
-        except (SyntaxError, ValueError):  # whoever reads it says what is wrong
+        except (SyntaxError, ValueError):  # the code that reads the file reports the error
             return True
 
     def misnamed(self) -> tuple[tuple[str, Misnamed], ...]:
-        """Return the files that changed and were probably meant as versions, each with its kernel."""
+        """Return the changed files that were probably meant as versions, each with its kernel."""
         if not self.project.kernels.is_dir():
             return ()
         changed = files_changed(self.project.root, self.commit, "kernels")
@@ -135,14 +135,14 @@ class Since:
         return tuple((kernel, one) for kernel, one in strays if f"kernels/{kernel}/{one.path.name}" in changed)
 
     def removed(self) -> tuple[str, ...]:
-        """Return the versions that the commit has and that are gone, as ``KERNEL/VERSION``."""
+        """Return the versions of the commit that no longer exist, as ``KERNEL/VERSION``."""
         files = [Path(name) for name in files_at(self.project.root, self.commit, "kernels")]
         kernels = {file.parent for file in files if file.name == KERNEL_FILE}
         gone = (one for one in files if one.parent in kernels and VERSION_FILE.fullmatch(one.name))
         return tuple(f"{one.parent.name}/{one.stem}" for one in gone if not (self.project.root / one).is_file())
 
     def baseline(self, kernel: str) -> str:
-        """Return the reference of the baseline that the commit has set for a kernel, else of v0."""
+        """Return the reference of a kernel's baseline at the commit, by default v0."""
         text = text_at(self.project.root, self.commit, f"reports/{kernel}/{FILE}")
         if text is None:
             return f"{kernel}/v0"
@@ -154,16 +154,16 @@ class Since:
 
 
 def _within(path: Path, since: Since) -> list[Path]:
-    """Return the files of a version that lie in the project, its own first."""
+    """Return the files of a version that are in the project, its own source first."""
     root = since.project.root.resolve()
     return [file for file in source_files(path) if file.resolve().is_relative_to(root)]
 
 
 def since_of(project: Project, name: str) -> Since:
-    """Return what a project was where this branch left ``name``.
+    """Return the project at the commit where this branch left ``name``.
 
-    Raises UsageProblem where there is no such commit, and where neither that nor the project has a kernel: a gate that
-    looks at nothing must not be green.
+    Raises UsageProblem if there is no such commit, or if neither the commit nor the project has a kernel: a gate that
+    checks nothing must not pass.
     """
     commit = resolved(project.root, name)
     try:
@@ -185,9 +185,10 @@ def since_of(project: Project, name: str) -> Since:
 def gate_since(project: Project, request: GateRequest, name: str, window: int | None = None) -> GateSet:
     """Return a gate for each version that changed since a commit.
 
-    An edited version is held against its newest run of before; a new one, and one that had none, against
-    ``request.against``; where that has none either the version alone has to be measured and right. With ``window`` each
-    one is also held, by time, against as many runs before it, where there are enough. Raises as ``gate`` does.
+    An edited version is compared with its newest earlier run. A new version, or one without an earlier run, is compared
+    with ``request.against``; if that has no run either, the version only has to be measured and correct. With
+    ``window``, the time of each version is also compared with that many earlier runs, if there are enough. Raises as
+    ``gate`` does.
     """
     since = since_of(project, name)
     gates: list[Gate | NotMeasured] = []
@@ -211,12 +212,12 @@ def gate_since(project: Project, request: GateRequest, name: str, window: int | 
 
 
 def _held(since: Since, version: ChangedVersion, own: GateRequest) -> Gate | NotMeasured | None:
-    """Return what a version comes to against what was there before; None for one of which nothing new was measured."""
+    """Return the gate of a version against its earlier state, None if nothing new was measured of it."""
     project, before = since.project, _before(since, version, own)
-    if not version.is_edited:  # runs of one source, of which the one that was added is judged
+    if not version.is_edited:  # the source is the same, so the added run is judged
         every = Store(project.reports).runs(version.kernel, version.version)
         added = next((one.reference for one in every if one.run.run_id in version.added), None)
-        if added is None or own.require_live:  # where all is measured here, committed runs of the same code say nothing
+        if added is None or own.require_live:  # only new runs of this machine count
             return None
         own = replace(own, candidate=added)
     if own.require_live and before is None and not version.is_new:
@@ -235,14 +236,14 @@ def _held(since: Since, version: ChangedVersion, own: GateRequest) -> Gate | Not
 
 
 def _has_no_baseline(found: Gate | NotMeasured) -> bool:
-    """Tell whether all that is not measured is what a version would be held against, which has no run at all."""
+    """Return whether the only side not measured is the baseline, and it has no run at all."""
     if isinstance(found, Gate) or isinstance(found.candidate, Unmeasured):
         return False
     return isinstance(found.baseline, Unmeasured) and found.baseline.run is None
 
 
 def _by_window(project: Project, own: GateRequest, window: int) -> list[Gate | NotMeasured]:
-    """Return the gate of a version against the runs before it, of the workloads that have enough of them."""
+    """Return the gates of a version against its earlier runs, for the workloads that have enough of them."""
     by_time = tuple(limit for limit in own.fail_on if limit.startswith("time"))
     found = gate(project, replace(own, against=f"@last:{window}", fail_on=by_time))
     if isinstance(found, Gate):
@@ -251,9 +252,9 @@ def _by_window(project: Project, own: GateRequest, window: int) -> list[Gate | N
 
 
 def _gone(since: Since, version: ChangedVersion) -> list[NotMeasured]:
-    """Return that runs which the commit holds are not as it has them: a branch does not choose what it is held against.
+    """Return a failure if runs of the commit were changed: a branch must not choose its own baseline.
 
-    One that was packed is there.
+    A run that was packed still exists.
     """
     store = Store(since.project.reports)
     kept = {one.run.run_id for one in store.runs(version.kernel, version.version)}
@@ -266,7 +267,7 @@ def _gone(since: Since, version: ChangedVersion) -> list[NotMeasured]:
 
 
 def _not_live(since: Since, version: ChangedVersion, own: GateRequest) -> NotMeasured:
-    """Return that a version was not measured on this machine as the commit has it, and maybe not as it is either."""
+    """Return that a version was not measured on this machine as it is in the commit, and maybe not as it is now."""
     side = own_side(since.project, own)
     before = Unmeasured(version.kernel, version.version, since=since.name)
     command = f"ncu-assist profile --since {shlex.quote(since.name)} --workload all"
@@ -274,7 +275,7 @@ def _not_live(since: Since, version: ChangedVersion, own: GateRequest) -> NotMea
 
 
 def _of_before(found: Gate, version: ChangedVersion) -> NotMeasured:
-    """Return that a version has no run of what every version is measured with, as that is now."""
+    """Return that a version has no run with the current shared files, kernel.toml and reference.py."""
     run = found.candidate.run
     own = Unmeasured(run.kernel, run.version, found.candidate, shared=version.shared)
     command = f"ncu-assist profile {shlex.quote(run.kernel)} {short_name(run.version)} --workload all --again"
@@ -282,9 +283,9 @@ def _of_before(found: Gate, version: ChangedVersion) -> NotMeasured:
 
 
 def _as_measured_again(found: Gate | NotMeasured, name: str) -> Gate | NotMeasured:
-    """Return a gate of one version with the command that measures it and what it was, as no bench has both.
+    """Return the gate of one version, with the command that measures it together with its earlier source.
 
-    What shows nothing beyond the limit is settled no better by two more benches.
+    A result within the limit does not need another bench.
     """
     if isinstance(found, NotMeasured) or found.baseline.run.version != found.candidate.run.version:
         return found
@@ -300,12 +301,12 @@ def _as_measured_again(found: Gate | NotMeasured, name: str) -> Gate | NotMeasur
 
 
 def _misnamed(project: Project, since: Since, request: GateRequest, kernel: str, stray: Misnamed) -> NotMeasured:
-    """Return that a file is not measured, as its name is none of a version."""
+    """Return that a file is not measured because its name is not one of a version."""
     own = Unmeasured(kernel, Path(stray.name).stem, misnamed=stray)
     against = since.baseline(kernel)
     try:
         held = own_side(project, replace(request, candidate=against, kernel=kernel, workload=None))
-    except UsageProblem:  # a kernel without any version
+    except UsageProblem:  # the kernel has no version
         return NotMeasured(own, own, stray.command, window=against)
     return NotMeasured(held.candidate if isinstance(held, NotMeasured) else held, own, stray.command)
 
@@ -317,14 +318,14 @@ def _earlier(project: Project, stored: StoredRun) -> list[StoredRun]:
 
 
 def _baseline(since: Since, version: ChangedVersion, request: GateRequest) -> str | None:
-    """Return what a version without a run of before is held against; None for what is that itself."""
+    """Return the baseline of a version without an earlier run, None for the baseline itself."""
     against = since.baseline(version.kernel) if request.against == BASELINE else request.against
     is_itself = against.partition("@")[0] in (version.reference, f"{version.kernel}/{version.version}")
     return None if is_itself else against
 
 
 def _before(since: Since, version: ChangedVersion, request: GateRequest) -> StoredRun | None:
-    """Return the run that shows what a version was at the commit: of this machine if there is one, then the newest."""
+    """Return the run that shows a version at the commit: this machine's if there is one, then the newest."""
     every = Store(since.project.reports).runs(version.kernel, version.version)
     known = [
         one for one in every if one.run.run_id in version.runs or (version.is_edited and _is_at(one, since.commit))
@@ -341,11 +342,11 @@ def _is_at(stored: StoredRun, commit: str) -> bool:
 def profile_since(
     project: Project, name: str, request: MeasureRequest, options: ProfileOptions, reporter: Reporter
 ) -> tuple[KernelOutcome, ...]:
-    """Measure each version that changed since a commit, and beside it what it is held against.
+    """Measure each version that changed since a commit, together with its baseline.
 
-    A new version is measured in one bench with the baseline, so that their samples are paired; an edited one also as
-    the commit has it, in a work tree of its own. Both sides are measured now, also where there are runs of before: what
-    a GPU does on another day is no part of a change. Raises EnvironmentProblem where nothing can be measured.
+    A new version is measured in one bench with the baseline, so that their samples are paired; an edited one is also
+    measured as it is in the commit, in a work tree of its own. Both sides are measured now, even if older runs exist,
+    because a GPU differs from day to day. Raises EnvironmentProblem if nothing can be measured.
     """
     since = since_of(project, name)
     versions = since.versions()
@@ -377,9 +378,9 @@ def profile_since(
 def profile_changed(
     project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter
 ) -> tuple[KernelOutcome, ...]:
-    """Measure of all kernels what changed since it was measured on this machine; kernels of which nothing did are told.
+    """Measure the versions of all kernels that changed since their last run on this machine; report unchanged kernels.
 
-    Raises EnvironmentProblem where nothing can be measured.
+    Raises EnvironmentProblem if nothing can be measured.
     """
     why = planning.why_not_measurable()
     if why is not None:
@@ -398,7 +399,7 @@ def _has(project: Project, kernel: str, version: str) -> bool:
 
 
 def _take_over(project: Project, runs: Sequence[StoredRun]) -> None:
-    """Save runs of another work tree in this one's archive."""
+    """Save runs of another work tree in this project's archive."""
     store = Store(project.reports)
     for stored in runs:
         files = {name: stored.read(name) for name in stored.run.files}

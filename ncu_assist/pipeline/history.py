@@ -1,6 +1,6 @@
-"""The history of a kernel from the archive: which run shows each version, and which was faster than the one before.
+"""Build the history of a kernel from the archive: the run that shows each version, and the verdict on each step.
 
-With it the floors of its runs, its sweeps over an integer, and which version builds on which.
+It includes the floors of the runs, the sweeps over an integer, and which version builds on which.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Floors:
     _known: dict[Device, Ceilings | None] = field(default_factory=dict, repr=False)
 
     def of(self, stored: StoredRun, workload: str | None) -> Floor | None:
-        """Return the least time of a workload on the GPU of a run; None where that or its rates are not known."""
+        """Return the least time of a workload on the GPU of a run, None if the GPU or its rates are not known."""
         facts = stored.run.workload(workload) if workload else None
         device = stored.run.device
         if facts is None or device is None:
@@ -58,10 +58,10 @@ SweptWorkloads = tuple[str, str, tuple[tuple[int, str], ...]]  # version, intege
 
 
 def sweeps_of(kernel: Kernel, measured: Collection[str | None]) -> tuple[SweptWorkloads, ...]:
-    """Return the sweeps that kernel.toml sets up, of the workloads that were measured: versions, integers, points.
+    """Return the sweeps of kernel.toml over the measured workloads: versions, integers, points.
 
-    Where a workload is for some versions only, its neighbours are those of its dtype that differ from it in one integer
-    alone; one that is for all versions may be a point too, as the value that the ladder is measured with.
+    The neighbours of a workload for only some versions are those of its dtype that differ from it in a single integer.
+    A workload for all versions may be a point, too: it has the value that the ladder is measured with.
     """
     known = [workload for workload in kernel.workloads if workload.name in measured]
     found = (sweep for version in kernel.versions for sweep in _of_version(version, known))
@@ -78,15 +78,15 @@ def _of_version(version: Version, known: list[Workload]) -> Iterator[SweptWorklo
 
 
 def _differs_in(axis: str, one: Workload, other: Workload) -> bool:
-    """Tell whether two workloads are the same but for one integer; a workload and itself are."""
+    """Return whether two workloads differ in this integer at most."""
     same = one.dtype == other.dtype and one.integers.keys() == other.integers.keys()
     return same and all(other.integers[name] == value for name, value in one.integers.items() if name != axis)
 
 
 def lineage_of(store: Store, kernel: str, versions: Sequence[str]) -> Lineage:
-    """Return what builds on what of versions of the archive, in this order; sources are read when they are asked for.
+    """Return which archived versions build on which, in this order; sources are read on demand.
 
-    Kernels lie beside the archive. Raises DamagedData, once asked, for an archived source that was changed.
+    Kernels are next to the archive. Reading raises DamagedData for an archived source that was changed.
     """
     folder = Project(store.reports.parent).kernels / kernel
 
@@ -110,9 +110,9 @@ def _descent(stored: StoredRun, folder: Path) -> Descent:
 
 @dataclass(frozen=True)
 class _VersionRuns:
-    """A version and its runs of one source, those of this machine first, new before old; ``changed`` are of others.
+    """A version with its runs of one source, this machine's first, newest first; ``changed`` are runs of other sources.
 
-    They are what the index knows of them: of many runs, those that are shown are opened.
+    The runs are entries of the index; only the runs that are shown are opened.
     """
 
     version: str
@@ -141,13 +141,13 @@ def history(
     gpu: str | None = None,
     page: Callable[[int], slice] = lambda versions: slice(None),
 ) -> History:
-    """Return the versions of a kernel, each against its parent; ``workload`` None or ``all`` are all measured.
+    """Return the versions of a kernel, each against its parent; ``workload`` None or ``all`` means all measured ones.
 
-    ``gpu`` is a model, or a part of its name: without one a run is taken whatever GPU it is of. ``page`` says of how
-    many versions there are which to show: only of these counters are read.
+    ``gpu`` is a model or a part of its name; without it, runs of any GPU count. ``page`` gets the number of versions
+    and returns the slice to show; counters are read only for these.
 
-    A version is shown by runs of its source as it is now; on each workload one of this machine goes before a recorded
-    one, and one with times and counters before one with less. Times are compared within the newest bench of both. A
+    A version is shown by runs of its current source. On each workload, a run of this machine is preferred to a recorded
+    one, and a run with times and counters to one with less. Times are compared within the newest bench of both. A
     kernel without a folder has all its archived versions, in the order of their first runs. Raises UsageProblem for a
     kernel, workload or GPU that does not exist, DamagedData for a run whose files were changed.
     """
@@ -168,9 +168,9 @@ def history_of(
     answers: Answers | None = None,
     gpu: str | None = None,
 ) -> History:
-    """Return what ``history`` does, of a kernel that exists, from the runs that ``store`` lists.
+    """Return the history of an existing kernel, as ``history`` does, from the runs that ``store`` lists.
 
-    Counters are read as they are asked for. What was worked out is kept; with ``answers``, once those are saved.
+    Counters are read on demand. Results are cached; with ``answers``, once those are saved.
     """
     plan = _of_folder(project, store, name) if name in kernel_names(project) else _of_archive(store, name)
     plan = plan if gpu is None else _on_gpu(plan, name, gpu)
@@ -202,7 +202,7 @@ def _of_folder(project: Project, store: Store, name: str) -> _Versions:
 
 
 def _as_now(store: Store, kernel: Kernel, version: Version) -> _VersionRuns:
-    """Return a version with the runs of its source as it is now; without any, why there are none."""
+    """Return a version with the runs of its current source, or why there are none."""
     runs, now = live_first(store.heads(kernel.name, version.name)), source_sha256(version.path)
     matching = tuple(stored for stored in runs if stored.run.source_sha256 == now)
     changed = tuple(stored for stored in runs if stored.run.source_sha256 != now)
@@ -219,7 +219,7 @@ def _why_missing(store: Store, kernel: str, version: Version, runs: Sequence[Run
 
 
 def _damage(store: Store, kernel: str, version: str) -> str:
-    """Return what is wrong with the only runs of a version; empty where it has none."""
+    """Return the damage of a version that has only damaged runs, empty if it has no runs."""
     of_version = (damage for damage in store.damaged(kernel) if damage.concerns(f"{kernel}/{version}/"))
     return next((f"its run {damage.words}" for damage in of_version), "")
 
@@ -240,7 +240,7 @@ def _of_one_source(version: str, runs: Sequence[RunHead]) -> _VersionRuns:
 
 
 def _on_gpu(plan: _Versions, kernel: str, wanted: str) -> _Versions:
-    """Return the versions with their runs on one GPU model, which ``wanted`` is a part of the name of."""
+    """Return the versions with their runs on the one GPU model whose name contains ``wanted``."""
     chosen = gpu_model((stored.run.gpu for known in plan.versions for stored in known.runs), wanted, kernel)
 
     def there(known: _VersionRuns) -> _VersionRuns:
@@ -253,7 +253,7 @@ def _on_gpu(plan: _Versions, kernel: str, wanted: str) -> _Versions:
 
 
 def _measured(plan: _Versions) -> tuple[str | None, ...]:
-    """Return the workloads that any version was run on; only None where the runs know of no workloads."""
+    """Return the workloads that any version was run on, or only None if the runs have no workloads."""
     runs = [stored.run for known in plan.versions for stored in known.runs]
     found = dict.fromkeys(facts.name for run in runs for facts in run.workloads)
     ordered = [*(name for name in plan.workloads if name in found), *(n for n in found if n not in plan.workloads)]
@@ -304,7 +304,7 @@ def _timed(versions: Sequence[_VersionRuns], workload: str | None) -> _VersionRu
 def _before(
     cells: Sequence[HistoryCell], nearest: Mapping[str | None, _VersionRuns | None], shown: str | None
 ) -> str | None:
-    """Return what a version is compared with: on the workload shown, else on the first that it serves."""
+    """Return the version to compare with: the one on the workload shown, else on the first that the version serves."""
     served = sorted((one for one in cells if one.served), key=lambda one: one.workload != shown)
     return next((other.version for one in served if (other := nearest[one.workload])), None)
 
@@ -336,7 +336,7 @@ def _against_libraries(found: History, samples: SampleReader) -> Iterator[OwnAga
 
 
 def _judged(row: VersionRow, shown: str | None, floors: Floors, answers: Answers) -> VersionRow:
-    """Return a version with its floors, and what the rules say now of the run shown where it keeps no findings."""
+    """Return a version with its floors, and with findings of the current rules if the run shown has none."""
     cells = (replace(one, floor=floors.of(one.stored, one.workload)) if one.stored else one for one in row.cells)
     return replace(row, cells=tuple(_judged_cell(one, shown, floors.reports, answers) for one in cells))
 
@@ -351,7 +351,7 @@ Timed = dict[str, RunHead]  # by version
 
 
 def _with_others(found: History, plan: _Versions, floors: Floors) -> History:
-    """Return a history with what was timed on GPU models that its newest run is not of."""
+    """Return a history with the times on GPU models other than that of its newest run."""
     shown, above = found.shown, found.newest.gpu if found.newest else None
     if shown is None or above is None:
         return found
@@ -370,7 +370,7 @@ def _with_others(found: History, plan: _Versions, floors: Floors) -> History:
 def _other_gpu(
     found: History, plan: _Versions, gpu: str, benches: Mapping[str, Timed], floors: Floors, samples: SampleReader
 ) -> OtherGpu:
-    """Return the bench of a GPU that timed most versions as their source is now, of several the newest."""
+    """Return the bench of a GPU that timed the most versions with their current source, the newest of several."""
     as_shown = {bench: _as_shown(plan, timed) for bench, timed in benches.items()}
 
     def worth(bench: str) -> tuple[int, int, str]:
@@ -395,7 +395,7 @@ def _other_gpu(
 
 
 def _as_shown(plan: _Versions, timed: Timed) -> Timed:
-    """Return those of a bench whose source is that of the runs shown."""
+    """Return the runs of a bench that have the same source as the runs shown."""
     runs = {known.version: known.runs for known in plan.versions}
     return {version: stored for version, stored in timed.items() if stored in runs[version]}
 
@@ -408,7 +408,7 @@ def _cell_there(
     floors: Floors,
     samples: SampleReader,
 ) -> HistoryCell:
-    """Return a version on the workload shown, against the nearest that it builds on, both of one bench."""
+    """Return a version on the workload shown, against the nearest one that it builds on, both from one bench."""
     shown, served, stored = found.shown, found.cell(row).served, timed.get(row.version)
     if stored is None:
         return HistoryCell(shown, served=served)
@@ -420,9 +420,9 @@ def _cell_there(
 def _predicted(
     before: Sequence[RunHead], after: Sequence[RunHead], shown: RunHead, workload: str | None
 ) -> RunHead | None:
-    """Return the run whose findings stood when a version was first measured: a rule changed since predicts nothing.
+    """Return the run whose findings were current when a version was first measured: a later rule cannot predict it.
 
-    Both are of the GPU model that the version before is ``shown`` of.
+    Both runs are of the GPU model of ``shown``, the run that shows the version before.
     """
     first = min((stored.run.created for stored in after if stored.run.gpu == shown.run.gpu), default="")
     earlier = [
@@ -439,7 +439,7 @@ def _predicted(
 def _run_on(known: _VersionRuns, workload: str | None) -> RunHead | None:
     """Return the run that shows a version on a workload: live before recorded, timed, counted, then the newest.
 
-    As live ones stand first and new before old, none comes before the first that lacks nothing.
+    The list is in that order (live first, newest first), so the first complete run is the best.
     """
     machine = machine_hash()
     telling = [one for one in _up_to_whole(known.runs, workload) if _says_something(one, workload)]
@@ -458,5 +458,5 @@ def _lacks(run: RunHead, workload: str | None) -> tuple[bool, bool]:
 
 
 def _says_something(run: RunHead, workload: str | None) -> bool:
-    """Tell whether a run has a time, counters or a failed check on a workload; that a check passed is no result."""
+    """Return whether a run has a time, counters or a failed check on a workload; a passed check alone is no result."""
     return run.is_wrong(workload) or not all(_lacks(run, workload))

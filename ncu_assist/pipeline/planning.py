@@ -1,4 +1,4 @@
-"""From names on the command line to a job, or to the stored runs that answer for it where nothing can be measured."""
+"""Turn names on the command line into a job, or into stored runs if this machine cannot measure."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from ncu_assist.versions import is_called
 A_KERNEL = "a kernel is a folder kernels/NAME with kernel.toml, reference.py and v0_<idea>.cu or .py"
 COMPILED = {".cu": "nvcc", ".cc": "nvcc", ".cpp": "nvcc", ".c": "nvcc"}
 MAIN = re.compile(r"^(?!\s*(?://|\*)).*\b(?:int|auto)\s+main\s*\(", re.MULTILINE)  # not in a comment
-LONGEST_SOURCE = 1_000_000  # bytes that are looked at
+LONGEST_SOURCE = 1_000_000  # bytes; larger files are not searched
 NEAR = 0.5
-LATE_ENOUGH = 10  # of a call that takes a second to enqueue, 100 rounds would be minutes for nothing
+LATE_ENOUGH = 10  # late samples: if a call takes a second to enqueue, 100 rounds would waste minutes
 
 
 def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
-    """Return the error for a word that names no kernel; ``folder`` is where the user stands.
+    """Return the error for a word that names no kernel; ``folder`` is the user's current folder.
 
-    Of a file or a folder it says what can be done with it today, of what looks like a path that it is not there.
+    For a file or a folder, the error says what to do with it; for a path that does not exist, it says so.
     """
     path, names = folder / word, kernel_names(project)
     kernel, version = _inside(project, path)
@@ -79,7 +79,7 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
 
 
 def _of_file(word: str, path: Path) -> tuple[str, str]:
-    """Return what a file is, and the command that does with it what can be done."""
+    """Return the kind of a file, and the command to use on it."""
     name, quoted = fit_name(path.stem).strip("_") or "program", shlex.quote(word)
     if word.endswith(REPORT_ENDINGS):
         return f"{word} is a report, not a kernel or a program", f"ncu-assist show {quoted}"
@@ -101,12 +101,12 @@ def _of_file(word: str, path: Path) -> tuple[str, str]:
 
 
 def has_main(path: Path) -> bool:
-    """Tell whether a source has the function that makes it a program."""
+    """Return whether a source defines ``main``."""
     return MAIN.search(path.read_bytes()[:LONGEST_SOURCE].decode("utf-8", "replace")) is not None
 
 
 def _inside(project: Project, path: Path) -> tuple[str, str]:
-    """Return the kernel whose folder a path leads to or into, and the short name of the version that it is."""
+    """Return the kernel whose folder contains a path, and the short name of its version, empty if there is none."""
     if not _exists(path):
         return "", ""
     whole, kernels = path.resolve(), project.kernels.resolve()
@@ -126,12 +126,12 @@ def _sources_beside(path: Path) -> list[str]:
 def _exists(path: Path) -> bool:
     try:
         return path.exists()
-    except (OSError, ValueError):  # a name that is too long, or holds a NUL
+    except (OSError, ValueError):  # the name is too long or contains a NUL
         return False
 
 
 def why_not_measurable() -> EnvironmentProblem | None:
-    """Return what keeps this machine from profiling (no driver, no GPU, no ncu), None if it can try."""
+    """Return the reason why this machine cannot profile (no driver, no GPU, no ncu), None if it can try."""
     try:
         gpu_here()
         find_ncu()
@@ -148,11 +148,11 @@ def replay(
     why: EnvironmentProblem,
     reporter: Reporter,
 ) -> KernelOutcome:
-    """Return the stored runs of these versions, and say on which GPU and when they were measured.
+    """Return the stored runs of these versions, and report on which GPU and when they were measured.
 
-    A version without a run of its present source is ``not measured``, or skipped, and so is one that lacks some of the
-    workloads: they were asked for and cannot be measured here. Raises EnvironmentProblem when nothing can be shown: no
-    version has a run that holds one of the workloads; DamagedData when all that is left of them is damaged.
+    A version is ``not measured``, or skipped, if it has no run of its current source or lacks some of the requested
+    workloads, because they cannot be measured here. Raises EnvironmentProblem if no version has a run with one of the
+    workloads, DamagedData if all of their runs are damaged.
     """
     rows = tuple(_row(store, kernel, version, workloads) for version in versions)
     runs = [row.run for row in rows if row.run is not None]
@@ -183,7 +183,7 @@ def _nothing_to_show(
 
 
 def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Workload, ...]) -> VersionOutcome:
-    """Return the run that shows a version; without one, why: damage that stands in its place, or nothing measured."""
+    """Return the run that shows a version, or why there is none: it is damaged, or nothing was measured."""
     not_for_it = unserved(version, workloads)
     served = [workload.name for workload in workloads if workload.name not in not_for_it]
     row = VersionOutcome(version.name, None, unserved=not_for_it, is_peer=version.is_peer)
@@ -203,7 +203,7 @@ def _row(store: Store, kernel: Kernel, version: Version, workloads: tuple[Worklo
 
 
 def _shown(store: Store, kernel: Kernel, version: Version, served: set[str]) -> StoredRun | None:
-    """Return the run of a version's source that shows it: one of all the workloads if there is one, else of any."""
+    """Return a run of a version's current source: one with all workloads if there is one, else one with any."""
     runs, source = store.runs(kernel.name, version.name), source_sha256(version.path)
     held = [(stored, served & {facts.name for facts in stored.run.workloads}) for stored in runs]
     every = newest_of_source([stored for stored, names in held if names == served], source)
@@ -218,14 +218,14 @@ def _measured_on(runs: list[StoredRun]) -> str:
 
 @dataclass(frozen=True)
 class MeasureRequest:
-    """What was asked for, by name, or Python functions. ``workload`` None is the default one; ``rounds`` None what the
-    project says.
+    """A request to measure a kernel, given by name or as Python functions. ``workload`` None is the default one;
+    ``rounds`` None takes the project's setting.
 
-    ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty: all that are measured.
-    ``again`` measures what has not changed since it was measured, too. ``sanitize`` are tools of compute-sanitizer.
-    ``gpus`` says on which GPUs, as ``all``, ``2`` or ``0,1``; None: on the first that this process sees. ``cluster``
-    names a Dask scheduler whose workers measure, on each model of GPU that they have; ``allow_open``: also one that
-    others can give orders.
+    ``repeats`` is how often each call is profiled, ``counted`` the workloads to profile; empty means all measured ones.
+    ``again`` also measures versions that have not changed since their last run. ``sanitize`` lists tools of
+    compute-sanitizer. ``gpus`` is ``all``, a count such as ``2`` or a list such as ``0,1``; None is the first visible
+    GPU. ``cluster`` names a Dask scheduler whose workers measure on each of their GPU models; ``allow_open`` accepts a
+    scheduler that others can use, too.
     """
 
     kernel: str | CallableKernel
@@ -249,9 +249,9 @@ def plan(
     options: ProfileOptions | None = None,
     reporter: Reporter | None = None,
 ) -> MeasureJob:
-    """Return the job for a request, after a note of each source that was probably meant as a version and is none.
+    """Return the job for a request, and note each source that was probably meant as a version but is not one.
 
-    Raises UsageProblem for a kernel, version or workload that does not exist, and where no workload is for a version.
+    Raises UsageProblem for a kernel, version or workload that does not exist, and if no version serves a workload.
     """
     settings = HarnessSettings(
         stages=stages,
@@ -299,7 +299,7 @@ def _folder(project: Project, name: str, reporter: Reporter | None) -> Kernel:
 
 
 def _check_served(kernel: Kernel, versions: tuple[Version, ...], workloads: tuple[Workload, ...]) -> None:
-    """Raise UsageProblem if there is nothing to do: none of the workloads is for any of the versions."""
+    """Raise UsageProblem if none of the versions serves any of the workloads."""
     if any(version.serves(workload) for version in versions for workload in workloads):
         return
     names = ", ".join(version.short for version in versions)
@@ -318,10 +318,10 @@ def _counted(kernel: Kernel, workloads: tuple[Workload, ...], request: MeasureRe
 
 
 def profile(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> KernelOutcome:
-    """Check, time and profile versions of a kernel; where that is impossible, answer from recorded runs.
+    """Check, time and profile versions of a kernel; answer from recorded runs if that is impossible.
 
-    Runs of this machine answer for versions of which nothing has changed. Raises EnvironmentProblem where nothing can
-    be measured and nothing is recorded.
+    Versions that have not changed are answered from runs of this machine. Raises EnvironmentProblem if nothing can be
+    measured and nothing is recorded.
     """
     return profile_all(project, [request], options, reporter)[0]
 
@@ -329,9 +329,9 @@ def profile(project: Project, request: MeasureRequest, options: ProfileOptions, 
 def profile_all(
     project: Project, requests: Sequence[MeasureRequest], options: ProfileOptions, reporter: Reporter
 ) -> list[KernelOutcome]:
-    """Do what ``profile`` does for several kernels, which share the GPUs that the first request names.
+    """Profile several kernels as ``profile`` does, on the GPUs that the first request names.
 
-    From a cluster each comes as often as there are models of GPUs, measured on one of them.
+    With a cluster, the result has each kernel once per GPU model.
     """
     why = None if requests and requests[0].cluster else why_not_measurable()
     if why is not None and any(isinstance(request.kernel, CallableKernel) for request in requests):
@@ -348,12 +348,12 @@ def profile_all(
 
 
 def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
-    """Compare versions of a kernel with its reference, and run them under compute-sanitizer where that is asked for."""
+    """Compare versions of a kernel with its reference, and run them under compute-sanitizer if requested."""
     return check_all(project, request, reporter)[0]
 
 
 def check_all(project: Project, request: MeasureRequest, reporter: Reporter) -> list[KernelOutcome]:
-    """Do what ``check`` does on each model of GPU that there is."""
+    """Check versions as ``check`` does, on each GPU model."""
     if request.sanitize and not request.cluster:
         find_sanitizer()  # before minutes of work
     found = _without_ncu(project, replace(request, again=True), ("check",), reporter)
@@ -361,17 +361,17 @@ def check_all(project: Project, request: MeasureRequest, reporter: Reporter) -> 
 
 
 def bench(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
-    """Check and time versions of a kernel; where several were named, with the verdict of each against the first named.
+    """Check and time versions of a kernel; if several were named, add the verdict of each against the first.
 
-    Where that has no time there is no verdict, and the reporter is told.
+    If the first has no time, there are no verdicts, and the reporter gets a note.
 
-    Runs of this machine answer for versions of which nothing has changed.
+    Versions that have not changed are answered from runs of this machine.
     """
     return bench_all(project, request, reporter)[0]
 
 
 def bench_all(project: Project, request: MeasureRequest, reporter: Reporter) -> list[KernelOutcome]:
-    """Do what ``bench`` does on each model of GPU that there is."""
+    """Time versions as ``bench`` does, on each GPU model."""
     found = _without_ncu(project, request, ("check", "bench"), reporter)
     return [_with_verdicts(*one, request.versions[0], reporter) if request.versions else one[0] for one in found]
 
@@ -392,9 +392,10 @@ def _with_verdicts(outcome: KernelOutcome, known: KnownRuns, first: str, reporte
 
 
 def spread(project: Project, request: MeasureRequest, reporter: Reporter) -> GpuSpread:
-    """Check and time the versions named on each GPU by itself, archive a run for each, and say how far GPUs differ.
+    """Check and time versions on each GPU by itself, archive a run for each, and return how far the GPUs differ.
 
-    What fails on one GPU is told, and the others are shown. Raises UsageProblem for less than two versions or GPUs.
+    A failure on one GPU is in ``failures``; the others are shown. Raises UsageProblem for fewer than two versions or
+    GPUs.
     """
     if len(request.versions) < 2:
         raise UsageProblem("--spread compares versions on each GPU, and needs at least two", "name the versions")
@@ -412,7 +413,7 @@ def spread(project: Project, request: MeasureRequest, reporter: Reporter) -> Gpu
 
 
 def _sides(one: Sequence[StoredRun], other: Sequence[StoredRun], workload: str) -> tuple[StoredRun, StoredRun] | None:
-    """Return the runs of two versions to compare on a workload, of one bench where there is one; None without two."""
+    """Return the runs of two versions to compare on a workload, of one bench if possible, None if either has no run."""
     ran = [next((stored for stored in runs if stored.run.workload(workload)), None) for runs in (one, other)]
     return common_bench(one, other, workload) or ((ran[0], ran[1]) if ran[0] and ran[1] else None)
 
@@ -431,7 +432,7 @@ def _measure(
 def _measure_at(
     place: WorkPlace | None, jobs: Sequence[MeasureJob], request: MeasureRequest, reporter: Reporter
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
-    if request.again or isinstance(request.kernel, CallableKernel):  # a function may hold what no source says
+    if request.again or isinstance(request.kernel, CallableKernel):  # a function may depend on more than its source
         return [(outcome, NOTHING_KNOWN) for outcome in measure_all(jobs, reporter, place=place)]
     is_against = request.versions and jobs[0].options is None
     against = jobs[0].kernel.version(request.versions[0]).name if is_against else ""
@@ -441,7 +442,7 @@ def _measure_at(
 def _without_ncu(
     project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
-    """Measure without ncu. Where the driver has no GPU, that is told, as by ``profile``, not what torch says of it."""
+    """Measure without ncu. If the driver has no GPU, raise the same error as ``profile``, not torch's."""
     try:
         return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)
     except EnvironmentProblem:

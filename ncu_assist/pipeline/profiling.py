@@ -1,7 +1,7 @@
-"""Profile all versions of a kernel in one ncu process; if that dies, one by one, so that the culprit is named.
+"""Profile all versions of a kernel in one ncu process; if it dies, profile them one by one to find the culprit.
 
-Meanwhile what the child announces and what ncu logs is one live line. Where ncu counted nothing, a program that surely
-launches a kernel tells whether the versions launch none or ncu sees none here.
+The child's events and ncu's log make one live line. If ncu counted nothing, a program that surely launches a kernel
+shows whether the versions launch none or ncu sees none here.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from ncu_assist.versions import short_name
 if TYPE_CHECKING:
     import pandas as pd
 
-CONTROL_FOLDER = Path("control")  # below that of the capture which holds nothing
+CONTROL_FOLDER = Path("control")  # below the folder of the empty capture
 CONTROL_SET = "basic"
 CONTROL_PROGRAM = """import torch
 from ncu_assist.harness.session import ranges
@@ -47,10 +47,10 @@ STARTING = "ncu: starting"
 
 @dataclass(frozen=True)
 class ExpectedLaunches:
-    """What is thought to come of profiling a version: on how many workloads, with how many launches on each.
+    """The expected work of profiling a version: the number of workloads, and the launches on each.
 
-    The launches are as far as they are known from earlier runs: ncu takes the same time for every launch, about two
-    seconds with the full set, and a chain of ten takes ten times as long. ``by_memory``: memory is thought to bind it.
+    The launches come from earlier runs, if there are any: ncu takes the same time for every launch, about two seconds
+    with the full set, and a chain of ten takes ten times as long. ``by_memory``: memory probably binds the version.
     """
 
     workloads: int = 1
@@ -59,7 +59,7 @@ class ExpectedLaunches:
 
 
 class RangeWatch:
-    """Follows the calls that ncu profiles: which version is at work, how many launches it made, which is finished."""
+    """Follows the calls that ncu profiles: the current version, its launches, and the finished versions."""
 
     def __init__(self, expected: Mapping[str, ExpectedLaunches], max_launches: int, reporter: Reporter) -> None:
         self._expected, self._max_launches, self._reporter = expected, max_launches, reporter
@@ -110,7 +110,7 @@ class RangeWatch:
         return self._expected.get(version, ExpectedLaunches())
 
     def called(self, version: str) -> tuple[str, ...]:
-        """Return the workloads on which the calls of a version came to their end."""
+        """Return the workloads on which all calls of a version ended."""
         return tuple(workload for name, workload in self._ended if name == version)
 
     def _show(self, step: str) -> None:
@@ -121,9 +121,9 @@ class RangeWatch:
         )
 
     def _estimate(self, elapsed: float) -> str:
-        """Return the whole time if launches go on as they did; nothing before the first is done.
+        """Return the total time at the current rate of launches, empty before the first is done.
 
-        What came before the first call is the start of ncu, python and torch: it is not done again for each launch.
+        The time before the first call (the start of ncu, python and torch) is counted only once.
         """
         done = sum(self._of(version).launches for version, _ in self._ended) + self._launches
         if not self._begun or done == 0:
@@ -138,9 +138,9 @@ class RangeWatch:
 
 
 def control_report(stage: NcuStage, device: str) -> Report | None:
-    """Return the report of a program that surely launches a kernel, profiled under the same filter.
+    """Profile a program that surely launches a kernel, with the same filter, and return its report.
 
-    None where ncu sees nothing of that either, so that what it did not see of others says nothing of them.
+    Return None if ncu sees no launch of it either. An empty report then does not mean that a version launched nothing.
     """
     other = replace(stage, work=stage.work / CONTROL_FOLDER, options=replace(stage.options, section_set=CONTROL_SET))
     try:
@@ -162,8 +162,8 @@ def _unlimited(_: object) -> bool:
 class VersionCapture:
     """One version's share of a capture: its launches renumbered from 0, their metrics, a report of just these.
 
-    ``silent`` are the workloads on which its calls launched no kernel. Where that is all of them, there is no report.
-    ``took_s`` is how long its calls took under ncu; ``gpu`` the hash of the UUID of the GPU, where another measured.
+    ``silent`` are the workloads on which its calls launched no kernel; if that is all of them, there is no report.
+    ``took_s`` is the time of its calls under ncu; ``gpu`` is the hash of the GPU's UUID if another GPU measured it.
     """
 
     launches: tuple[Launch, ...]
@@ -171,16 +171,16 @@ class VersionCapture:
     data: bytes
     log: str
     device: Device | None
-    toolchain: Toolchain  # as the report says
+    toolchain: Toolchain  # from the report
     silent: tuple[str, ...] = ()
     took_s: float | None = None
     gpu: str | None = None
-    sections: tuple[str, ...] = ()  # that were chosen for it; empty where a set was asked for
+    sections: tuple[str, ...] = ()  # chosen for this version; empty if a set was requested
 
 
 @dataclass(frozen=True)
 class ProfilingResult:
-    """What came of profiling: captures by version, and for the others what went wrong."""
+    """The result of profiling: captures by version, and why the others failed."""
 
     captures: dict[str, VersionCapture]
     failures: dict[str, str]
@@ -196,8 +196,8 @@ def profile_versions(
 ) -> ProfilingResult:
     """Profile versions of a request in one ncu process; if that fails, each in its own.
 
-    ``expected`` names the versions, each with what is thought to come of it, for the live estimate.
-    Raises EnvironmentProblem for what would meet every version alike; what only one meets is in ``failures``.
+    ``expected`` names the versions, each with its expected work, for the live estimate.
+    Raises EnvironmentProblem for a problem of every version; the problem of a single version is in ``failures``.
     """
     request = replace(request, settings=replace(request.settings, stages=("profile",)))
     attempt, versions = _Attempt(request, stage, expected, max_launches, reporter), tuple(expected)
@@ -223,7 +223,7 @@ class _Attempt:
     def one_by_one(self, versions: tuple[str, ...]) -> ProfilingResult:
         """Profile each version in its own process, until interrupted.
 
-        Raises EnvironmentProblem where no version got through before: what was measured is kept.
+        Raises EnvironmentProblem only if no version has succeeded yet; otherwise the results are kept.
         """
         all_of_them = ProfilingResult({}, {})
         for version in versions:
@@ -240,7 +240,7 @@ class _Attempt:
         return all_of_them
 
     def together(self, versions: tuple[str, ...]) -> ProfilingResult:
-        """Profile versions in one process. Raises whatever NcuStage.run raises."""
+        """Profile versions in one process. Raises as NcuStage.run does."""
         part = only(self.request, versions)
         stage = replace(self.stage, work=_relative(Path(part.out), self.stage.root))
         repeats = part.settings.profile_repeats
@@ -266,7 +266,7 @@ class _Attempt:
 
 
 def _silent(versions: tuple[str, ...], stage: NcuStage, watch: RangeWatch, device: str) -> ProfilingResult | None:
-    """Return what is known where nothing was counted; None where that may be for other reasons than their silence."""
+    """Return the result if ncu counted nothing because no version launched a kernel, None if unsure."""
     log = stage.log()
     seen = control_report(stage, device) if all(map(watch.called, versions)) else None
     if seen is None or watch.failures:
@@ -275,7 +275,7 @@ def _silent(versions: tuple[str, ...], stage: NcuStage, watch: RangeWatch, devic
 
 
 def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) -> ProfilingResult:
-    """Return what a capture holds of each version: it holds launches of some, so the others' silence is their own."""
+    """Return each version's part of a capture; it has launches of some, so the others really launched none."""
     shares, captures = split(capture), {}
     failures = dict(watch.failures)
     for version in versions:
@@ -292,13 +292,13 @@ def _shared_out(versions: tuple[str, ...], capture: Capture, watch: RangeWatch) 
 
 
 def _without_launches(log: str, report: Report, workloads: tuple[str, ...]) -> VersionCapture:
-    """Return the capture of a version that launched nothing; ``report`` is of others that ncu saw beside it."""
+    """Return the capture of a version that launched nothing; ``report`` is of other programs or versions."""
     nothing = report.metrics.iloc[:0]
     return VersionCapture((), nothing, b"", log, report.device, report.toolchain, workloads)
 
 
 def merged(one: ProfilingResult, other: ProfilingResult) -> ProfilingResult:
-    """Return what came of two parts of profiling as one."""
+    """Return the results of two parts of profiling as one."""
     return ProfilingResult(one.captures | other.captures, one.failures | other.failures, other.interrupted)
 
 
@@ -310,12 +310,12 @@ def _finished(stage: NcuStage, watch: RangeWatch) -> dict[str, VersionCapture]:
 
 
 def _relative(path: Path, root: Path) -> Path:
-    """Return ``path`` relative to the folder that ncu starts in: absolute paths would stand in the report."""
+    """Return ``path`` relative to ncu's start folder, because the report contains the path."""
     return Path(os.path.relpath(path, root))
 
 
 def split(capture: Capture) -> dict[str, VersionCapture]:
-    """Return each version's share of a capture, by the NVTX ranges that its launches stand in."""
+    """Return each version's share of a capture, by the NVTX ranges of its launches."""
     owners: dict[str, list[Launch]] = {}
     for launch in capture.report.records:
         name = launch.ranges[-1] if launch.ranges else ""
@@ -339,13 +339,13 @@ def _share(capture: Capture, launches: list[Launch]) -> VersionCapture:
     )
 
 
-# Only the sections that matter: what is thought to bind a version chooses them, and its own counters confirm it. A run
-# of ncu to find that out first would cost more than it saves: its start, and a quarter of the passes of the full set
-# for the section that says it (docs/sources.md, Cost), where leaving out the sections of computing saves about as many.
-# The bench and the last run tell it for nothing. Where the counters then say otherwise, ncu runs once more.
+# Take only the sections that matter: the probable limit of a version chooses them, and its own counters confirm it. A
+# first ncu run to find the limit would cost more than it saves: its start, and a quarter of the passes of the full set
+# for the section that shows the limit (docs/sources.md, Cost). Leaving out the compute sections saves about as many.
+# The bench and the last run show the limit for free. If the counters then disagree, ncu runs once more.
 #
-# Where one of these binds, no rule that asks for the sections of computing stands first (benchmarks/adaptive_loss.py).
-# Shared memory is not among them: that a product could be done by tensor cores shows in what it computes.
+# If one of these binds, no rule that needs the compute sections comes first (benchmarks/adaptive_loss.py). Shared
+# memory is not among them, because only the compute sections show that tensor cores could do a product.
 OF_MEMORY = ("DRAM", "L2", "L1", "memory", HOST_LINK)
 
 
@@ -356,10 +356,10 @@ def profile_adaptively(
     max_launches: int,
     reporter: Reporter,
 ) -> ProfilingResult:
-    """Profile versions as ``profile_versions`` does, with the sections of memory alone where it is thought to bind all.
+    """Profile versions as ``profile_versions`` does, with only the memory sections if memory probably binds all.
 
-    Those whose counters say otherwise are profiled again, with all sections that rules ask for. Sections that this ncu
-    does not know are left out.
+    Versions whose counters disagree are profiled again, with all sections that rules need. Sections that this ncu does
+    not know are left out.
     """
     known = set(list_sections(find_ncu()))
 
@@ -383,17 +383,16 @@ def profile_adaptively(
 
 
 def is_bound_by_memory(launches: Iterable[Values]) -> bool:
-    """Tell whether memory binds each of some launches."""
+    """Return whether memory binds every one of these launches."""
     found = [bottleneck_of_launch(values) for values in launches]
     return bool(found) and all(one is not None and one.group in OF_MEMORY for one in found)
 
 
 def may_be_bound_by_memory(last: StoredRun | None, timings: Sequence[Timing]) -> bool:
-    """Tell whether memory is likely to bind a version on the workloads that were timed.
+    """Return whether memory probably binds a version on the timed workloads.
 
-    It did in its last run with counters, or is told by the times where that has none of these workloads.
-
-    A call that moves its bytes at 60 % of the rate of a copy, or more, keeps memory busy at least as much.
+    The last run with counters decides, or the times if that run has none of these workloads: a call that moves its
+    bytes at 60 % of a copy's rate or more keeps memory at least as busy.
     """
     names = {one.workload for one in timings}
     launches = [one.index for one in last.run.launches if one.workload in names] if last else []

@@ -1,8 +1,8 @@
-"""An archive kept in order: many small files packed into few, runs that nothing needs pruned, two archives merged.
+"""Maintain an archive: pack many small files into few, prune runs that nothing needs, merge two archives.
 
-No lock is taken. A run or a pack appears by one rename, and goes only once what replaces it was written, flushed, read
-back and held against its hashes; so whoever writes or reads at the same time, on another machine too, sees each run
-once, loose or packed. What relies on that is in ``store/packs.py`` and ``store/archive.py``.
+No lock is taken. A run or a pack appears by one rename. It is removed only after its replacement was written, flushed,
+read back and checked against its hashes. So any process that writes or reads meanwhile, even on another machine, sees
+each run once, loose or packed. ``store/packs.py`` and ``store/archive.py`` rely on that.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ from ncu_assist.store.reading import open_packed, open_run, record_of
 from ncu_assist.store.references import resolve
 from ncu_assist.store.writing import ArchivePlace, copy_run, environment_problem, remove_run, write_whole
 
-PACK_BYTES = 128 << 20  # of files in one pack, before compression: they are held in memory meanwhile
+PACK_BYTES = 128 << 20  # of files in one pack, before compression, because they are all in memory while it is made
 RUN_ID = re.compile(r"\b\d{8}T\d{6}Z-[0-9a-f]{6}\b")
-TEXT_SUFFIXES = (".md", ".toml", ".py", ".cu", ".cuh", ".json", ".txt", ".yml", ".yaml")  # where people write of a run
-LONGEST_TEXT = 4 << 20  # bytes: more is no comment
-LEAST = 2  # small packs that are worth one
+TEXT_SUFFIXES = (".md", ".toml", ".py", ".cu", ".cuh", ".json", ".txt", ".yml", ".yaml")  # texts that may name a run
+LONGEST_TEXT = 4 << 20  # bytes: a larger file was not written by hand
+LEAST = 2  # small packs that are worth merging
 
 
 def pack(project: Project, kernels: Sequence[str], reporter: Reporter) -> Packed:
-    """Put the loose runs of kernels, of all unless named, into packs, and small packs into larger ones.
+    """Put the loose runs of kernels (default: all) into packs, and small packs into larger ones.
 
-    A run that is damaged, has a file of nobody or one above 64 MB stays where it is, and is named. Raises
-    EnvironmentProblem where the disk refuses: what was not packed by then is as it was.
+    A run that is damaged, has an unknown file or one above 64 MB stays in place and is reported. Raises
+    EnvironmentProblem for a disk error, after which everything not yet packed is unchanged.
     """
     store = Store(project.reports)
     done = Packed()
@@ -57,7 +57,7 @@ def pack(project: Project, kernels: Sequence[str], reporter: Reporter) -> Packed
 
 
 def chosen(store: Store, kernels: Sequence[str]) -> tuple[str, ...]:
-    """Return the kernels named, all of the archive unless any is; raises UsageProblem for one that has no run."""
+    """Return the kernels named, by default all of the archive; raises UsageProblem for a kernel without runs."""
     known = store.kernels()
     for name in kernels:
         if name not in known:
@@ -67,7 +67,7 @@ def chosen(store: Store, kernels: Sequence[str]) -> tuple[str, ...]:
 
 @dataclass
 class _Batch:
-    """Runs that make a pack: each with the files that it was read from, which go afterwards."""
+    """The runs for one pack, each with the files that it was read from, which are removed afterwards."""
 
     runs: dict[tuple[str, str], RunFiles] = field(default_factory=dict)
     folders: list[Path] = field(default_factory=list)
@@ -79,7 +79,7 @@ class _Batch:
         return len(self.runs)
 
     def add(self, stored: StoredRun, record: bytes, written: int) -> None:
-        """Take a run, whose files are read now and held against their hashes. Raises DamagedData."""
+        """Add a run; read its files now and check them against their hashes. Raises DamagedData."""
         held = {name: stored.read(name) for name in stored.run.files}
         run = stored.run
         names = sorted(held)
@@ -88,7 +88,7 @@ class _Batch:
 
 
 def _batches(store: Store, kernel: str, done: Packed) -> Iterator[_Batch]:
-    """Yield what is to become a pack each, of one kernel."""
+    """Yield the batches of one kernel, each of which becomes a pack."""
     packs, damages = opened_packs(store.reports, kernel)
     done.left += damages
     small = [pack for pack in packs if len(pack.runs) < MOST_RUNS // 2 and pack.stamp[1] < PACK_BYTES // 8]
@@ -110,20 +110,20 @@ def _batches(store: Store, kernel: str, done: Packed) -> Iterator[_Batch]:
         try:
             _take_folder(batch, folder)
         except DamagedData as error:
-            if folder.exists():  # else another process packed or pruned it
+            if folder.exists():  # otherwise another process packed or pruned it
                 done.left.append(Damage("/".join(folder.parts[-3:]), error.message))
     if batch.folders or len(batch.packs) >= LEAST:
         yield batch
 
 
 def _take_pack(batch: _Batch, pack: Pack) -> None:
-    """Add all runs of a pack; one of which a run cannot be read stays as it is."""
+    """Add all runs of a pack; if one of them cannot be read, the pack stays as it is."""
     mine = _Batch()
     try:
         for key, where in pack.runs.items():
             stored = open_packed(pack, key)
             mine.add(stored, pack.record(key), where.written_ns)
-    except (DamagedData, FileNotFoundError):  # the latter: another process packs, too
+    except (DamagedData, FileNotFoundError):  # not found: another process packs, too
         return
     batch.runs |= mine.runs
     batch.size += mine.size
@@ -155,13 +155,13 @@ def _pack(store: Store, kernel: str, batch: _Batch, done: Packed) -> None:
     done.packs += 1
     done.merged += len(batch.packs)
     done.bytes_before += batch.size
-    with contextlib.suppress(FileNotFoundError):  # another process put it into a larger one
+    with contextlib.suppress(FileNotFoundError):  # another process put the pack into a larger one
         done.bytes_after += path.stat().st_size
 
 
 @dataclass(frozen=True)
 class KeepRules:
-    """What ``--keep`` asks for besides what is always kept: the best run of a kernel, its baseline, the last few."""
+    """The runs that ``--keep`` adds to those always kept: the best run of a kernel, its baseline, the last few."""
 
     best: bool = False
     baseline: bool = False
@@ -183,12 +183,12 @@ class KeepRules:
 
 
 def plan_prune(project: Project, kernels: Sequence[str], keep: KeepRules) -> PrunePlan:
-    """Return which runs nothing needs, and why the others are kept. Removes nothing.
+    """Return the runs that nothing needs, and why the others are kept. Removes nothing.
 
-    Always kept is what a ladder opens (the runs that show its versions, those that they are compared with, the newest
-    of each version, whose comment says what it builds on), what a baseline names, what a draft was made from, and
-    what a text in ``kernels/``, a draft or a document beside names by its run id. A kernel whose history cannot be
-    told keeps all of its runs.
+    Always kept are the runs that a ladder opens (those that show its versions, those that they are compared with, and
+    the newest of each version, whose comment names its parent), that a baseline names, that a draft was made from, and
+    whose id is in a text of ``kernels/``, a draft or a document of the project. A kernel whose history cannot be read
+    keeps all of its runs.
     """
     store = Store(project.reports)
     named = _named_ids(project)
@@ -211,22 +211,22 @@ ALL: dict[str, str] = {}  # every run is needed
 
 @dataclass(frozen=True)
 class _Noting(Store):
-    """An archive that notes which runs were opened: those that an answer needs, as they count on this machine."""
+    """An archive that notes the runs that an answer opens, by the rules of commands on this machine."""
 
     noted: dict[str, str] = field(default_factory=dict)
 
     def opened(self, head: RunHead) -> StoredRun:
-        """Return the run of an entry, and note it."""
+        """Return the run of an index entry, and note it."""
         self.noted.setdefault(head.path, "the ladder shows it or compares with it")
         return super().opened(head)
 
 
 class _NotingPages(_Noting, PageStore):
-    """An archive that notes which runs were opened, as they count on pages."""
+    """An archive that notes the runs that are opened, by the rules of pages."""
 
 
 def _needed(project: Project, store: Store, kernel: str, heads: Sequence[RunHead], keep: KeepRules) -> dict[str, str]:
-    """Return why runs of a kernel are kept, by their paths; ALL where that cannot be told."""
+    """Return why runs of a kernel are kept, by their paths, or ALL if that cannot be determined."""
     why: dict[str, str] = {}
     try:
         baseline = get_baseline(store, kernel)
@@ -263,7 +263,7 @@ def _needed(project: Project, store: Store, kernel: str, heads: Sequence[RunHead
 
 
 def _named_ids(project: Project) -> set[str]:
-    """Return the run ids that texts of the project name: worklogs, sources, drafts, documents."""
+    """Return the run ids in the project's texts: worklogs, sources, drafts, documents."""
     places = [project.kernels, project.prompts, project.root / "docs"]
     texts = [path for place in places for path in place.rglob("*") if path.suffix in TEXT_SUFFIXES]
     texts += [path for path in project.root.glob("*") if path.suffix in TEXT_SUFFIXES]
@@ -284,7 +284,7 @@ def _bytes(store: Store, head: RunHead) -> int:
 
 
 def prune(project: Project, kernels: Sequence[str], keep: KeepRules, plan: PrunePlan, reporter: Reporter) -> PrunePlan:
-    """Remove the runs of a plan that are still not needed now, and return those; a baseline may have been set since."""
+    """Remove the runs of a plan that are still not needed, and return them; a baseline may have been set since."""
     store = Store(project.reports)
     wanted = {one.path for one, _ in plan.going}
     now = plan_prune(project, kernels, keep)
@@ -307,7 +307,7 @@ def prune(project: Project, kernels: Sequence[str], keep: KeepRules, plan: Prune
 
 
 def _without(store: Store, pack: Pack, going: set[tuple[str, str]]) -> None:
-    """Write a pack anew without some of its runs; what cannot be read of the others is copied as it is."""
+    """Rewrite a pack without some of its runs; unreadable data of the others is copied as it is."""
     kept = []
     for key, where in pack.runs.items():
         if key not in going:
@@ -325,10 +325,11 @@ def _without(store: Store, pack: Pack, going: set[tuple[str, str]]) -> None:
 
 
 def merge(project: Project, other: Path, reporter: Reporter) -> Merged:
-    """Take the runs, baselines and drafts of another archive that are not here; ``other`` is a project or ``reports/``.
+    """Copy runs, baselines and drafts that are missing here; ``other`` is a project or ``reports/``.
 
-    A run is told by kernel, version and id: the same record there and here is one run, another record is a conflict,
-    which leaves ours as it is. Damaged runs are left out. Raises UsageProblem for a folder that is no archive.
+    A run is identified by kernel, version and id. If both archives have it with the same record, it is one run; if the
+    records differ, it is a conflict, and ours stays as it is. Damaged runs are left out. Raises UsageProblem for a
+    folder that is not an archive.
     """
     reports = other / "reports" if (other / "reports").is_dir() else other
     if not reports.is_dir() or reports.resolve() == project.reports.resolve():

@@ -1,7 +1,7 @@
-"""What one GPU does at a stretch, and the place that does it: check and bench of versions together, or ncu over some.
+"""Define units of work for one GPU, and the places that do them: check and bench of versions together, or ncu.
 
-Times are compared within one unit only, and a unit is one child process after another on one GPU. So however units are
-shared out, no verdict compares two GPUs. To another machine a unit brings the kernel's files, which are built there.
+Times are compared only within one unit, and a unit is one child process after another on one GPU. So no verdict ever
+compares two GPUs. A unit for another machine includes the kernel's files, which are built there.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from ncu_assist.spec_file import read_kernel
 from ncu_assist.steps import Pace, Reporter
 from ncu_assist.store import machine_hash
 
-BENCH_S = 1.0  # check and bench of one version on one workload, where no earlier run tells
+BENCH_S = 1.0  # check and bench of one version on one workload, if there is no earlier run
 START_S = 4.0  # a process before its first version: python, torch and the GPU
 SANITIZER_S = 8.0  # a version under one tool of compute-sanitizer, on small workloads
 
@@ -55,9 +55,9 @@ SANITIZER_S = 8.0  # a version under one tool of compute-sanitizer, on small wor
 class WorkUnit:
     """Work for one GPU. ``options`` None: check and bench as the request says; else ncu over versions of ``expected``.
 
-    With ``tools`` it is those of compute-sanitizer over the versions of ``looked_at``, on their workloads there.
-    ``expected_s`` is what it may take; ``name`` says in words what it is; ``on`` names the only GPU, or chip, that it
-    is for. One with a ``bundle`` is for another machine, on which its versions are still to be built.
+    With ``tools``, the work is to run these tools of compute-sanitizer over the versions and workloads of
+    ``looked_at``. ``expected_s`` is the expected time; ``name`` describes the unit; ``on`` names the only GPU, or chip,
+    that may do it. A unit with a ``bundle`` is for another machine, which first builds its versions.
     """
 
     name: str
@@ -74,11 +74,11 @@ class WorkUnit:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The versions that it needs."""
+        """The versions that the unit needs."""
         return tuple(self.expected or self.looked_at or self.request.versions)
 
     def apart(self) -> WorkUnit:
-        """Return and write the same work in a folder of its own: what another attempt left is no part of it."""
+        """Write the same unit into a folder of its own, without files of an earlier attempt, and return it."""
         request = replace(self.request, out=str(Path(self.request.out) / secrets.token_hex(4)))
         write_request(request)
         return replace(self, request=request)
@@ -86,10 +86,10 @@ class WorkUnit:
 
 @dataclass(frozen=True)
 class UnitResult:
-    """What came of a unit: what was measured or counted, or the error that ended it.
+    """The result of a unit: its measurements or counters, or the error that ended it.
 
-    ``gpu_sha256`` is the hash of the UUID of the GPU, empty where it is the only one or nobody knows. ``built`` is
-    what another machine built for it.
+    ``gpu_sha256`` is the hash of the GPU's UUID, empty if there is only one GPU or it is unknown. ``built`` has the
+    builds of another machine.
     """
 
     measured: client.Measured | None = None
@@ -102,24 +102,24 @@ class UnitResult:
 
 
 class WorkPlace(Protocol):
-    """Where units are worked on: by other machines if ``is_away``."""
+    """A place that works on units, on other machines if ``is_away``."""
 
     @property
     def is_away(self) -> bool: ...
 
     def gpus_for(self, on: str) -> int:
-        """Return how many GPUs there are, or are of this chip or called so."""
+        """Return the number of GPUs that have this name or chip (empty: all)."""
         ...
 
     def setups(self, on: str, needs: Collection[Need], has_gpu: bool, has_ncu: bool) -> Sequence[Setup]:
-        """Return what would measure: of several machines each, of the chip or GPU that is called so.
+        """Return the setup of each machine that would measure, for the chip or GPU of this name.
 
-        Empty where nobody can tell. Raises EnvironmentProblem where what is needed is not there.
+        The result is empty if it is unknown. Raises EnvironmentProblem if a need is not met.
         """
         ...
 
     def build(self, owner: Hashable, work: Callable[[], object]) -> None:
-        """Build something: beside what the GPUs do, where that is possible. It stands among what is finished."""
+        """Run a build, in parallel with the GPUs if possible. ``finished`` yields its result."""
         ...
 
     def submit(self, owner: Hashable, unit: WorkUnit) -> None:
@@ -127,17 +127,17 @@ class WorkPlace(Protocol):
         ...
 
     def finished(self, reporter: Reporter) -> Iterator[tuple[Any, WorkUnit | None, UnitResult]]:
-        """Yield owner, unit (None: a build) and result of all that was given, also meanwhile, as each is done."""
+        """Yield owner, unit (None: a build) and result of each task as it is done, including tasks added meanwhile."""
         ...
 
     def close(self) -> None:
-        """End what is still at work."""
+        """End all work in progress."""
         ...
 
 
 @dataclass
 class OneGpu:
-    """The GPU of this process, one unit after another in the order in which they came."""
+    """The GPU of this process, which does units one after another in the order of submission."""
 
     is_away: bool = False
     _todo: list[tuple[Hashable, WorkUnit | Callable[[], object]]] = field(default_factory=list)
@@ -167,7 +167,7 @@ class OneGpu:
 
 
 def built(work: Callable[[], object]) -> UnitResult:
-    """Do what a place was given to build, and return the error that it ends with as a result."""
+    """Run a build, and return its error, if any, as a result."""
     try:
         work()
     except NcuAssistError as error:
@@ -178,9 +178,9 @@ def built(work: Callable[[], object]) -> UnitResult:
 
 
 def settled(unit: WorkUnit, below: Path) -> tuple[WorkUnit, Built]:
-    """Return a unit of another machine as work for this one, with what was built for it below a folder.
+    """Build a unit of another machine below a folder; return it as work for this machine, with the builds.
 
-    Raises what hinders it; for ncu that is also a set which the one here does not know.
+    Raises the error if the unit cannot run here, which includes a set that this ncu does not know.
     """
     assert unit.bundle is not None
     if unit.options is not None and unit.options.section_set != ADAPTIVE:
@@ -199,9 +199,9 @@ def settled(unit: WorkUnit, below: Path) -> tuple[WorkUnit, Built]:
 
 
 def do(unit: WorkUnit, reporter: Reporter) -> UnitResult:
-    """Work on a unit in this process and return what came of it. KeyboardInterrupt is passed on by a bench.
+    """Work on a unit in this process and return its result. A bench passes KeyboardInterrupt on.
 
-    Under ncu it is in the result, with what was finished before.
+    Under ncu the interrupt is in the result, together with the finished versions.
     """
     started = time.monotonic()
     try:
@@ -215,7 +215,7 @@ def do(unit: WorkUnit, reporter: Reporter) -> UnitResult:
             found = UnitResult(profiled=_profile(unit, unit.options, reporter))
     except NcuAssistError as error:
         found = UnitResult(error=error)
-    except OSError as error:  # where ours, and not the child, meet a full disk
+    except OSError as error:  # this process, not the child, met a full disk
         found = UnitResult(error=EnvironmentProblem(f"results cannot be kept: {error}", "df -h"))
     return replace(found, seconds=time.monotonic() - started)
 
@@ -251,10 +251,10 @@ def _profile(unit: WorkUnit, options: ProfileOptions, reporter: Reporter) -> Pro
 
 
 def in_groups(costs_s: Mapping[str, float], start_s: float, gpus: int, kernels: int) -> list[tuple[str, ...]]:
-    """Return the names in as many groups as end soonest on so many GPUs, each in the order given; one for one GPU.
+    """Return the names in the number of groups that finishes first on ``gpus`` GPUs, each in the order given.
 
-    Each group costs its start again. K ``kernels`` are measured at once, each in n groups that take T seconds in all
-    and are started in S: of G GPUs the busiest is at ceil(K*n/G) of them, for T/n + S each.
+    Each group costs another start; one GPU gets one group. K ``kernels`` are measured at once, each in n groups that
+    take T seconds in total and S to start: the busiest of G GPUs does ceil(K*n/G) groups, of T/n + S seconds each.
     """
     total = sum(costs_s.values())
 
@@ -269,25 +269,25 @@ def in_groups(costs_s: Mapping[str, float], start_s: float, gpus: int, kernels: 
 
 
 def bench_seconds(runs: Sequence[Run], workload: str) -> float:
-    """Return how long check and bench of versions on a workload may take, by the newest run of each of them."""
+    """Return the expected seconds of check and bench of versions on a workload, from the newest run of each."""
     took = [seconds for run in runs if (seconds := run.took_s.get(f"{BENCH} {workload}"))]
     return max(took, default=BENCH_S * max(1, len(runs)))
 
 
 def ncu_seconds(run: Run | None, options: ProfileOptions, expected: ExpectedLaunches) -> float:
-    """Return how long a version may take under ncu: as its launches with the same set did, else as launches do."""
+    """Return a version's expected seconds under ncu, from a run with the same set, else from a typical launch."""
     known = took_before(run, options)
     return expected.launches * expected.workloads * (known or LAUNCH_S.get(options.section_set, LAUNCH_S["full"]))
 
 
 def took_before(run: Run | None, options: ProfileOptions) -> float | None:
-    """Return how long a launch took under ncu with the same set in a run of a version; None where none tells."""
+    """Return the seconds of a launch under ncu with the same set in an earlier run, None if unknown."""
     if run is None or run.profile is None or run.profile.section_set != options.section_set or not run.launches:
         return None
     return run.took_s[NCU] / len(run.launches) if NCU in run.took_s else None
 
 
-SANITIZER_LIMIT_S = 240.0  # of a version and tool: it takes 5 to 12 s where the workloads are small
+SANITIZER_LIMIT_S = 240.0  # per version and tool, which take 5 to 12 s on small workloads
 SANITIZER_FOLDER = "sanitizer"
 
 
@@ -298,9 +298,9 @@ def sanitize_versions(
     executor: Executor,
     reporter: Reporter,
 ) -> dict[str, tuple[Sanitized, ...]]:
-    """Return what each tool found in each built version on its ``workloads``; versions without any are left out.
+    """Return the findings of each tool in each built version on its ``workloads``; versions without any are left out.
 
-    The tool's own words go to files below the request's folder. Raises EnvironmentProblem where there is no
+    The tools' output goes to files below the request's folder. Raises EnvironmentProblem if there is no
     compute-sanitizer, or no GPU for it.
     """
     program, found = find_sanitizer(), dict[str, tuple[Sanitized, ...]]()
@@ -326,14 +326,14 @@ def sanitize_versions(
     return found
 
 
-LARGEST = 64_000_000  # bytes of a kernel's files: they go with each unit
+LARGEST = 64_000_000  # bytes of a kernel's files, which are sent with each unit
 
 
 @dataclass(frozen=True)
 class Bundle:
     """A kernel folder as it was when work on it began: its files by their paths in the project, and the hash of all.
 
-    What its versions include from elsewhere in the project is among them. ``folder`` is the path of the kernel's own.
+    The files include those that versions include from elsewhere in the project. ``folder`` is the path of the kernel.
     """
 
     folder: str
@@ -342,7 +342,7 @@ class Bundle:
 
 
 def bundle_of(kernel: Kernel) -> Bundle:
-    """Return a kernel's files as they are now. Raises UsageProblem where they are too large to be sent."""
+    """Return a kernel's files as they are now. Raises UsageProblem if they are too large to send."""
     folder = kernel.folder.absolute()
     root = folder.parents[1]
     own = [path for path in folder.rglob("*") if path.is_file() and "__pycache__" not in path.parts]
@@ -365,10 +365,9 @@ def _hash_of(files: Mapping[str, bytes]) -> str:
 
 
 def unpacked(bundle: Bundle, below: Path) -> Kernel:
-    """Return the kernel of a bundle as it lies below a folder, in one of its own that is named by its hash.
+    """Unpack a bundle below a folder, into one named by its hash, and return its kernel.
 
-    It is written where it is not there, or no longer as it was. Raises DamagedData for a bundle that is not what was
-    sent.
+    The files are written if they are missing or were changed. Raises DamagedData for a bundle that changed on the way.
     """
     names = (bundle.folder, *bundle.files)
     if _hash_of(bundle.files) != bundle.sha256 or any(Path(n).is_absolute() or ".." in Path(n).parts for n in names):
@@ -397,9 +396,7 @@ def _holds(root: Path, bundle: Bundle) -> bool:
 
 @dataclass(frozen=True)
 class Built:
-    """Versions as one machine built them: outcomes, why others were skipped, and, where it is another machine, with
-    which tools, and its hash.
-    """
+    """The builds of one machine: outcomes, reasons for skipped versions, and another machine's tools and hash."""
 
     outcomes: dict[str, BuildOutcome] = field(default_factory=dict)
     skipped: dict[str, str] = field(default_factory=dict)
@@ -407,7 +404,7 @@ class Built:
     machine: str | None = None
 
     def merged_with(self, other: Built) -> Built:
-        """Return what either has built; where both built a version, this one's."""
+        """Return the builds of both; if both built a version, this one's counts."""
         return Built(
             other.outcomes | self.outcomes,
             other.skipped | self.skipped,
@@ -417,7 +414,7 @@ class Built:
 
 
 def build_here(kernel: Kernel, versions: Sequence[Version], work: Path) -> Built:
-    """Build those versions whose packages are installed. Raises EnvironmentProblem if there are none."""
+    """Build the versions whose packages are installed. Raises EnvironmentProblem if there are none."""
     skipped = {version.name: why for version in versions if (why := why_skipped(version))}
     if len(skipped) == len(versions):
         said = "; ".join(f"{name} is skipped: {why}" for name, why in skipped.items())

@@ -1,4 +1,4 @@
-"""What an exam consists of: workloads, sealed sources, questions with secret seeds, folders."""
+"""Plan an exam: its workloads, sealed sources, questions with secret seeds, and folders."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 
 QuestionPurpose = Literal["check", "bench", "profile"]
 ARTIFACTS = "artifacts.json"  # in the readable folder, once everything is built
-QUESTIONS = "questions.json"  # in the folder of questions, written last: where it is, all the others are
-PUBLIC_SEED = 0  # of the first question on the default workload: what anybody would try first
+QUESTIONS = "questions.json"  # in the folder of questions, written last, when all others are there
+PUBLIC_SEED = 0  # of the first question on the default workload: the seed that anybody would try first
 ANSWERS, PATCHED = "answers.jsonl", "patched.json"
 TASK, GRADED = "task-", "graded-"
 SAMPLES = "samples.json"
-ROW_BYTES = 256  # at most, of a row; the longest name of a version has some 60 letters
+ROW_BYTES = 256  # most bytes of a row; the longest name of a version has about 60 letters
 SAMPLE_COLUMNS = ("version", "round", "position", "time_ns", "sm_clock_mhz", "late")
 SampleRow = tuple[str, int, int, float, float | None, bool]
 NARROW = {"round": "int32", "position": "int32", "sm_clock_mhz": "float64"}  # as bench.SCHEMA has them
@@ -53,7 +53,7 @@ NARROW = {"round": "int32", "position": "int32", "sm_clock_mhz": "float64"}  # a
 
 @dataclass(frozen=True)
 class QuestionInput:
-    """One input of a question: a tensor in a file of its raw bytes, or a number as it is (no dtype then)."""
+    """One input of a question: a tensor as a file of its raw bytes, or a number (without dtype)."""
 
     name: str
     dtype: str = ""
@@ -92,9 +92,10 @@ class ExamRequest:
 
 @dataclass(frozen=True)
 class ExamAnswer:
-    """What the sandboxed side says of a call beside its outputs.
+    """The sandboxed side's report on a call, in addition to its outputs.
 
-    ``touched``: what was written that is no output. ``again``: a repeat gave other outputs, which were handed in too.
+    ``touched`` names memory that was written outside the outputs. ``again``: a repeat gave other outputs, which were
+    handed in, too.
     """
 
     version: str
@@ -105,7 +106,7 @@ class ExamAnswer:
 
 @dataclass(frozen=True)
 class ExaminerRequest:
-    """What never enters the sandbox: the seed of each question, and the folder with the reference."""
+    """The job of the trusted side: the seeds and the reference's folder, which never enter the sandbox."""
 
     kernel_folder: str
     device: str
@@ -121,7 +122,7 @@ class ExaminerRequest:
 
 @dataclass(frozen=True)
 class Suspicion:
-    """A way of cheating that an answer shows: its id, and what was seen in words."""
+    """A sign of cheating in an answer: its id and a description."""
 
     version: str
     id: str
@@ -130,9 +131,9 @@ class Suspicion:
 
 @dataclass(frozen=True)
 class Grades:
-    """What grading gave: a check for each version and workload, and what is wrong with an answer beyond being wrong.
+    """The result of grading: a check for each version and workload, and suspicions about the answers.
 
-    ``device`` is the GPU as the trusted side sees it, None on a CPU: what a draft is judged by hangs on it.
+    ``device`` is the GPU as the trusted side sees it, None on a CPU; the judgement of a draft depends on it.
     """
 
     checks: dict[str, tuple[Check, ...]]
@@ -157,7 +158,7 @@ class GradingTask:
 
 
 def hand_over(task: GradingTask, folder: Path) -> Path:
-    """Write a task where the trusted child finds it and return the file that its grades will come in."""
+    """Write a task for the trusted child and return the file that will contain its grades."""
     file = folder / f"{TASK}{task.name}.json"
     with atomic_write(file) as target:
         target.write(msgspec.json.encode(task))
@@ -165,7 +166,7 @@ def hand_over(task: GradingTask, folder: Path) -> Path:
 
 
 def task_files(folder: Path) -> Iterator[Path]:
-    """Yield the tasks that have no grades yet."""
+    """Yield the files of tasks without grades."""
     return (file for file in sorted(folder.glob(f"{TASK}*.json")) if not graded_file(file).exists())
 
 
@@ -178,8 +179,8 @@ def graded_file(task: Path) -> Path:
 class ExamFolders:
     """One exam below ``root``.
 
-    ``secret`` must not exist in the sandbox, ``readable`` is read-only there (the program starts in it), ``writable``
-    is where answers go.
+    ``secret`` must not exist in the sandbox, ``readable`` is read-only there (the program starts in it), and answers
+    go to ``writable``.
     """
 
     root: Path
@@ -202,23 +203,23 @@ class ExamFolders:
 
     @property
     def examiner_request_file(self) -> Path:
-        """What the trusted child waits for."""
+        """The request file that the trusted child waits for."""
         return self.secret / REQUEST_FILE
 
     def request_file(self, stage: str) -> Path:
-        """What the sandboxed child of a stage waits for."""
+        """Return the request file that the sandboxed child of a stage waits for."""
         return self.readable / f"{stage}.json"
 
     def out(self, stage: str) -> Path:
-        """Return where the answers of a stage go."""
+        """Return the folder for the answers of a stage."""
         return self.writable / stage
 
     def collected(self, stage: str) -> Path:
-        """Return where what was taken over of them lies."""
+        """Return the folder for the trusted side's copies of a stage's answers."""
         return self.secret / stage
 
     def make(self) -> None:
-        """Create them: the secret one for this user alone, the others so that a sandbox's user can look into them."""
+        """Create the folders: the secret one for this user alone, the others readable by a sandbox's user."""
         closed, open_to_look = 0o700, 0o755
         for folder in (self.secret, self.readable, self.questions, self.writable):
             folder.mkdir(parents=True)
@@ -232,14 +233,14 @@ def write_samples(columns: dict[str, list[object]], out: Path) -> None:
 
 
 def most_bytes(versions: Sequence[str], rounds: int) -> int:
-    """Return how large a file of samples may be."""
+    """Return the largest allowed size of a file of samples, in bytes."""
     return ROW_BYTES * rounds * len({*versions, EMPTY, COPY})
 
 
 def read_samples(path: Path, versions: Sequence[str], rounds: int) -> list[SampleRow]:
-    """Return samples as this bench can have given them: each version once in each round, times that are some.
+    """Return the samples of a file if this bench can have written them: each version once per round, with valid times.
 
-    Raises ValueError, of which msgspec's errors are kinds, or RecursionError for anything else.
+    Raises ValueError (msgspec's errors included) or RecursionError for anything else.
     """
     rows = msgspec.json.decode(path.read_bytes(), type=list[SampleRow])
     timed = {*versions, EMPTY, COPY}
@@ -268,8 +269,8 @@ def frame_of(rows: Sequence[SampleRow], bench_id: str, workload: str) -> pandas.
 
 
 OTHERS = 2
-BYTES_LIMIT = 256 << 20  # that a call moves, of the others: questions and answers pass through files, at about 1 GB/s
-TRIPPED = "reference"  # the stage of the event that the tripwire tells
+BYTES_LIMIT = 256 << 20  # moved by a call on other workloads: questions and answers pass through files at about 1 GB/s
+TRIPPED = "reference"  # the stage in the tripwire's event
 TRIPWIRE = '''\
 """Not the reference: that stays outside. Whoever imports this file is told of."""
 
@@ -283,8 +284,8 @@ raise ImportError("there is no reference here")
 def examined_workloads(kernel: Kernel, version: Version, limit: int = BYTES_LIMIT) -> tuple[Workload, ...]:
     """Return the workloads to examine a version on, the default one first.
 
-    The others are those that bring most integers that were not seen yet, of equals the cheapest; without any that is
-    within ``limit`` bytes and served there are fewer.
+    The others are served, within ``limit`` bytes, and have the most new integer values, the cheapest of equals first.
+    If too few qualify, there are fewer.
     """
     chosen = [kernel.default_workload]
     left = [w for w in kernel.workloads if not w.default and version.serves(w) and _bytes(kernel, w) <= limit]
@@ -296,10 +297,10 @@ def examined_workloads(kernel: Kernel, version: Version, limit: int = BYTES_LIMI
 
 
 def refuse_host_inputs(kernel: Kernel) -> None:
-    """Raise UsageProblem for a kernel with inputs in memory of the host.
+    """Raise UsageProblem for a kernel with inputs in host memory.
 
-    An exam swaps inputs behind a held stream. What it writes to memory of the host is there at once, held or not: work
-    that a draft leaves on another stream would find the right inputs, and nobody would notice.
+    An exam swaps inputs behind a held stream. A write to host memory takes effect at once, held or not, so work that a
+    draft leaves on another stream would find the right inputs unnoticed.
     """
     if kernel.host is not None:
         names, lie = ", ".join(kernel.host.names), "lies" if len(kernel.host.names) == 1 else "lie"
@@ -310,7 +311,7 @@ def refuse_host_inputs(kernel: Kernel) -> None:
 
 
 def _news(workload: Workload, chosen: Sequence[Workload]) -> int:
-    """Return how many integers (and whether the dtype) of a workload no chosen one has."""
+    """Return how many values of a workload (its integers and dtype) no chosen workload has."""
     news = workload.integers.items() - {pair for w in chosen for pair in w.integers.items()}
     return len(news) + (workload.dtype not in {w.dtype for w in chosen})
 
@@ -340,7 +341,7 @@ def sealed_kernel(kernel: Kernel, versions: Sequence[Version], root: Path) -> Ke
 class ExamPlan:
     """An exam of ``draft`` beside ``parent``. ``kernel`` is the sealed one: build it, with the project's build folder.
 
-    ``settings.stages`` is not used: a request says its own.
+    ``settings.stages`` is not used: each request has its own.
     """
 
     kernel: Kernel
@@ -355,16 +356,16 @@ class ExamPlan:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The parent first: what it loads is in place before the draft is."""
+        """Parent and draft. The parent is first, so that its modules are loaded before the draft."""
         return tuple(dict.fromkeys((self.parent, self.draft)))
 
     def write_request(self, name: str, stages: tuple[Stage, ...]) -> ExamRequest:
-        """Write the request for some stages and return it; who answers it waits until the versions are delivered.
+        """Write the request for some stages and return it; its process waits until the versions are delivered.
 
-        Builds the bench's device code where it is needed. Raises EnvironmentProblem if that lacks a compiler.
+        Builds the bench's device code if it is needed. Raises EnvironmentProblem if there is no compiler for it.
         """
         out = self.folders.out(name)
-        out.mkdir(exist_ok=True)  # there already where the child was started before its request
+        out.mkdir(exist_ok=True)  # exists already if the child was started before its request
         times_gpu = self.settings.device == "cuda" and stages != ("profile",)
         request = HarnessRequest(
             kernel_folder=str(self.kernel.folder),
@@ -383,7 +384,7 @@ class ExamPlan:
         return exam_request
 
     def deliver(self, outcomes: Mapping[str, BuildOutcome]) -> None:
-        """Put the versions, all of which were built, where requests expect them; a second time nothing is done."""
+        """Put the built versions where requests expect them; a second call does nothing."""
         if self._artifacts.is_file():
             return
         artifacts = [self.artifact(version, outcomes[version]) for version in self.versions]
@@ -398,7 +399,7 @@ class ExamPlan:
         return backend_of(self.kernel.version(version).path).name
 
     def artifact(self, name: str, outcome: BuildOutcome) -> Artifact:
-        """Return a built version, copied to where the sandbox can read it."""
+        """Return the artifact of a built version, copied into a folder that the sandbox can read."""
         assert outcome.artifact is not None
         return Artifact(name, self._backend(name), self._inside(outcome.artifact))
 
@@ -406,7 +407,7 @@ class ExamPlan:
         return self._inside(compile_library(DEVICE_SOURCE, self.work / "build" / "harness"))
 
     def _inside(self, file: Path) -> str:
-        """Return a built file, copied to where the sandbox can read it unless it lies there."""
+        """Return the path of a built file, copied into the readable folder unless it is there."""
         if file.resolve().is_relative_to(self.folders.readable):
             return str(file.resolve())
         target = self.folders.readable / "built" / file.name
@@ -430,8 +431,8 @@ def new_exam_plan(
 ) -> ExamPlan:
     """Plan an exam of parent and draft below ``work`` and write what it needs, secret and sealed, into ``folders``.
 
-    The draft lies where it was drafted; its file is named like a version and called so in the exam. Raises UsageProblem
-    for a kernel with inputs in memory of the host.
+    The draft stays in its folder; its file name gives its version name in the exam. Raises UsageProblem for a kernel
+    with inputs in host memory.
     """
     refuse_host_inputs(kernel)
     parent, draft = versions
