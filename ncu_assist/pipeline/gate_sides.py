@@ -1,4 +1,4 @@
-"""Which runs a gate is about: what its references name, what else was measured of the same sources, what still holds.
+"""Find the runs of a gate: those its references name, other runs of the same sources, and which of them still count.
 
 kernel.toml and reference.py may have changed since the runs were made.
 """
@@ -41,16 +41,16 @@ from ncu_assist.versions import short_name, version_order, with_short_names
 
 REFERENCE = "source/reference.py"
 BASELINE = "@baseline"
-VERSION_LIKE = re.compile(r"v\d")  # no kernel is meant
-MOST_OFFERED, MOST_LISTED = 3, 12  # names that are near, names where none is
+VERSION_LIKE = re.compile(r"v\d")  # a version, not a kernel
+MOST_OFFERED, MOST_LISTED = 3, 12  # similar names to offer; names to list if none is similar
 NEARLY_WINDOW = re.compile(r"(?P<word>[a-z]+)(?:[:=. -]+|(?=\d))(?P<count>\w*)", re.ASCII)
 USUAL_WINDOW = 10  # runs
-NEAR = 0.5  # of difflib's ratio, as for other names that are typed
+NEAR = 0.5  # difflib's ratio, as for other typed names
 Timed = tuple[Sequence[StoredRun], Sequence[StoredRun]]
 
 
 def kernel_now(project: Project, run: Run) -> Kernel | None:
-    """Return the kernel of a run as its folder has it; None for a foreign program and for a folder with mistakes."""
+    """Return the kernel of a run from its current folder, None for a foreign program and for a folder with mistakes."""
     if run.source_sha256 is None or run.kernel not in kernel_names(project):
         return None
     try:
@@ -60,7 +60,7 @@ def kernel_now(project: Project, run: Run) -> Kernel | None:
 
 
 def as_now(kernel: Kernel | None, stored: StoredRun) -> StoredRun:
-    """Return a run with what it holds on the workloads that kernel.toml has as they were when it was made."""
+    """Return a run reduced to the workloads that kernel.toml has not changed since the run was made."""
     run = stored.run
     names = {facts.name for facts in run.workloads if kernel is None or _is_as_now(kernel, facts)}
     if len(names) == len(run.workloads):
@@ -77,10 +77,10 @@ def as_now(kernel: Kernel | None, stored: StoredRun) -> StoredRun:
 
 
 def outdated(kernel: Kernel, runs: Sequence[StoredRun], wanted: str | None) -> tuple[str, ...]:
-    """Return the workloads on which no run counts, as kernel.toml has changed or renamed what the runs were made on.
+    """Return the workloads on which no run counts because kernel.toml changed or renamed them since.
 
-    None for one that was removed where others are left. ``wanted`` is the only one that is looked at, None for all;
-    raises UsageProblem where kernel.toml has none of that name any more.
+    A removed workload is not in the result if others are left. ``wanted`` is the only workload to check, None for all;
+    raises UsageProblem if kernel.toml no longer has it.
     """
     measured = [facts for one in runs for facts in one.run.workloads if wanted in (None, facts.name)]
     held = {facts.name for facts in measured if _is_as_now(kernel, facts)}
@@ -93,27 +93,27 @@ def outdated(kernel: Kernel, runs: Sequence[StoredRun], wanted: str | None) -> t
 
 
 def without_folder(project: Project, sides: Sequence[StoredRun]) -> Iterator[str]:
-    """Yield which kernels have no folder that could tell what has changed since their runs were made."""
+    """Yield the kernels without a folder, for which changes since their runs are unknown."""
     own = {one.run.kernel for one in sides if one.run.source_sha256 is not None}
     for kernel in sorted(own - set(kernel_names(project))):
         yield f"kernels/{kernel} has no kernel.toml: only stored runs were judged, whatever has changed since"
 
 
 def other_references(project: Project, sides: Sequence[StoredRun]) -> Iterator[str]:
-    """Yield which runs were checked against another reference.py than there is now."""
+    """Yield the runs that were checked against a different reference.py."""
     old = dict.fromkeys(short_name(one.run.version) for one in sides if _is_of_another_reference(project, one))
     if old:
         yield f"reference.py has changed since it checked the results of {' and '.join(old)}"
 
 
 def _is_of_another_reference(project: Project, stored: StoredRun) -> bool:
-    """Tell whether a run was checked, and reference.py is there and is not as it was then."""
+    """Return whether a run was checked against a reference.py that differs from the existing one."""
     kept = stored.run.files.get(REFERENCE)
     if kept is None or not stored.run.checks:
         return False
     try:
         now = (project.kernels / stored.run.kernel / "reference.py").read_bytes()
-    except OSError:  # reading the kernel's folder says so, where there is one
+    except OSError:  # reading the kernel's folder reports the error
         return False
     return hashlib.sha256(now).hexdigest() != kept.sha256
 
@@ -128,11 +128,10 @@ def _is_like(workload: Workload, facts: WorkloadFacts) -> bool:
 
 @dataclass(frozen=True)
 class GateRequest:
-    """What is asked of a gate: ``candidate`` is a kernel, whose newest version it then is, or a reference.
+    """A request for a gate: ``candidate`` is a reference, or a kernel, which means its newest version.
 
-    ``workload`` None or ``all`` are all that both runs have. ``fail_on`` are limits as they were typed.
-    ``require_live``: only runs that were measured on this machine count. ``unclear_passes``: what is unclear, and shows
-    no time beyond its limit, breaks nothing.
+    ``workload`` None or ``all`` means all that both runs have. ``fail_on`` are limits as typed. ``require_live``: only
+    runs measured on this machine count. ``unclear_passes``: an unclear result passes if no time is beyond its limit.
     """
 
     candidate: str
@@ -146,11 +145,11 @@ class GateRequest:
 
 
 def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
-    """Return baseline and candidate; the baseline is one of the candidate's kernel unless it names another.
+    """Return baseline and candidate; the baseline is of the candidate's kernel unless it names another.
 
-    No other run stands in for a version that has none of its source as it is now: that is not measured. Raises
-    UsageProblem for a reference that names nothing and for a kernel folder with mistakes, DamagedData for what cannot
-    be read whole, also where the newest run is damaged and an older one would stand in for it.
+    A version without a run of its current source is not measured; no other run replaces it. Raises UsageProblem for an
+    unknown reference and for a kernel folder with mistakes, DamagedData for unreadable data, even if an older run could
+    replace a damaged newest one.
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), request.kernel)
     reference = _reference(request.candidate, store, context)
@@ -162,7 +161,7 @@ def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
         raise
     kernel = request.kernel if isinstance(candidate, Path) else kernel_of(candidate)
     if kernel in kernel_names(project) and not _is_exact(request.candidate):
-        load_kernel(project, kernel)  # what is wrong in its folder may be of what is new
+        load_kernel(project, kernel)  # raises if the folder has mistakes, which may be in a new file
     if kernel is None and request.against == BASELINE:
         command = f"ncu-assist gate {shlex.quote(request.candidate)} --against OTHER.ncu-rep"
         raise UsageProblem("a report belongs to no kernel and has no baseline", command)
@@ -170,7 +169,7 @@ def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
         baseline = _side(request.against, request, store, Context(project, Path.cwd(), kernel))
     except UsageProblem as error:
         if request.against == BASELINE:
-            in_force(project, kernel)  # which says what is wrong with the baseline, and what to do
+            in_force(project, kernel)  # raises with the problem of the baseline, and what to do
         if window := _window_meant(request.against):
             said = f"'{request.against}' is not a reference; did you mean '{window}'?"
             raise UsageProblem(said, f"--against {window}") from error
@@ -192,7 +191,7 @@ def both_sides(project: Project, request: GateRequest) -> Pair | NotMeasured:
 
 
 def _window_meant(against: str) -> str:
-    """Return the window that a reference which means nothing is spelled like, as ``last:10``; empty for any other."""
+    """Return the window that an unknown reference looks like, such as ``last:10``, empty if it looks like none."""
     version, _, typed = against.rpartition("@")
     found = NEARLY_WINDOW.fullmatch(typed)
     if found is None or not difflib.get_close_matches(found["word"], ["last"], n=1, cutoff=NEAR):
@@ -202,14 +201,14 @@ def _window_meant(against: str) -> str:
 
 
 def own_side(project: Project, request: GateRequest) -> StoredRun | NotMeasured:
-    """Return the candidate alone, which is not measured where no run of it counts. Raises as ``both_sides`` does."""
+    """Return the candidate alone, or that it is not measured if no run of it counts. Raises as ``both_sides`` does."""
     store, context = Store(project.reports), Context(project, Path.cwd(), request.kernel)
     found = both_sides(project, replace(request, against=_reference(request.candidate, store, context)))
     return found if isinstance(found, NotMeasured) else found[1]
 
 
 def _on_workloads_as_now(project: Project, request: GateRequest, sides: Pair) -> list[StoredRun | Unmeasured]:
-    """Return both sides, one as not measured where kernel.toml has changed or renamed the workloads of its runs."""
+    """Return both sides; a side is not measured if kernel.toml changed or renamed the workloads of its runs."""
     wanted = None if request.workload == ALL else request.workload
     found: list[StoredRun | Unmeasured] = []
     for stored, runs in zip(sides, _counting(project, request, sides), strict=True):
@@ -221,7 +220,7 @@ def _on_workloads_as_now(project: Project, request: GateRequest, sides: Pair) ->
 
 
 def kernel_of(side: StoredRun | Unmeasured) -> str:
-    """Return the kernel that a side is of."""
+    """Return the kernel of a side."""
     return side.kernel if isinstance(side, Unmeasured) else side.run.kernel
 
 
@@ -230,8 +229,8 @@ def runs_of_source(
 ) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
     """Return for either side the runs of its source on the candidate's model of GPU, live before recorded, then newest.
 
-    Where a reference names an exact run, the two runs themselves are all that count; else what they hold on workloads
-    that kernel.toml has changed since does not.
+    If a reference names an exact run, only the two runs count. Otherwise results on workloads that kernel.toml has
+    changed since do not count.
     """
     if is_about_runs(request):
         return (sides[0],), (sides[1],)
@@ -243,7 +242,7 @@ def runs_of_source(
 
 
 def _counting(project: Project, request: GateRequest, sides: Pair) -> tuple[Sequence[StoredRun], Sequence[StoredRun]]:
-    """Return for either side the runs of its source that count, on whatever workloads."""
+    """Return for either side the runs of its source that count, on any workload."""
     store = Store(project.reports)
     baseline, candidate = (
         [one for one in _of_source(store, stored, sides[1]) if _is_live(one) or not request.require_live]
@@ -253,13 +252,13 @@ def _counting(project: Project, request: GateRequest, sides: Pair) -> tuple[Sequ
 
 
 def stale(project: Project, run: Run) -> bool:
-    """Tell whether a version in its kernel's folder has another source by now than the run had."""
+    """Return whether a version's current source differs from that of the run."""
     now = [v for v in sources_of(Context(project, Path.cwd()), run.kernel) if v.name == run.version]
     return any(source_sha256(version.path) != run.source_sha256 for version in now)
 
 
 def _reference(text: str, store: Store, context: Context) -> str:
-    """Return what to resolve: of a kernel its newest version, of one without a folder the last run."""
+    """Return the reference to resolve: for a kernel its newest version, or its last run if it has no folder."""
     if text not in known_kernels(store, context):
         return text
     versions = sources_of(context, text)
@@ -267,9 +266,9 @@ def _reference(text: str, store: Store, context: Context) -> str:
 
 
 def _misnamed_newest(text: str, store: Store, context: Context) -> Unmeasured | None:
-    """Return of a kernel the source that its name makes newer than every version, and none; None where there is none.
+    """Return a kernel's source whose number is above every version but whose name is not a version's, None without one.
 
-    A file without a number may be anything, and is only told.
+    A file without a number may be anything, and is only noted.
     """
     if text not in known_kernels(store, context):
         return None
@@ -281,7 +280,7 @@ def _misnamed_newest(text: str, store: Store, context: Context) -> Unmeasured | 
 
 
 def _side(text: str, request: GateRequest, store: Store, context: Context) -> StoredRun | Path | Unmeasured:
-    """Return what a reference means, or of which version it would be a run; raises as ``resolve`` does."""
+    """Return the run or path of a reference, or the version that has no such run; raises as ``resolve`` does."""
     try:
         found = resolve(text, store, context)
     except VersionNotMeasured as error:
@@ -296,7 +295,7 @@ def _side(text: str, request: GateRequest, store: Store, context: Context) -> St
 
 
 def _live(text: str, found: StoredRun | Path, store: Store, project: Project) -> StoredRun | Unmeasured:
-    """Return a run of this machine: the one found, else the newest of its source where no exact run was named."""
+    """Return a run of this machine: the one found, else the newest of its source unless an exact run was named."""
     if isinstance(found, Path):
         raise UsageProblem(
             f"{text} is a report, but --require-live needs a run measured on this machine", "drop --require-live"
@@ -315,7 +314,7 @@ def _is_live(stored: StoredRun | RunHead) -> bool:
 
 
 def _to_measure(project: Project, request: GateRequest, sides: Sequence[StoredRun | Unmeasured]) -> str:
-    """Return the command that measures what is not, on all workloads that are looked at.
+    """Return the command that measures the missing sides, on all requested workloads.
 
     Raises UsageProblem for a workload that the kernel does not have.
     """
@@ -340,12 +339,12 @@ def _to_measure(project: Project, request: GateRequest, sides: Sequence[StoredRu
 
 
 def _is_out_of_reach(side: Unmeasured) -> bool:
-    """Tell whether a version is to be measured again as it is no more."""
+    """Return whether a side needs a source that no longer exists."""
     return side.is_stale and (side.needs_live or bool(side.workloads))
 
 
 def _refuse_unknown(typed: str, store: Store, context: Context) -> None:
-    """Raise UsageProblem, with what is near, for a word that is the name of no kernel and of no version."""
+    """Raise UsageProblem, with similar names, for a word that names neither a kernel nor a version."""
     kernels = known_kernels(store, context)
     searched = [context.kernel] if context.kernel else kernels
     versions = with_short_names(dict.fromkeys(name for one in searched for name in versions_of(store, context, one)))
@@ -368,18 +367,18 @@ def _some(names: Sequence[str]) -> str:
 
 
 def is_about_runs(request: GateRequest) -> bool:
-    """Tell whether exact runs are named, which are then held against each other as they were."""
+    """Return whether the request names exact runs, which are then compared as they were."""
     return any(_is_exact(text) for text in (request.candidate, request.against))
 
 
 def _is_exact(text: str) -> bool:
-    """Tell whether a reference names one run, as ``v7@20261121T0854`` does and ``@last`` does not."""
+    """Return whether a reference names one run, as ``v7@20261121T0854`` does and ``@last`` does not."""
     version, at, _ = text.rpartition("/")[2].partition("@")
     return bool(version and at)
 
 
 def _refuse_damaged_successor(store: Store, text: str, stored: StoredRun) -> None:
-    """Raise DamagedData where a reference means the newest run, and a newer one than this is damaged."""
+    """Raise DamagedData if a reference means the newest run, and a run newer than this one is damaged."""
     version, at, which = text.rpartition("/")[2].partition("@")
     if not stored.run.run_id or (at and which != "last"):
         return

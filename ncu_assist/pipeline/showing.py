@@ -1,6 +1,6 @@
-"""What `show` and the pages say of a run: counters, rules, ceilings, the version before, and a closer look.
+"""Gather the content of `show` and the pages: counters, rules, ceilings, the version before, and source lines.
 
-For lines and NVIDIA's findings the archived tables do not suffice: the report is read again.
+Source lines and NVIDIA's findings are not in the archived tables, so the report is read again for them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from ncu_assist.record import Launch, Run
     from ncu_assist.store import Store, StoredRun
 
-MOST_JUDGED = 200  # launches that a person is shown, the longest: each takes some milliseconds
+MOST_JUDGED = 200  # longest launches that are judged for a person: each takes some milliseconds
 NO_REPORT = "the run keeps no report, so it has no source lines and no findings of NVIDIA's rules"
 CSV = "a CSV export has no source lines and no findings of NVIDIA's rules"
 
@@ -75,9 +75,8 @@ def look_closer(
 ) -> CloseLook:
     """Return the lines and findings of the launches of one workload of a run, None for all.
 
-    Lines are those of the launches in ``read``, without it of the longest; ``timeline`` are those whose samples over
-    time are read too.
-    Raises DamagedData where its report cannot be read.
+    Lines are those of the launches in ``read``, by default of the longest; ``timeline`` names launches whose samples
+    over time are read, too. Raises DamagedData if the report cannot be read.
     """
     wanted = {one.index for one in stored.run.launches if workload in (None, one.workload)}
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
@@ -101,13 +100,13 @@ def look_closer(
 
 
 def _timeline(report: Report, places: Sequence[int], numbers: Sequence[int]) -> tuple[SampledMetric, ...]:
-    """Return what was sampled while launches ran, by their numbers in the run."""
+    """Return the metrics sampled over time during launches, by their numbers in the run."""
     frame = report.timeline_of(places)
     return sampled_metrics(frame.assign(launch=frame["launch"].map(dict(enumerate(numbers)))))
 
 
 def _report(stored: StoredRun, folder: Path) -> Report | None:
-    """Return the report of a run, or what stands for one that was dropped; None where it keeps neither."""
+    """Return the report of a run, or the kept part of a dropped report, None if it has neither."""
     if isinstance(stored, BareReport):
         return stored.report
     return archived_report(stored, folder)
@@ -141,7 +140,7 @@ def _read(
 
 
 def _own_texts(stored: StoredRun, source: SourceTables) -> dict[str, str]:
-    """Return the sources in the run's folder that lines stand in and the report does not hold, by the names in it."""
+    """Return the sources of lines that are in the run's folder but not in the report, by their names in the report."""
     last = source.lines.groupby("file", observed=True)["line"].max()
     lacking = {str(name): int(line) for name, line in last.items() if name not in source.texts}
     if not any(f"{SOURCE_FOLDER}{base_name(name)}" in stored.run.files for name in lacking):
@@ -160,10 +159,10 @@ def gather(
     ncu_rules: bool = False,
     every: bool = False,
 ) -> RunView:
-    """Return what is shown of a run; ``workload`` names the one whose counters are shown, None the first timed.
+    """Return the view of a run; ``workload`` names the one whose counters are shown, None the first timed.
 
     ``store`` is its archive, for the version before and the ceilings of its GPU. ``lines`` and ``ncu_rules`` read its
-    report again. Of the workload shown the 200 longest launches are judged one by one; ``every``: all of the run.
+    report again. The 200 longest launches of the workload shown are judged one by one; ``every``: all of the run.
     Raises UsageProblem for a workload that the run lacks, DamagedData when its files were changed.
     """
     run = stored.run
@@ -196,9 +195,9 @@ def gather(
 
 
 def _with_kept_code(stored: StoredRun, shown: RunView, workload: str | None, read: Collection[int] | None) -> RunView:
-    """Return what is shown with what code says of kernels with `wgmma`: ``CloseLook.waits``, and causes of findings.
+    """Add to a view the facts from the code of kernels with `wgmma`: ``CloseLook.waits``, and causes of findings.
 
-    The code is that in the run's folder; where that has none and a finding needs it, its report's.
+    The code is from the run's folder, or from its report if the folder has none and a finding needs it.
     """
     if not any(combine.values["pipe_tensor_gmma"] for combine in shown.combined.by_kernel):
         return shown
@@ -216,22 +215,22 @@ def _with_kept_code(stored: StoredRun, shown: RunView, workload: str | None, rea
 
 
 def _weighted(sass: pd.DataFrame, launches: Collection[Launch]) -> Code:
-    """Return code whose samples of a launch share its duration, as `ncu.code.code_of` has them."""
+    """Return code with each launch's duration distributed over its samples, as in `ncu.code.code_of`."""
     times = {one.index: one.duration_ns or 0.0 for one in launches}
     weights = sass["launch"].map(times) / sass.groupby("launch")[SAMPLES].transform("sum")
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
     return Code(sass.assign(**{name: sass[name] * weights for name in sampled}), {})
 
 
-Instructions = tuple[list[str], list[float]]  # SASS, and how often warps executed each; zeros where nobody counted
-MOST_KERNELS = 10  # of a report that is shown as it is: reading the code of a launch takes 30 ms
+Instructions = tuple[list[str], list[float]]  # SASS, and how often warps executed each; zeros if not counted
+MOST_KERNELS = 10  # of a report outside an archive: reading the code of a launch takes 30 ms
 
 
 def _as_built(stored: StoredRun, shown: RunView) -> RunView:
-    """Return what is shown with what its code says of how it was built, where somebody may have built it without
-    optimisation: reports of others, and our own builds whose options say so.
+    """Add to a view how its code was built, if that may be without optimisation: for reports from elsewhere, and for our
+    own builds with such options.
 
-    A launch whose code was not read is built as another of its kernel.
+    A launch whose code was not read counts as built like another launch of its kernel.
     """
     options = (shown.run.toolchain.nvcc_options or "").split()
     if not isinstance(stored, BareReport) and shown.run.source != "imported" and not {"-G", "-O0"} & set(options):
@@ -285,9 +284,9 @@ def _kept_instructions(stored: StoredRun, shown: RunView) -> dict[int, Instructi
 
 
 def _placed(code: KeptCode, stored: StoredRun, workload: str | None) -> dict[int, Launch]:
-    """Return the launches of code that is kept, by their numbers in it; none where they are not those shown.
+    """Return the launches of kept code, by their numbers in it, empty if they are not the launches shown.
 
-    It is of the workload that is shown by default, and numbered as the launches of that or of all.
+    Kept code is of the workload shown by default, and numbered like the launches of that workload or of all.
     """
     own = [one for one in stored.run.launches if workload in (None, one.workload)]
     is_default = workload == shown_workload(stored.run, None, stored.whole)
@@ -300,7 +299,7 @@ def _placed(code: KeptCode, stored: StoredRun, workload: str | None) -> dict[int
 
 
 def _of_focus(shown: RunView) -> RuleResults | None:
-    """Return what the rules say of the launch that details are of, so that every format speaks of the same one."""
+    """Return the rule results of the launch that details are about, so that every format shows the same launch."""
     row, every = shown.focus, shown.combined.launches
     if row is None or row.results is None or len(every) < 2:
         return shown.results
@@ -308,7 +307,7 @@ def _of_focus(shown: RunView) -> RuleResults | None:
 
 
 def with_places(shown: RunView) -> RunView:
-    """Return what is shown with the source lines of its findings, where its code was read."""
+    """Return a view with the source lines of its findings, if its code was read."""
     return _with_code(shown, shown.close.code, located)
 
 
@@ -324,7 +323,7 @@ def _with_code(
 def _launches(
     stored: StoredRun, tables: Mapping[int, Values], ceilings: Ceilings | None, shown: str | None, every: bool
 ) -> tuple[LaunchRow, ...]:
-    """Return all launches, judged alone those of a workload that take longest, or every one."""
+    """Return all launches; the longest of the workload shown, or all of them, are judged individually."""
     run = stored.run
     calls = Counter(one.call for one in run.launches)
     whole: dict[tuple[str | None, int], float] = {}
@@ -348,13 +347,13 @@ def _launches(
 
 
 def _lineage(store: Store, run: Run, workload: str | None) -> Lineage | None:
-    """Return what the versions of a run's kernel build on; None where the run was not timed or is of none of them."""
+    """Return the lineage of a run's kernel, None if the run was not timed or is of none of its versions."""
     versions = sorted(store.versions(run.kernel), key=version_order)
     return lineage_of(store, run.kernel, versions) if is_timed(run, workload) and run.version in versions else None
 
 
 def _before(store: Store, stored: StoredRun, workload: str | None, lineage: Lineage) -> ParentVerdict | None:
-    """Return the nearest version that this one builds on and that was timed on the workload; None without one."""
+    """Return the nearest version that this one builds on with a time on the workload, None if there is none."""
     run = stored.run
     for name in lineage.ancestors(run.version):
         timed = [one for one in live_first(store.heads(run.kernel, name)) if is_timed(one.run, workload)]
@@ -366,9 +365,9 @@ def _before(store: Store, stored: StoredRun, workload: str | None, lineage: Line
 
 
 def _library(store: Store, stored: StoredRun, workload: str | None, lineage: Lineage) -> ParentVerdict | None:
-    """Return the fastest version of a library or framework that was timed in one bench with this one; None without one.
+    """Return the fastest library or framework version timed in one bench with this one, None without one.
 
-    None as well for a version that is one itself.
+    Return None as well for a version that is itself a library's.
     """
     run = stored.run
     peers = [name for name in lineage.names if lineage.said(name).is_peer]
@@ -391,7 +390,7 @@ def _median(run: Run, workload: str | None) -> float:
 
 
 def files_of_kernel(project: Project, kernel: str, folder: Path) -> dict[str, str]:
-    """Return the files in a kernel's folder by name, each as it is reached from ``folder``; none without such a one."""
+    """Return the files in a kernel's folder by name, each as a path from ``folder``, empty without a folder."""
     place = project.kernels / kernel
     if not kernel or not place.is_dir():
         return {}
