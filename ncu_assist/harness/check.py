@@ -1,7 +1,7 @@
-"""Whether a version computes what the reference computes, and touches nothing else. Runs in the child.
+"""Check that a version computes what the reference computes, and writes nothing else. Runs in the child.
 
-A call is repeated on the same inputs beside other work on the device, so that a race shows; the next seed's inputs
-overwrite the same buffers, so that a result kept from an earlier call shows; the last seed moves to other buffers.
+A call is repeated on the same inputs during other work on the device, which exposes races. The next seed's inputs
+overwrite the same buffers, which exposes results kept from an earlier call. The last seed uses other buffers.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from ncu_assist.record import Check
 from ncu_assist.spec import Tolerance
 
 GUARD_BYTES = 1 << 18  # a multiple of 512: the tensor keeps the alignment of an allocation of its own
-INPUT_GUARD = 0xFF  # read as a float of any width it is NaN, so that reading past an input spoils the result
+INPUT_GUARD = 0xFF  # NaN as a float of any width, so that reading past an input spoils the result
 OUTPUT_GUARD = 0xA5
 INTEGER_OF_SIZE = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
-# NaNs with a payload that no arithmetic makes: an element that still has it was never written.
+# NaNs with a payload that no arithmetic produces: an element that still has it was never written.
 NAN_PATTERN = {
     torch.float64: 0x7FF8A5A5A5A5A5A5,
     torch.float32: 0x7FC0A5A5,
@@ -44,7 +44,7 @@ class Guarded:
     pattern: int
 
     def guard_fault(self) -> str:
-        """Return what was written outside the tensor, empty if nothing was."""
+        """Return a description of writes outside the tensor, empty if there were none."""
         before, after = self.storage[:GUARD_BYTES], self.storage[-GUARD_BYTES:]
         touched = (after != self.pattern).nonzero()
         if touched.numel():
@@ -60,7 +60,7 @@ class Guarded:
         bits(self.tensor).fill_(_poison(self.tensor.dtype, turn))
 
     def unwritten(self, turn: int) -> Any:
-        """Return the flat indices that still hold the poison of ``turn``; only floats can tell."""
+        """Return the flat indices that still have the poison of ``turn``; this works only for floats."""
         if self.tensor.dtype not in NAN_PATTERN:
             return torch.empty(0, dtype=torch.int64)
         return (bits(self.tensor) == _poison(self.tensor.dtype, turn)).nonzero().flatten()
@@ -117,7 +117,7 @@ def _poison(dtype: Any, turn: int) -> int:
 
 @dataclass(frozen=True)
 class Buffers:
-    """The tensors that a version is called with. Inputs that are no tensors pass as they are."""
+    """The tensors that a version is called with. Inputs that are not tensors are passed unchanged."""
 
     slots: list[Any]  # one an input: its tensor, or the number that was filled in last
     guarded_inputs: tuple[Guarded, ...]
@@ -153,7 +153,7 @@ class Buffers:
         accelerator.synchronize(problem.device)
 
     def touched(self, inputs: Tensors) -> str:
-        """Return what was written that is no output, empty if nothing was; ``inputs`` are what was filled in."""
+        """Return a description of writes outside the outputs, empty if there were none; ``inputs`` were filled in."""
         for buffer in (*self.outputs, *self.guarded_inputs):
             fault = buffer.guard_fault()
             if fault:
@@ -167,7 +167,7 @@ class Buffers:
         return ""
 
     def equal(self, results: Tensors) -> bool:
-        """Return whether the outputs are these results, bit by bit."""
+        """Return whether the outputs equal these results, bit by bit."""
         return all(torch.equal(bits(o), bits(r)) for o, r in zip(self.results, results, strict=True))
 
 
@@ -240,7 +240,7 @@ def compare(out: Any, ref: Any, tolerance: Tolerance) -> OutputDifference:
         squares += float(distance.square().sum())
         ref_squares += float(torch.where(torch.isfinite(b), b, 0.0).square().sum())
         largest = max(largest, float(distance.max()))
-    norm_error = math.sqrt(squares / ref_squares) if ref_squares else 0.0  # all zero: element-wise alone decides
+    norm_error = math.sqrt(squares / ref_squares) if ref_squares else 0.0  # all zero: element-wise decides
     if first < 0:
         return OutputDifference(flat.numel(), norm_error, largest)
     place = unravel(first, tuple(out.shape))
@@ -272,10 +272,10 @@ class Disturbance:
 
 
 def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draws_own: bool = False) -> Check:
-    """Return the outcome over all seeds; it stops at the first seed that fails.
+    """Check a call on all seeds, stop at the first that fails, and return the outcome.
 
-    With ``draws_own`` the reference computes with what the version drew, and the draws have to be those of chance.
-    Raises what the call raises, and StageFailed if reference.py and kernel.toml disagree.
+    With ``draws_own``, the reference computes with the version's own random draws, which are tested for randomness.
+    Raises any error of the call, and StageFailed if reference.py and kernel.toml disagree.
     """
     outcome = Check(problem.workload.name, True, "", (), None, None)
     disturbance, draws = Disturbance(problem.device), OwnDraws() if draws_own else None
@@ -287,7 +287,7 @@ def check(call: Call, problem: Problem, seeds: Sequence[int], repeats: int, draw
         buffers.fill(inputs)
         reason, errors, results = _trial(call, problem, buffers, inputs, repeats, disturbance, draws)
         outcome = replace(outcome, seeds=(*outcome.seeds, seed))
-        if results:  # else nothing was compared
+        if results:  # otherwise nothing was compared
             norm_error, max_error = outcome.norm_error or 0.0, outcome.max_error or 0.0
             outcome = replace(outcome, norm_error=max(norm_error, errors[0]), max_error=max(max_error, errors[1]))
         if reason:
@@ -307,7 +307,7 @@ def _trial(
 ) -> tuple[str, tuple[float, float], Tensors]:
     """Return why a seed fails, empty if it does not, the worst errors by norm and by element, and copies of outputs.
 
-    The call is repeated beside other work; there are no ``draws`` where the reference knows them.
+    The call is repeated during other work; ``draws`` is None if the reference knows the draws.
     """
     if draws:
         draws.next_seed()
@@ -321,7 +321,7 @@ def _trial(
         touched = buffers.touched(inputs)
         if touched:
             reasons.append(touched)
-            break  # what follows would start from damaged inputs
+            break  # the next calls would start from damaged inputs
         if first and buffers.equal(first):
             reasons.append(reasons[0])
             continue
@@ -336,7 +336,7 @@ def _trial(
 
 
 def _verdict(reasons: list[str], steady: bool) -> str:
-    """Results may differ in their last bits (atomics); they may not be wrong in some calls only."""
+    """Return the failure, if any: results may differ in their last bits (atomics), but some calls must not be wrong."""
     wrong = [r for r in reasons if r]
     if wrong and not steady:
         return f"results differ between identical calls, {len(wrong)} of {len(reasons)} are wrong: {wrong[0]}"
@@ -373,7 +373,7 @@ def _unwritten(buffer: Guarded, turn: int) -> str:
 
 
 def _stale(reason: str, results: Tensors, earlier: Tensors) -> str:
-    """An output that is wrong but equals that of the earlier seed was not computed from these inputs."""
+    """Return a failure if a wrong output equals that of the earlier seed, so it was not computed from these inputs."""
     if not results or not any(t.numel() for t in earlier):
         return ""
     same = [torch.equal(bits(a), bits(b)) for a, b in zip(results, earlier, strict=True)]

@@ -227,8 +227,8 @@ MOST_KERNELS = 10  # of a report outside an archive: reading the code of a launc
 
 
 def _as_built(stored: StoredRun, shown: RunView) -> RunView:
-    """Add to a view how its code was built, if that may be without optimisation: for reports from elsewhere, and for our
-    own builds with such options.
+    """Add to a view how its code was built, if that may be without optimisation: for reports from elsewhere, and for
+    our own builds with such options.
 
     A launch whose code was not read counts as built like another launch of its kernel.
     """

@@ -1,10 +1,10 @@
-"""The sandboxed side of an exam: what measures first, then the versions, then the questions. Runs in the sandbox.
+"""The sandboxed side of an exam: it prepares the measuring code, then loads the versions, then asks the questions.
 
-Inputs, call and copies of the outputs are enqueued behind the hold and nothing waits for the device in between: work
+Inputs, call and copies of the outputs are enqueued behind the hold, and nothing waits for the device in between: work
 left on another stream finds the inputs of another question, or comes too late for the copies. The questions of a
-workload share their buffers, the last one has others: what a draft keeps of an earlier call is wrong in the next.
-The bench changes its inputs under way, and the outputs of its last calls are answers too; so are those of the profiled
-calls, which are warmed up on one question and profiled on another.
+workload share their buffers, except the last: a result that a draft keeps from an earlier call is wrong in the next.
+The bench changes its inputs between rounds, and the outputs of its last calls are answers, too. So are those of the
+profiled calls, which are warmed up on one question and profiled on another.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ FOREIGN = {
 }
 ABSENT = object()
 POLL_S = 0.01
-SET_TIMEOUT_S = 300.0  # the other side imports torch and opens the GPU, as this one did; so long may a build take
+SET_TIMEOUT_S = 300.0  # the other side imports torch and opens the GPU, and a build may take as long
 
 
 class TamperCheck:
@@ -75,7 +75,7 @@ class TamperCheck:
         self._replaced: dict[str, None] = {}
 
     def replaced(self) -> tuple[str, ...]:
-        """Return the names of all that was found replaced or rewritten so far, now included."""
+        """Check again, and return the names of all functions found replaced or rewritten so far."""
         now = dict(_watched())
         found = (name for name, was in self._kept.items() if not _is_untouched(was, now.get(name, (ABSENT, None))))
         self._replaced |= dict.fromkeys(found)
@@ -87,7 +87,7 @@ def _is_untouched(was: tuple[Any, Any], now: tuple[Any, Any]) -> bool:
 
 
 def _watched() -> Iterator[tuple[str, tuple[Any, Any]]]:
-    """Yield each function with its code, which can be exchanged too."""
+    """Yield each function with its code, which can be replaced, too."""
     for module, names in FOREIGN.items():
         owner = sys.modules.get(module) or importlib.import_module(module)
         for name in names.split():
@@ -100,7 +100,7 @@ def _watched() -> Iterator[tuple[str, tuple[Any, Any]]]:
 
 
 def _static(owner: Any, name: str) -> Any:
-    """Return an attribute as it is written down, through the classes that it is inherited from."""
+    """Return an attribute without calling descriptors, from the object or a class that it inherits from."""
     for part in name.split("."):
         places = owner.__mro__ if isinstance(owner, type) else (owner,)
         owner = next((vars(place)[part] for place in places if part in vars(place)), ABSENT)
@@ -120,7 +120,7 @@ def _functions(prefix: str, names: Any) -> Iterator[tuple[str, tuple[Any, Any]]]
 
 
 class ExamSession(HarnessSession):
-    """One sandboxed process. What measures is made and remembered here, before any version is loaded."""
+    """One sandboxed process. It makes and records the measuring code before any version is loaded."""
 
     def __init__(self, exam_request: ExamRequest) -> None:
         super().__init__(exam_request.request)
@@ -131,7 +131,7 @@ class ExamSession(HarnessSession):
         self._sleep, self._now = time.sleep, time.monotonic
 
     def note_replaced(self) -> None:
-        """Note all that was replaced so far."""
+        """Record all functions replaced so far."""
         (self.out / PATCHED).write_bytes(msgspec.json.encode(self._replaced()))
 
     @cached_property
@@ -140,7 +140,7 @@ class ExamSession(HarnessSession):
         return msgspec.json.decode(self._awaited(self._questions / QUESTIONS), type=tuple[ExamQuestion, ...])
 
     def await_versions(self) -> None:
-        """Wait until the versions are built, and remember where they are; raises StageFailed if they do not come."""
+        """Wait until the versions are built, and keep their paths; raises StageFailed if they do not come."""
         found = msgspec.json.decode(self._awaited(Path(self.exam_request.artifacts)), type=tuple[Artifact, ...])
         self.request = replace(self.request, artifacts=found)
 
@@ -161,7 +161,7 @@ class ExamSession(HarnessSession):
         return tuple(tensor_files.read_input(given, self._questions, self.device) for given in question.inputs)
 
     def problem(self, workload: Workload) -> Problem:
-        """Return a workload as a problem without a reference: its outputs can be made, not its inputs."""
+        """Return a workload as a problem without a reference, which can make outputs but no inputs."""
         return Problem(self.kernel, workload, None, self.device)
 
     def answering(self, workload: Workload) -> Sequence[str]:
@@ -174,7 +174,7 @@ class ExamSession(HarnessSession):
 
 
 Staged = Sequence[tuple[ExamQuestion, Tensors]]
-FRESH_ROUNDS = 3  # the last ones: a question that was never asked before
+FRESH_ROUNDS = 3  # the last rounds ask a question that was never asked before
 
 
 def run_check(session: ExamSession, hold: Hold) -> None:
@@ -198,7 +198,7 @@ def default_workload(session: ExamSession) -> Workload:
 
 
 class QuestionRunner:
-    """Where one version answers the questions on one workload."""
+    """Asks one version the questions on one workload."""
 
     def __init__(
         self, session: ExamSession, version: str, problem: Problem, hold: Hold, disturbance: Disturbance
@@ -208,14 +208,14 @@ class QuestionRunner:
         self._call = session.calls[version]
 
     def answer(self, staged: Staged) -> None:
-        """Answer questions in order. A first call, that of the first, is not handed in: it may compile and tune."""
+        """Answer questions in order. The very first call is not handed in, because it may compile and tune."""
         buffers = allocate(self._problem, staged[0][1])
         buffers.fill(staged[0][1])
         buffers.call(self._call, self._problem, 0)
         for number, (question, inputs) in enumerate(staged):
             if 0 < number == len(staged) - 1:
                 buffers = allocate(self._problem, inputs)
-            buffers.fill(staged[number - 1][1])  # what work that does not wait for its inputs will find
+            buffers.fill(staged[number - 1][1])  # work that does not wait for its inputs finds these
             self._ask(question, buffers, inputs)
 
     def _ask(self, question: ExamQuestion, buffers: Buffers, inputs: Tensors) -> None:
@@ -233,7 +233,7 @@ class QuestionRunner:
         self._session.answers.write_answer(ExamAnswer(self._version, question.number, touched, again))
 
     def _held(self, buffers: Buffers, inputs: Tensors) -> Tensors:
-        """Return copies of the outputs as they were when the stream had come to its end."""
+        """Return copies of the outputs at the end of the stream's work."""
         buffers.poison(0)
         copies = tuple(torch.empty_like(output) for output in buffers.results)
         accelerator.synchronize(self._problem.device)
@@ -246,7 +246,7 @@ class QuestionRunner:
         return copies
 
     def _differs(self, buffers: Buffers, inputs: Tensors, outputs: Tensors, turn: int) -> bool:
-        """Call again beside other work, everything before it ended, and return whether the outputs are others."""
+        """Call again during other work, after all earlier work ended, and return whether the outputs differ."""
         buffers.fill(inputs)
         accelerator.synchronize(self._problem.device)
         self._disturbance.start(turn)
@@ -255,10 +255,10 @@ class QuestionRunner:
 
 
 def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
-    """Time all versions on the default workload; where one has failed or fails there is nothing to compare."""
+    """Time all versions on the default workload; if one fails, there is nothing to compare."""
     workload = default_workload(session)
     problem, versions = session.problem(workload), session.versions(workload)
-    if set(versions) != set(session.request.versions):  # one could not be loaded: there is nothing to compare
+    if set(versions) != set(session.request.versions):  # a version could not be loaded, so there is nothing to compare
         return
     rounds = _Rounds(session, problem)
     calls = {version: session.calls[version] for version in versions}
@@ -281,7 +281,7 @@ def run_bench(session: ExamSession, stopwatch: Stopwatch) -> None:
 
 
 class _Rounds:
-    """Gives each call its inputs and poisoned outputs, and hands in what the last call of each version left."""
+    """Gives each call its inputs and poisoned outputs, and hands in the outputs of each version's last call."""
 
     def __init__(self, session: ExamSession, problem: Problem) -> None:
         self._session, self._problem = session, problem
@@ -289,12 +289,12 @@ class _Rounds:
         (self._question,) = session.questions_on(problem.workload, "bench")
         self._fresh = session.inputs(self._question)
         self.buffers = allocate(problem, self._fresh)
-        self.inputs = self.buffers.inputs  # the numbers are those of the question in every round
+        self.inputs = self.buffers.inputs  # numbers are the same in every round
         self.buffers.fill(self._earlier[0] if self._earlier else self._fresh)
         self._round, self._pending = 0, ""
 
     def before(self, watch: BenchWatch) -> tuple[Callable[[str], None], Callable[[int], None]]:
-        """Return what the bench is to tell of calls and of rounds kept: us, then ``watch``."""
+        """Return the bench's callbacks for calls and for kept rounds: ours first, then ``watch``."""
 
         def begin(version: str) -> None:
             self._prepare(version)
@@ -307,7 +307,7 @@ class _Rounds:
         return begin, end
 
     def collect(self) -> None:
-        """Hand in the outputs of the call before, if it was the last of a version that is examined."""
+        """Hand in the outputs of the previous call, if it was the last of an examined version."""
         version, self._pending = self._pending, ""
         if version:
             self._session.answers.write_outputs(version, self._question.number, self.buffers.results)
@@ -330,7 +330,7 @@ class _Rounds:
 
 
 def run_profile(session: ExamSession) -> None:
-    """Run every version on the default workload inside its NVTX ranges, as often as asked."""
+    """Run every version on the default workload inside its NVTX ranges, as often as requested."""
     workload = default_workload(session)
     problem = session.problem(workload)
     for version in session.versions(workload):
@@ -360,7 +360,7 @@ def _profile(session: ExamSession, problem: Problem, version: str) -> None:
 
 
 def prepare(exam_request: ExamRequest) -> tuple[ExamSession, Hold, Stopwatch]:
-    """Make what measures and remember what it is made of, then wait for the questions and the versions."""
+    """Make the measuring code and record its functions, then wait for the questions and the versions."""
     session = ExamSession(exam_request)
     hold, stopwatch = Hold(exam_request.request.helpers), stopwatch_of(session)
     results.write_facts(session.out, session.facts())
@@ -370,7 +370,7 @@ def prepare(exam_request: ExamRequest) -> tuple[ExamSession, Hold, Stopwatch]:
 
 
 def run_stages(session: ExamSession, hold: Hold, stopwatch: Stopwatch) -> None:
-    """Load the versions, do the stages that are asked for, and write the facts once more."""
+    """Load the versions, run the requested stages, and write the facts once more."""
     stages = session.request.settings.stages
     session.load()
     session.note_replaced()
