@@ -1,4 +1,4 @@
-"""What was measured of one version, its samples in short, put together as a run and saved."""
+"""Put the measurements of one version together as a run, with a summary of its samples, and save it."""
 
 from __future__ import annotations
 
@@ -43,26 +43,26 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-BENCH, NCU = "bench", "ncu"  # of what a run says how long it took
-Need = tuple[str, tuple[str, ...]]  # what a version is built and run with: a backend, by name, and packages
+BENCH, NCU = "bench", "ncu"  # stages whose duration a run records
+Need = tuple[str, tuple[str, ...]]  # a version's requirements: the name of a backend, and packages
 TORCH_VERSION = re.compile(r"^__version__ *= *['\"]([^'\"]+)", re.MULTILINE)  # in torch/version.py
 
 
 @dataclass(frozen=True)
 class Tools:
-    """The programs and libraries here, each asked for its version when that is first needed, and once."""
+    """The programs and libraries of this machine; each is asked for its version once, on first use."""
 
     _options: dict[str, str] = field(default_factory=dict, repr=False)
 
     def of(self, version: Version) -> Toolchain:
-        """Return what a version is built and run with, as far as that is known before it runs: neither Triton nor ncu.
+        """Return the toolchain of a version, as far as it is known before the run: without Triton and ncu.
 
-        Raises EnvironmentProblem where a compiler is missing.
+        Raises EnvironmentProblem if a compiler is missing.
         """
         return self.for_need(need_of(version))
 
     def for_need(self, need: Need) -> Toolchain:
-        """Return the same for any version that needs this."""
+        """Return the toolchain for any version with this need."""
         backend, packages = need
         if backend not in self._options:
             self._options[backend] = BACKENDS[backend].options()
@@ -81,7 +81,7 @@ class Tools:
 
     @cached_property
     def _torch(self) -> str | None:
-        """As torch tells it: what pip knows may lack ``+cu130``. It is not imported for that: it takes seconds."""
+        """Return torch's own version, as pip's may lack ``+cu130``, without importing torch, which takes seconds."""
         spec = importlib.util.find_spec("torch")
         file = Path(spec.origin).with_name("version.py") if spec and spec.origin else None
         found = TORCH_VERSION.search(file.read_text(encoding="utf-8")) if file and file.is_file() else None
@@ -101,16 +101,16 @@ class Tools:
 
 
 def need_of(version: Version) -> Need:
-    """Return what a version needs to be built and run."""
+    """Return the backend and packages that a version needs."""
     return backend_of(version.path).name, version.packages
 
 
 @dataclass(frozen=True)
 class Setup:
-    """What would measure somewhere: the model of the GPU and the driver, None on a CPU, and programs and libraries.
+    """The setup of a machine: the GPU model and the driver (None on a CPU), and the programs and libraries.
 
-    ``toolchains`` are those of what versions need, but for what lacks a compiler; ``absent`` are packages that lack.
-    ``ncu`` is empty where nobody asked for it, or it is not there.
+    ``toolchains`` are by need, without needs that lack a compiler; ``absent`` are missing packages. ``ncu`` is empty if
+    it was not requested or is missing.
     """
 
     gpu: str | None
@@ -122,7 +122,7 @@ class Setup:
 
 
 def setup_here(needs: Collection[Need], has_gpu: bool, has_ncu: bool) -> Setup:
-    """Return what would measure here. Raises EnvironmentProblem where a GPU or ncu is to be there, and is not."""
+    """Return the setup of this machine. Raises EnvironmentProblem if a required GPU or ncu is missing."""
     gpu = driver = triton = None
     if has_gpu:
         driver, gpus = query_gpus()
@@ -175,7 +175,7 @@ def always_late(samples: pd.DataFrame, version: str) -> tuple[str, ...]:
 
 
 def samples_of(samples: pd.DataFrame, version: str) -> pd.DataFrame:
-    """Return the samples of a version and those of the empty call and the copies timed beside it."""
+    """Return the samples of a version, and of the empty call and the copies timed with it."""
     return samples[samples["version"].isin([version, EMPTY, COPY, LINK])].reset_index(drop=True)
 
 
@@ -203,7 +203,7 @@ class Measurement:
 
 @dataclass(frozen=True)
 class VersionResult:
-    """What is of one version alone."""
+    """The results of one version alone."""
 
     version: Version
     build_log: str
@@ -249,12 +249,12 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
 
 
 def _served(shared: Measurement, version: Version) -> list[Workload]:
-    """Return the workloads of a version's run, the default one first: it is what a reader means who names none."""
+    """Return the workloads of a version's run, the default one first, because readers who name none mean it."""
     return sorted(filter(version.serves, shared.workloads), key=lambda workload: not workload.default)
 
 
 def workload_facts(kernel: Kernel, workload: Workload) -> WorkloadFacts:
-    """Return a workload with the bytes and operations it takes, as they are now."""
+    """Return a workload with its current bytes and operations."""
     return WorkloadFacts(
         name=workload.name,
         dtype=workload.dtype,
@@ -268,7 +268,7 @@ def workload_facts(kernel: Kernel, workload: Workload) -> WorkloadFacts:
 
 
 def capture_files(capture: VersionCapture) -> dict[str, bytes]:
-    """Return the files of a run that hold its counters; without a launch that is what ncu said."""
+    """Return the files of a run with its counters, or ncu's log if there was no launch."""
     if not capture.launches:
         return {"ncu.log": capture.log.encode()}
     return {
@@ -331,7 +331,7 @@ def _took_s(shared: Measurement, result: VersionResult) -> dict[str, float]:
 
 
 def profile_facts(options: ProfileOptions, launches: int, command: str, repeats: int = 1) -> Profile:
-    """Return how counters were taken, and for how many launches ncu's log vouches."""
+    """Return how counters were taken, and the number of launches in ncu's log."""
     return Profile(
         section_set=options.section_set,
         clock_control=options.clock_control,
@@ -344,7 +344,7 @@ def profile_facts(options: ProfileOptions, launches: int, command: str, repeats:
 
 
 def _toolchain(shared: Measurement, result: VersionResult) -> Toolchain:
-    """Return what the child, the report and the build know together."""
+    """Return the toolchain known from the child, the report and the build."""
     own, capture = shared.toolchains.get(result.version.name), result.capture
     own = own or shared.tools.of(result.version)
     known = replace(shared.measured.toolchain, nvcc_options=own.nvcc_options, packages=own.packages)

@@ -1,4 +1,4 @@
-"""Answers from the archive: two runs compared, everything listed, noise that was learned, source lines of both."""
+"""Answer from the archive: compare two runs, with the learned noise of their GPU and the source lines of both."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ Selections = tuple[LaunchSelection, LaunchSelection]  # of the launches of both 
 EVERY_LAUNCHES = EVERY_LAUNCH, EVERY_LAUNCH
 VERSION = re.compile(r"v\d+\w*", re.ASCII)
 MOST_RUNS = 12  # the newest; reading one takes 20 ms
-MOST_DIFFS = 40  # of a kernel that are kept, of some 30 kB each
+MOST_DIFFS = 40  # cached per kernel, about 30 kB each
 
 
 def compare(
@@ -64,8 +64,8 @@ def compare(
 ) -> Diff:
     """Return the comparison of two references, the first being the baseline.
 
-    References that name no run take their times from the newest bench of both sources. What was worked out of runs of
-    the archive is kept. Raises as ``named`` does.
+    References that name no run take their times from the newest bench of both sources. Comparisons of archived runs
+    are cached. Raises as ``named`` does.
     """
     runs, free = _two(project, references, kernel, selections, options.workload)
     store = Store(project.reports)
@@ -85,7 +85,7 @@ def compare(
 
 
 def _is_of_all(diff: Diff) -> bool:
-    """Tell whether lines were read, or cannot be: what kept NVIDIA's reader from it once may be gone the next time."""
+    """Return whether lines were read, or never can be: a failure of NVIDIA's reader may not occur the next time."""
     return not any(note.startswith(UNREADABLE) for note in (diff.lines.notes if diff.lines else ()))
 
 
@@ -113,7 +113,7 @@ def _two(
     _check_two(project, references, kernel)
     try:
         baseline, candidate = named(project, references, kernel, ("pandas",), True, selections, workload)
-    except VersionNotMeasured as error:  # a verdict takes both, in one bench
+    except VersionNotMeasured as error:  # a verdict needs both, in one bench
         named_apart = [text.rpartition("/") for text in references]
         are_of_one = all(of in ("", error.kernel) and VERSION.fullmatch(version) for of, _, version in named_apart)
         if not are_of_one:
@@ -125,10 +125,10 @@ def _two(
 
 
 def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str], str]:
-    """Return what a diff without references compares, and what there is to say of that choice, if anything.
+    """Return the two references that a diff compares by default, and a note on that choice, if any.
 
-    That is the last run of the kernel with its baseline; where neither a baseline nor a v0 is there, as after imports,
-    the last two runs. Raises UsageProblem, with the runs that could be compared, where the kernel has one run only.
+    They are the baseline and the last run of the kernel, or the last two runs if there is neither a baseline nor a v0,
+    as after imports. Raises UsageProblem, with the runs to compare, if the kernel has only one run.
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
     chosen = choose_kernel(store, context, None, None)
@@ -145,7 +145,7 @@ def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str],
     others = [
         one.reference
         for one in made_here_first(store.heads())
-        if one.kernel != chosen and (is_program or one.source_sha256 is None)  # versions of two kernels say nothing
+        if one.kernel != chosen and (is_program or one.source_sha256 is None)  # versions of two kernels cannot be compared
     ]
     message = f"{chosen} has one run, {only}, and nothing to compare it with"
     more = f"; the last run of another {'program' if is_program else 'kernel'} is {others[0]}" if others else ""
@@ -153,19 +153,19 @@ def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str],
 
 
 def informed(store: Store, runs: Pair, options: DiffOptions, free: bool = True) -> DiffOptions:
-    """Return options with how far metrics stray on this GPU and, if ``free``, the newest bench of both sources."""
+    """Return options with the noise of metrics on this GPU and, if ``free``, the newest bench of both sources."""
     timed = _timed_together(store, runs, options.workload) if free else None
     return replace(options, timed=timed, learned=learned_noise(store, runs[1].run.device))
 
 
 def _timed_together(store: Store, runs: Pair, workload: str | None) -> Pair | None:
-    """Return the newest runs of the same two sources that one bench timed on the workload; None where none did."""
+    """Return the newest runs of the same two sources that one bench timed on the workload, None if there are none."""
     name = compared_workloads(runs[0].run, runs[1].run, workload)[1]
     return store.both(common_bench(same_source(store, runs[0]), same_source(store, runs[1]), name))
 
 
 def with_lines(diff: Diff, runs: Pair, every: bool = False) -> Diff:
-    """Return a comparison with the source lines that changed, or ``every`` one, where there are launches to compare."""
+    """Return a comparison with the source lines that changed, or ``every`` one, if there are launches to compare."""
     if diff.verdict.verdict == "not-comparable" or not (diff.baseline.launches and diff.candidate.launches):
         return diff
     indices = diff.baseline.indices, diff.candidate.indices
@@ -174,7 +174,7 @@ def with_lines(diff: Diff, runs: Pair, every: bool = False) -> Diff:
 
 
 def _check_two(project: Project, references: tuple[str, str], kernel: str | None) -> None:
-    """Raise UsageProblem for source files, and for a report alone where nothing was measured here."""
+    """Raise UsageProblem for source files, and for a single report if nothing was measured here."""
     if all(text.endswith((".cu", ".py")) and Path(text).is_file() for text in references):
         first, other = references
         typed = f"ncu-assist profile {shlex.quote(first)}; {profiled_as_next(other, first)}; ncu-assist diff"
@@ -186,7 +186,7 @@ def _check_two(project: Project, references: tuple[str, str], kernel: str | None
 
 
 def learned_noise(store: Store, device: Device | None) -> LearnedNoise | None:
-    """Return what runs with ``profile --repeats`` on this model of GPU say; None where there are none.
+    """Return the noise learned from runs with ``profile --repeats`` on this GPU model, None without such runs.
 
     Raises DamagedData for a run whose counters were changed.
     """
@@ -194,7 +194,7 @@ def learned_noise(store: Store, device: Device | None) -> LearnedNoise | None:
 
 
 def _repeated(store: Store, device: Device | None) -> list[StoredRun]:
-    """Return the runs that say how far metrics stray on this model of GPU, the newest first."""
+    """Return the runs that show the noise of metrics on this GPU model, the newest first."""
     if device is None:
         return []
     heads = [one for one in store.heads() if one.repeats >= LEAST_REPEATS and one.gpu == device.name]
@@ -212,7 +212,7 @@ def _combined(stored: StoredRun) -> Iterator[Combined]:
 
 
 Read = tuple[frozenset[int], frozenset[int]]
-MOST_UNLINED = 0.2  # of the time in code without line numbers goes without a word: a call into a library
+MOST_UNLINED = 0.2  # share of time in code without line numbers that needs no note: a call into a library
 MOST_IN_REPORT = 250  # launches of an archived report: 1.5 s; 2,000 take 13 s (benchmarks/large_import.py)
 UNREADABLE = "the source lines cannot be read"
 NO_REPORT = "the run keeps no report, so it has no source lines"
@@ -224,10 +224,10 @@ def read_line_changes(
     pairs: Sequence[LaunchPair] = (),
     every: bool = False,
 ) -> LineChanges:
-    """Return which source lines changed between these launches of a baseline and a candidate, by their numbers.
+    """Return the source lines that changed between these launches (numbers) of a baseline and a candidate.
 
-    Of launches that were paired both sides are read, or neither: the longest of either side. A side without lines says
-    why in its note: nothing is raised, for the verdict needs no lines.
+    For paired launches, both sides are read or neither, the longest first. A side without lines has a note that says
+    why. Nothing is raised, because the verdict needs no lines.
     """
     read = read_on_both((runs[0].run, runs[1].run), launches, pairs)
     jobs = zip(runs, launches, read, strict=True)
@@ -238,17 +238,17 @@ def read_line_changes(
 def read_waits(
     runs: tuple[StoredRun, StoredRun], launches: tuple[Collection[int], Collection[int]]
 ) -> tuple[Mapping[str, float], Mapping[str, float]]:
-    """Return what warps of these launches waited for, as their code tells; empty for a side that keeps no report."""
+    """Return what warps of these launches waited for, from their code; empty for a side without a report."""
     return read_line_changes(runs, launches).waits
 
 
 def read_on_both(
     runs: tuple[Run, Run], launches: tuple[Collection[int], Collection[int]], pairs: Sequence[LaunchPair]
 ) -> Read:
-    """Return the launches of each side whose lines are worth reading: of those that were paired both or neither.
+    """Return the launches of each side whose lines are worth reading, both of a pair or neither.
 
-    They are whole pairs, the largest part of either side's time first, as many as most of the time of both sides goes
-    to, and no more than what anyone waits for.
+    Whole pairs are taken, the largest part of either side's time first, until they cover most of the time of both sides
+    or would take too long to read.
     """
     groups = _groups(launches, pairs)
     times = [{one.index: one.duration_ns or 0.0 for one in run.launches} for run in runs]
@@ -268,7 +268,7 @@ def read_on_both(
 
 
 def _groups(launches: tuple[Collection[int], Collection[int]], pairs: Sequence[LaunchPair]) -> list[Group]:
-    """Return the launches that stand against each other, then those that stand alone."""
+    """Return the paired launches, then the unpaired ones."""
     groups: list[Group] = []
     for pair in pairs:
         before = tuple(one.index for one in pair.baseline if one.index in launches[0])
@@ -291,7 +291,7 @@ def _side_or_note(stored: StoredRun, wanted: Collection[int], read: Collection[i
 def side_lines(
     stored: StoredRun, wanted: Collection[int], stopped: Stopped | None = None, read: Collection[int] | None = None
 ) -> LineSums:
-    """Return the source lines of these launches of a run together, of those in ``read``, else of the longest.
+    """Return the summed source lines of these launches of a run: of those in ``read``, by default of the longest.
 
     Raises DamagedData as ``read_report`` does.
     """
@@ -308,7 +308,7 @@ def side_lines(
 
 
 def _none_of(run: Run, wanted: Collection[int], kept: Collection[int]) -> str:
-    """Return that the report has no launch of these; where it has those of another workload, how to see their lines."""
+    """Return that the report has none of these launches, and how to see the lines of another workload if it has those."""
     names, others = (
         sorted({one.workload for one in run.launches if one.index in some and one.workload}) for some in (wanted, kept)
     )
@@ -352,7 +352,7 @@ def _lines(
 
 
 def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: LineSums) -> str:
-    """Return what the lines are not of: launches that were not read, code without line numbers; mostly nothing."""
+    """Return what the lines leave out (launches not read, code without line numbers), usually empty."""
     covered = sum(report.records[place].duration_ns or 0.0 for place in read)
     unlined = 1 - math.fsum(one.share for one in sums.lines)
     if covered < MOST_OF_TIME * sum(times):
@@ -363,7 +363,7 @@ def _note(report: Report, read: Sequence[int], times: Sequence[float], sums: Lin
 
 
 def _told(one: LineCost, split: Mapping[str, list[str]], numbers: Sequence[int]) -> LineCost:
-    """Return a line with what is written there and at its barrier, and its launches as the run numbers them."""
+    """Return a line with its source text, the text at its barrier, and its launches as the run numbers them."""
 
     def text(file: str | None, line: int | None) -> str | None:
         lines = split.get(file or "", [])

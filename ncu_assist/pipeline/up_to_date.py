@@ -1,9 +1,9 @@
-"""Only what changed: which versions have a run that still says what measuring them would, and the rest.
+"""Measure only what changed: find the versions whose run is still valid, and measure the rest.
 
-Where this machine measures, that is a run of this machine; of a cluster, where nobody knows which machine will, any of
-the same model of GPU with the same driver, programs and libraries as one of its workers.
+If this machine measures, a valid run is one of this machine. With a cluster, it is any run on the same GPU model with
+the same driver, programs and libraries as one of the workers, because any of them may measure.
 
-Times are compared within one bench. So what changed is timed beside the versions that verdicts hold it against.
+Times are compared within one bench, so a changed version is timed together with the versions that it is compared with.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from ncu_assist.versions import short_name
 SHOWN = {"metrics.parquet", "samples.parquet"}  # the files behind the figures of a table
 NOT_HERE, NOT_THERE, EDITED = "no run of this machine", "no run of this model of GPU", "its source has changed"
 SPAN = 3  # neighbours from which on the first and the last are named
-MOST = "full"  # the set that holds all that --adaptive would collect
-Pair = tuple[str, str, str]  # two versions that a verdict is about, and the workload
+MOST = "full"  # the set that contains everything --adaptive would collect
+Pair = tuple[str, str, str]  # the two versions of a verdict, and the workload
 
 
 @dataclass(frozen=True)
 class KnownRuns:
-    """What the archive knows of a job, by the versions' names.
+    """The valid runs of a job, by the versions' names.
 
-    ``kept`` are the runs that stand for versions, ``timed`` all whose times do, newest first; ``changed`` says why a
-    version has to be measured, ``beside`` names those that are only timed again, with a changed one or each other;
-    ``skipped`` says why a version cannot be.
+    ``kept`` are the runs that represent versions, ``timed`` all runs with valid times, newest first; ``changed`` says
+    why a version has to be measured, ``beside`` names versions that are only timed again, with a changed one or each
+    other; ``skipped`` says why a version cannot be measured.
     """
 
     kept: Mapping[str, StoredRun]
@@ -119,7 +119,7 @@ def _known(job: MeasureJob, against: str, place: WorkPlace) -> KnownRuns:
 
 
 def _to_measure(job: MeasureJob, known: KnownRuns) -> MeasureJob | None:
-    """Return the part of a job that has to be measured."""
+    """Return the part of a job to measure."""
     if not known.kept:
         return job
     changed = tuple(version for version in job.versions if version.name in known.changed)
@@ -140,7 +140,7 @@ def _whole(job: MeasureJob, known: KnownRuns, measured: KernelOutcome | None) ->
 
 
 def _row(job: MeasureJob, version: Version, known: KnownRuns, new: VersionOutcome | None) -> VersionOutcome:
-    """Return a version as it was measured now, with the counters that it has already, or as it is kept."""
+    """Return a version's new run, with the counters that it already has, or else its kept run."""
     kept = known.kept.get(version.name)
     if new is not None:
         return replace(new, counted=kept) if new.run else replace(new, run=kept, kept=kept is not None)
@@ -152,21 +152,21 @@ def _row(job: MeasureJob, version: Version, known: KnownRuns, new: VersionOutcom
 
 @dataclass(frozen=True)
 class _Judge:
-    """Holds runs against what would measure now. What it says of one is empty where nothing differs."""
+    """Compares runs with the current setup. Its answer is empty if nothing differs."""
 
     job: MeasureJob
     setups: Sequence[Setup]
     is_away: bool
 
     def skipped(self, version: Version) -> str:
-        """Return why a version cannot run anywhere; empty where it can."""
+        """Return why a version cannot run anywhere, empty if it can."""
         return min((why_skipped(version, setup.absent) for setup in self.setups), key=len)
 
     def served(self, version: Version) -> list[Workload]:
         return [workload for workload in self.job.workloads if version.serves(workload)]
 
     def timed(self, runs: Sequence[StoredRun], version: Version) -> tuple[str, tuple[StoredRun, ...]]:
-        """Return those of a version's runs whose checks and times hold, and why the newest of its source does not."""
+        """Return a version's runs with valid checks and times, and why the newest of its source is not valid."""
         machine, source = machine_hash(), source_sha256(version.path)
         if self.is_away:
             here = [one for one in runs if one.run.source == "live" and one.run.gpu == self.job.on]
@@ -179,7 +179,7 @@ class _Judge:
         return found[0][1], tuple(one for one, problem in found if not problem)
 
     def without_counters(self, version: Version, stored: StoredRun) -> str:
-        """Return what a run whose times hold lacks of the counters that are asked for."""
+        """Return which requested counters a run with valid times lacks."""
         options, run, profile = self.job.options, stored.run, stored.run.profile
         if options is None:
             return ""
@@ -199,9 +199,9 @@ class _Judge:
         return f"no counters on {', '.join(lacking)}" if lacking else ""
 
     def _difference(self, version: Version, stored: StoredRun) -> str:
-        """Return the first thing that would be another now. Empty where one of the places is as it was.
+        """Return the first difference to the current setup, empty if one of the places is unchanged.
 
-        Raises EnvironmentProblem where nobody can build it.
+        Raises EnvironmentProblem if no place can build the version.
         """
         need = need_of(version)
         able = [(setup, setup.toolchains[need]) for setup in self.setups if need in setup.toolchains]
@@ -234,7 +234,7 @@ class _Judge:
             yield damage.message
 
     def _other_problem(self, version: Version, stored: StoredRun) -> Iterator[str]:
-        """Yield what of the problem that a version solves is not as it was: what kernel.toml and reference.py say."""
+        """Yield the changes of a version's problem, in kernel.toml and reference.py."""
         files = stored.run.files
         for path in source_files(self.job.kernel.reference):
             fact = files.get(f"source/{path.name}")
@@ -253,7 +253,7 @@ class _Judge:
 
 
 def _other_setup(run: Run, setup: Setup, now: Toolchain) -> Iterator[str]:
-    """Yield what a run was not measured with that it would be now. Its nvcc may have built only others of its bench."""
+    """Yield the differences of a run's setup to the current one. Its nvcc may have built only others of its bench."""
     then = run.toolchain
     if run.gpu != setup.gpu:
         yield f"measured on {run.gpu}, here is {setup.gpu}"
@@ -272,7 +272,7 @@ def _other_setup(run: Run, setup: Setup, now: Toolchain) -> Iterator[str]:
 
 
 def _said(toml: bytes, workloads: Sequence[str]) -> dict[str, Any]:
-    """Return what kernel.toml says that a result depends on: all but the summary and other workloads."""
+    """Return the parts of kernel.toml that a result depends on: all but the summary and other workloads."""
     said = tomllib.loads(toml.decode("utf-8", "replace"))
     own = {name: said.get("workloads", {}).get(name) or {} for name in workloads}
     own = {name: {key: one[key] for key in one if key not in ("default", "versions")} for name, one in own.items()}
@@ -280,7 +280,7 @@ def _said(toml: bytes, workloads: Sequence[str]) -> dict[str, Any]:
 
 
 def damage_of(stored: StoredRun) -> DamagedData | None:
-    """Return what is wrong with the files behind the figures of a table, if anything is."""
+    """Return the damage of the files behind a table's figures, if any."""
     try:
         for name in SHOWN & set(stored.run.files):
             stored.read(name)
@@ -345,7 +345,7 @@ def in_words(job: MeasureJob, known: KnownRuns) -> Iterator[str]:
 
 
 def spans(names: Iterable[str], order: Sequence[str]) -> str:
-    """Return short names of versions, of neighbours in ``order`` the first and the last: ``v0 … v3, v5``."""
+    """Return short names of versions, with neighbours in ``order`` as a span: ``v0 … v3, v5``."""
     groups: list[list[str]] = []
     for name in sorted(names, key=order.index):
         if groups and order.index(groups[-1][-1]) + 1 == order.index(name):

@@ -1,4 +1,4 @@
-"""Samples of a bench, as stored, to a verdict: paired by round within one bench, by the robust rule across two."""
+"""Decide a verdict from stored samples: paired by round within one bench, by the robust rule across two benches."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
 
 
 OUTLIER_SIGMAS = 3.0  # samples further out are drawn in before autocorrelation is estimated
-# Neighbours that are more alike than this have noise that lasts. Of 100 independent samples 1 in 500 looks so, and of
-# 780 pairs in a recorded bench none (largest 0.29), so what is done about it costs no power.
+# A correlation of neighbours above this means lasting noise. 1 in 500 sets of 100 independent samples exceeds it, and
+# none of 780 pairs in a recorded bench (largest 0.29), so the correction costs no power.
 LASTING = 0.3
-LASTING_SIGMAS = 2.0  # as much as the memory may be above its estimate
+LASTING_SIGMAS = 2.0  # how far the correlation may be above its estimate
 
 
 def correlation_length(values: np.ndarray[Any, Any]) -> float:
@@ -48,7 +48,7 @@ def _autocovariance(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _summed(covariance: np.ndarray[Any, Any], count: int) -> float:
-    """Return the integrated autocorrelation, of noise of any shape that is over well before the samples end.
+    """Return the integrated autocorrelation of noise of any shape that decays well before the samples end.
 
     Summed over the initial positive pairs (Geyer, Practical Markov Chain Monte Carlo, 1992, section 3.3), and corrected
     for the mean being estimated from the same samples; never above a third of the samples.
@@ -62,7 +62,7 @@ def _summed(covariance: np.ndarray[Any, Any], count: int) -> float:
 
 
 def _lasting(alike: float, count: int) -> float:
-    """Return the length for noise of which each sample keeps a share of the one before, if that is a large one.
+    """Return the length for noise of which each sample keeps a share of the one before, if the share is large.
 
     The sum above falls short when the noise outlasts the samples. The share is estimated too low by (1 + 3 share) / n
     (Kendall, Note on bias in the estimation of autocorrelation, 1954) and strays by sqrt((1 - share^2) / n).
@@ -83,11 +83,11 @@ MINIMUM_RESAMPLES = 400  # two beyond each end of a 99 % interval
 SEED = 20_000_003
 NORMAL_FROM = 1000  # pairs above which the binomial is taken as normal: exact to a rank by then
 SERIES_FROM = 30.0  # degrees of freedom of Student's t
-FEW = 30  # pairs below which noise that lasts cannot be told from none: the interval is stretched by sqrt(30 / pairs)
+FEW = 30  # with fewer pairs, lasting noise cannot be detected: the interval is stretched by sqrt(30 / pairs)
 
 
 def median_interval(values: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Return a 99 % interval of the median of ``values``, which stand in the order in which they were measured."""
+    """Return a 99 % interval of the median of ``values``, which are in the order of measurement."""
     return _interval(values.astype(float).tobytes())
 
 
@@ -104,7 +104,7 @@ def _interval(raw: bytes) -> tuple[float, float]:
 
 
 def block_bootstrap(values: np.ndarray[Any, Any]) -> tuple[float, float]:
-    """Return the interval of medians of resamples, made of blocks of neighbours; the same for the same values."""
+    """Return the interval of the medians of block resamples; it is deterministic."""
     import numpy as np
 
     count = len(values)
@@ -114,9 +114,9 @@ def block_bootstrap(values: np.ndarray[Any, Any]) -> tuple[float, float]:
     return float(low), float(high)
 
 
-@functools.lru_cache(maxsize=4)  # benches of a kernel have as many rounds, mostly
+@functools.lru_cache(maxsize=4)  # benches of a kernel mostly have the same number of rounds
 def _drawn(count: int) -> np.ndarray[Any, Any]:
-    """Return which of so many samples each resample is made of: blocks, which may run around the end."""
+    """Return the sample indices of each resample, in blocks that may wrap around the end."""
     import numpy as np
 
     length = round(sqrt(count))
@@ -136,7 +136,7 @@ def order_statistics(values: np.ndarray[Any, Any]) -> tuple[float, float]:
 
 @functools.cache
 def _median_rank(count: int) -> int:
-    """Return the largest rank (0 is the minimum) that lies above the median in at most 0.5 % of all samples."""
+    """Return the largest rank (0 is the minimum) that is above the median in at most 0.5 % of all samples."""
     if count > NORMAL_FROM:
         return int(count / 2 - NORMAL_QUANTILE * sqrt(count) / 2)
     below, rank, limit = 1, 0, (1 - CONFIDENCE) / 2 * 2.0**count
@@ -147,7 +147,7 @@ def _median_rank(count: int) -> int:
 
 
 def _stretch(values: np.ndarray[Any, Any]) -> float:
-    """Return how much wider the interval gets because neighbours are alike, or because too few are there to tell."""
+    """Return how much wider the interval gets because neighbours are correlated, or too few to know."""
     count, alike = len(values), correlation_length(values)
     few = sqrt(max(1.0, FEW / count))
     if alike <= 1:
@@ -230,7 +230,7 @@ def paired_speedup(baseline: SampleTable, candidate: SampleTable) -> float | Non
 
 
 def _middle_ratio(baseline_ns: np.ndarray[Any, Any], candidate_ns: np.ndarray[Any, Any]) -> float:
-    """Return the median of the ratios, one a pair; of few pairs as they are, of more with the clock's steps spread."""
+    """Return the median of the ratios, one per pair; with many pairs, the clock's steps are spread first."""
     import numpy as np
 
     few = len(baseline_ns) < MINIMUM_PAIRS
@@ -239,10 +239,10 @@ def _middle_ratio(baseline_ns: np.ndarray[Any, Any], candidate_ns: np.ndarray[An
 
 
 def with_cycles(verdict: Verdict, baseline: np.ndarray[Any, Any], candidate: np.ndarray[Any, Any]) -> Verdict:
-    """Return a verdict by time with that by SM cycles, and whether the other clock explains it.
+    """Add the verdict by SM cycles to a verdict by time, and whether a different clock explains it.
 
-    Each row is a round: time in ns and SM clock in MHz, NaN where unknown. The clock explains a version that is faster
-    in time and not in cycles, where it is higher for sure and is the larger part of the gain; so of a slower one.
+    Each row is a round: time in ns and SM clock in MHz, NaN if unknown. The clock explains a version that is faster in
+    time but not in cycles if it is certainly higher and gives the larger part of the gain; likewise for a slower one.
     """
     import numpy as np
 
@@ -260,7 +260,7 @@ def with_cycles(verdict: Verdict, baseline: np.ndarray[Any, Any], candidate: np.
 
 
 def _explains(clocks: np.ndarray[Any, Any], word: Word, cycles: float) -> bool:
-    """Tell whether the clock of the candidate, log-ratios to the baseline's, made it faster or slower."""
+    """Return whether the candidate's clock, as log-ratios to the baseline's, made it faster or slower."""
     import numpy as np
 
     if word not in ("faster", "slower"):
@@ -270,10 +270,10 @@ def _explains(clocks: np.ndarray[Any, Any], word: Word, cycles: float) -> bool:
 
 
 def decide(log_ratios: np.ndarray[Any, Any], resolved: float = 0.0) -> Verdict:
-    """Return the verdict over log(baseline / candidate), one a pair, in the order of the rounds.
+    """Return the verdict over log(baseline / candidate), one per pair, in the order of the rounds.
 
-    Faster or slower if the 99 % interval of their median lies beyond 0.5 % and beyond what the timer resolves, a part
-    of the time; same if it lies within 0.5 %, else unclear.
+    Faster or slower if the 99 % interval of their median is beyond 0.5 % and beyond the timer's resolution, given as a
+    fraction of the time; same if it is within 0.5 %, else unclear.
     """
     import numpy as np
 
@@ -290,7 +290,7 @@ def _place(low: float, high: float, resolved: float) -> tuple[Word, str]:
         return "slower", "interval-beyond"
     if -margin <= low and high <= margin:
         return "same", "interval-inside"
-    within_ticks = resolved > margin and -resolved <= low and high <= resolved  # which more rounds make no finer
+    within_ticks = resolved > margin and -resolved <= low and high <= resolved  # more rounds do not refine it
     if low > margin or high < -margin or within_ticks:
         return "unclear", "not-resolved"
     return "unclear", "interval-across"
@@ -300,7 +300,7 @@ ROUND = ("bench_id", "round")
 
 
 class SampleTable(Protocol):
-    """Columns by name: a data frame, or samples as they are read without one."""
+    """Columns by name: a data frame, or samples read without one."""
 
     def __len__(self) -> int: ...
     def __getitem__(self, name: str, /) -> Any: ...
@@ -309,7 +309,7 @@ class SampleTable(Protocol):
 def compare(baseline: SampleTable, candidate: SampleTable) -> Verdict:
     """Return the verdict over the samples of two versions on one workload; late ones are dropped.
 
-    Samples of one bench are paired by round: see ``decide``. Where no bench is common: see ``compare_unpaired``.
+    Samples of one bench are paired by round, see ``decide``; without a common bench, see ``compare_unpaired``.
     """
     kept = [_good(side) for side in (baseline, candidate)]
     if not len(baseline) or not len(candidate):
