@@ -145,7 +145,7 @@ def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str],
     others = [
         one.reference
         for one in made_here_first(store.heads())
-        if one.kernel != chosen and (is_program or one.source_sha256 is None)  # versions of two kernels cannot be compared
+        if one.kernel != chosen and (is_program or one.source_sha256 is None)  # versions of two kernels do not compare
     ]
     message = f"{chosen} has one run, {only}, and nothing to compare it with"
     more = f"; the last run of another {'program' if is_program else 'kernel'} is {others[0]}" if others else ""
@@ -308,7 +308,7 @@ def side_lines(
 
 
 def _none_of(run: Run, wanted: Collection[int], kept: Collection[int]) -> str:
-    """Return that the report has none of these launches, and how to see the lines of another workload if it has those."""
+    """Return that the report has none of these launches, and how to see the lines of another workload."""
     names, others = (
         sorted({one.workload for one in run.launches if one.index in some and one.workload}) for some in (wanted, kept)
     )
