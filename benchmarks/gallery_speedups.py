@@ -3,7 +3,8 @@
     python benchmarks/gallery_speedups.py [--part PART] [--reports FOLDER] [--out FILE] [--before FILE] [--every FILE]
 
 Achieved: the fault's time over the fix's, both with CUDA events in one process (times*.json in tests/gallery/reports).
-Estimated: of the finding that the case must have, else of the first one; NVIDIA's: its largest global estimate, and
+Estimated: of the finding that the case must have, else of the first one, with the fault gone altogether as it is in its
+fix, where the advice names a step on the way; NVIDIA's: its largest global estimate, and
 beside it the largest of the advice that can be read as the right id (nvidia_rules.py), where there is such. The error
 is the absolute natural logarithm of estimated over achieved. No pair is left out for its fit. ``--before`` names a file
 that ``--out`` wrote earlier: all pairs are printed in Markdown, with the estimates of then and of now. ``--every``
@@ -37,7 +38,7 @@ from gallery_scores import (
 )
 from table import Part, pairs
 
-from ncu_assist.rules import RULES
+from ncu_assist.rules import RULES, Ranked
 
 TIMES = tuple(f"times{part}.json" for part in ("", "_blind", "_chip", "_blind2", "_blind3", "_blind4"))
 HALVES_OF = {"chip": CHIP_HALVES, "blind2": ("blind2",), "blind3": ("blind3",), "blind4": ("blind4",)}
@@ -128,6 +129,12 @@ def by_rule(recorded: Path = RECORDED) -> str:
     return "\n".join((head, *rows)) + f"\n\nNo pair: {', '.join(without)}.\n"
 
 
+def _without(found: Ranked, now_ns: float) -> float:
+    """Return the speed-up that a finding promises of its fault gone: a fix leaves nothing of it."""
+    gone_ns = max(found.saved_ns, found.finding.whole_ns)
+    return now_ns / (now_ns - gone_ns) if gone_ns < now_ns else math.inf
+
+
 def median_error(some: Sequence[Pair], column: str) -> float:
     """Return the median absolute error of the natural logarithm over some pairs."""
     return median(one.error(column) for one in some)
@@ -161,7 +168,7 @@ def _pair(one: Judged, fix: str, achieved: float) -> Pair:
         half=one.case.half,
         rule=chosen.finding.rule,
         achieved=round(achieved, 4),
-        estimated=round(chosen.estimated_speedup, 4),
+        estimated=round(_without(chosen, one.facts.duration_ns), 4),
         nvidia_largest=round(largest, 4),
         nvidia_fitting=round(max(fitting, default=largest), 4),
     )

@@ -22,25 +22,28 @@ LIMITS: tuple[tuple[float, Severity], ...] = ((0.30, "high"), (0.10, "medium"), 
 class Finding:
     """What one rule says of one launch.
 
-    ``saved_ns`` is the time that fixing it could save, by the rule's own model; what other limits leave of it is worked
-    out for all findings together. ``relieves`` are the resources (names of `resources`) that the fix takes work off:
-    their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` names the pipe or the limiter.
-    ``unless_known``: a unit is busy, and not why; dropped where another finding takes work off the busiest unit.
-    ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not
+    ``saved_ns`` is the time that what ``advice`` names could save, by the rule's own model: the most of its changes
+    that have a number to type, where there are such, else all that the fault costs. ``whole_ns``: what it would save if
+    the fault were gone altogether, where such a change goes a part of the way; else no more. What other limits leave of
+    it is worked out for all findings together. ``relieves`` are the resources (names of `resources`) that the fix takes
+    work off: their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` names the pipe or the
+    limiter. ``unless_known``: a unit is busy, and not why; dropped where another finding takes work off the busiest
+    unit. ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not
     measured on this GPU. ``advice`` is what to try first, a short clause in the imperative without a full stop; empty
     where there is nothing to try. ``figures`` are how far that would carry, in numbers of this kernel: what it has now
     and what it would have; a diagnosis adds what it wins at most. ``left``: what part of its work each unit keeps once
-    it is fixed, 0 to 1, where the rule knows; of other units that it relieves as much goes as of the time.
-    ``launches`` are the indices of those that message and evidence are of, empty for all that were judged;
-    ``elsewhere``: how many others have it less. Where it happens: ``waste`` says which cost of source lines shows it,
-    ``stalls`` which stall reasons, ``about`` which instructions, by opcode without modifiers (empty: those of its
-    rule); ``with_operands``: loading the operands of a matrix instruction is its own cost.
+    it is fixed, 0 to 1, where the rule knows; of other units that it relieves as much goes as of the time. ``launches``
+    are the indices of those that message and evidence are of, empty for all that were judged; ``elsewhere``: how many
+    others have it less. Where it happens: ``waste`` says which cost of source lines shows it, ``stalls`` which stall
+    reasons, ``about`` which instructions, by opcode without modifiers (empty: those of its rule); ``with_operands``:
+    loading the operands of a matrix instruction is its own cost.
     """
 
     rule: str
     message: str
     saved_ns: float
     evidence: tuple[str, ...]
+    whole_ns: float = 0.0
     relieves: tuple[str, ...] = ()
     left: Mapping[str, float] = field(default_factory=dict)
     waste: Waste = "samples"
@@ -55,6 +58,11 @@ class Finding:
     with_operands: bool = False
     is_done: bool = False
     unless_known: bool = False
+
+    @property
+    def most_ns(self) -> float:
+        """Return what it would save if the fault were gone altogether."""
+        return max(self.saved_ns, self.whole_ns)
 
     @property
     def full_advice(self) -> str:

@@ -24,6 +24,7 @@ bound. In both cases the saving is *assumed*.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import LANES
+from ncu_assist.quantity import digits, percent
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
@@ -48,6 +49,7 @@ USES: tuple[str, ...] = (
     "theoretical_warps", "dram_throughput", "issue_slots_busy", "global_store_requests",
     "sectors_per_request_store_ideal", "warps_selected",
 )  # fmt: skip
+LEAST_SHOWN = 0.01  # less would print as 0 %
 
 
 def find(facts: Facts) -> Finding | None:
@@ -71,12 +73,16 @@ def _find(facts: Facts) -> Finding | None:
     of = "" if threads >= LANES else f" of {threads:.0f} threads" if threads > 1 else " of a single thread"
     return Finding(
         rule=ID,
-        message=f"{few}{of} fill{'s' * (blocks == 1)} {100 * waves:.0f} % of what the chip holds at once, {idle}",
+        message=f"{few}{of} fill{'s' * (blocks == 1)} {_share(waves)} of what the chip holds at once, {idle}",
         saved_ns=saved * facts.duration_ns,
         evidence=("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
         assumed=facts.lacks("theoretical_warps", "dram_throughput", "warps_selected"),
         advice="split the work into more blocks" + (", of whole warps" if threads < LANES else ""),
     )
+
+
+def _share(waves: float) -> str:
+    return percent(waves) if waves >= LEAST_SHOWN else f"{digits(100.0 * waves, 1)} %"
 
 
 def _waits_saved(facts: Facts, blocks_each: float) -> float:

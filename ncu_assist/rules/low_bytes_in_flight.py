@@ -32,7 +32,9 @@ there are. More or larger stages are missing.
 If the bytes shown would give twice the rate that DRAM has, the loads wait for something in front of DRAM, such as
 atomics that L2 adds up one by one. More loads would only queue there, and nothing is reported.
 
-How the saving is estimated: the time that warps wait for loads, times what DRAM lacks to its ceiling.
+How the saving is estimated: the time that warps wait for loads, times what DRAM lacks to its ceiling. How many times as
+many bytes it takes follows from the bytes shown, but is no more than what DRAM's rate lacks: with a part of its rate
+DRAM has that part of the bytes it needs.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import fill, reach
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.savings import BUSY, busiest_unit, loads, worth_saying
-from ncu_assist.rules.model.traffic import come_by_copies, is_coalesced
+from ncu_assist.rules.model.traffic import come_by_copies, is_coalesced, is_widest
 
 ID = "low-bytes-in-flight"
 NEEDS: tuple[str, ...] = (
@@ -57,7 +59,7 @@ USES: tuple[str, ...] = (
 EVIDENCE = ("bytes_in_flight", "dram_throughput", "sectors_per_request_load", "achieved_occupancy")
 OF_MOST = ("l2_sectors_read", "threads", "achieved_warps")
 WAIT = "long_scoreboard"
-ADVICE = "load 16 bytes at a time, or several values before the first is used"
+SEVERAL = "several values before the first is used"
 STAGES = "ask for the next pieces while one is used: more stages in shared memory, or larger ones"
 # What is read once comes wholly from DRAM; below three quarters a cache answers the rest, and latency is another one.
 FROM_DRAM = 0.75
@@ -90,11 +92,19 @@ def find(facts: Facts) -> Finding | None:
         evidence=EVIDENCE if is_counted else (*EVIDENCE, *OF_MOST),
         stalls=(WAIT,),
         assumed=reach(facts).assumed or needed is None,
-        advice=STAGES if are_copies else ADVICE,
-        figures=""
-        if are_copies or not (needed and under_way)
-        else f"{needed / under_way:.1f} times as many bytes at once",
+        advice=STAGES if are_copies else _advice(facts),
+        figures="" if are_copies or not (needed and under_way) else _times(needed / under_way, facts),
     )
+
+
+def _advice(facts: Facts) -> str:
+    return f"load {SEVERAL}" if is_widest("load", facts) else f"load 16 bytes at a time, or {SEVERAL}"
+
+
+def _times(lacking: float, facts: Facts) -> str:
+    """Return how many times as much must be under way, in words: no more than DRAM's rate has left, by Little's law."""
+    by_rate = 1.0 / fill(facts)
+    return f"{min(lacking, by_rate):.1f} times as many bytes at once{', by the rate of DRAM' * (by_rate < lacking)}"
 
 
 def _is_held_up(facts: Facts, needed: int | None) -> bool:

@@ -27,24 +27,30 @@ the registers that let only one block in hold its results. A kernel whose data c
 well, and is left to `low-bytes-in-flight`.
 
 How the saving is estimated: in a kernel that waits, the time is inversely proportional to the warps that share the
-wait. The warp states that others could hide shrink in the ratio of the warps now to the warps that fit without the
-limiter. The next limit and the blocks of the launch bound that number. Every unit needs room: more warps fill at most
-nine tenths of its peak, because they do not make a loop of nothing else. This is the most that can be won. The nearest
-change that lets more warps in seldom brings all of them; what it wins by the same model is next to the advice. If the
-kernel already spills registers at a cost, fewer of them would spill more, and the finding says so. Without warp states
-the time in which no scheduler issued takes their place, and without throughputs nobody knows whether waiting is the
-problem. In both cases the saving is *assumed*.
+wait. The warp states that others could hide shrink in the ratio of the warps now to the warps that fit with the change
+that the advice names. The blocks of the launch bound that number. Every unit needs room: more warps fill at most nine
+tenths of its peak, because they do not make a loop of nothing else.
+
+Another block size is named at its best, because it costs nothing. Fewer registers or less shared memory have a price,
+so the nearest step that is worth a change is named: the next one may spill, or leave no room for the tile. A larger
+block that shares its shared memory is named only if its warps meet at barriers: without one no warp reads what another
+wrote. The estimate is that of the named change that wins most. What all warps up to the next limit would win is next to
+it, and is the estimate if no number can be named.
+
+If the kernel already spills registers at a cost, fewer of them would spill more, and the finding says so. Without warp
+states the time in which no scheduler issued takes their place, and without throughputs nobody knows whether waiting is
+the problem. In both cases the saving is *assumed*.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator
 
 from ncu_assist.ceilings.chips import SCHEDULERS
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.occupancy import UNITS, next_steps
+from ncu_assist.rules.model.occupancy import UNITS, Change, changes
 from ncu_assist.rules.model.pipes import is_matrix_work
 from ncu_assist.rules.model.savings import REACHABLE, bounded_ns
 from ncu_assist.rules.model.shape import (
@@ -78,7 +84,7 @@ USES: tuple[str, ...] = (
 REACHED = 0.5  # of the warps that fit, on average: with fewer the limit holds for less than half of the time
 LAST_WAVE = 2.0  # from here on blocks wait for a place most of the time, and free places are for want of starts
 TRY = {  # registers are a case of their own
-    "shared": "use less shared memory a block, or larger blocks that share it",
+    "shared": "use less shared memory",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
     "blocks": "use larger blocks",
     "warps": "use blocks whose warps divide the places evenly",
@@ -102,25 +108,30 @@ def _find(facts: Facts) -> Finding | None:
     is_reached = _is_reached(now, facts)
     if not is_reached and (limiter != "blocks" or facts.value("waves_per_sm") < LAST_WAVE):
         return None
-    saved = min(working_share(facts) * coverable_share(facts) * (1.0 - now / then), _room(facts))
+    named, whole = list(_named(limiter, facts)), _saved_by(then, facts)
+    saved, most = max(((_saved_by(warps, facts), warps) for _, warps in named), default=(whole, 0))
     if saved < LEAST_WORTH:
         return None
     is_spilling = limiter == "registers" and _spills(facts)
-    finding = Finding(
+    room = [f"{most} with the next step"] if named else []
+    room += [f"{then:.0f} without that limit"] if round(then) > most else []
+    also = " and shared memory" if any({"registers", "shared_memory"} <= values.keys() for values, _ in named) else ""
+    return Finding(
         rule=ID,
-        message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}, and "
-        f"{_waiting(facts)}; without that limit {then:.0f} would run{SPILLING if is_spilling else ''}"
+        message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}{also}, and "
+        f"{_waiting(facts)}; {', '.join(room)}{SPILLING if is_spilling else ''}"
         if is_reached
         else f"{facts.value('achieved_warps'):.1f} warps run on a multiprocessor where {now:.0f} fit: blocks of "
         f"{facts.value('block_size'):.0f} threads end sooner than the next start, and {_waiting(facts)}",
         saved_ns=saved * facts.duration_ns,
+        whole_ns=whole * facts.duration_ns,
         evidence=("theoretical_warps", "achieved_warps", LIMITS[limiter], "warps_long_scoreboard", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
         detail={"limiter": limiter},
         assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
-        advice=_advice(limiter, facts, is_spilling),
+        advice=_advice(limiter, named, facts, is_spilling),
+        figures="; ".join(_figures(named, facts)),
     )
-    return replace(finding, figures=_figures(limiter, facts, finding))
 
 
 def _is_reached(fitting: float, facts: Facts) -> bool:
@@ -132,10 +143,27 @@ def _is_reached(fitting: float, facts: Facts) -> bool:
     return achieved is None or achieved >= REACHED * fitting
 
 
-def _room(facts: Facts) -> float:
-    """Return the part of the time that units leave to more warps, 0 to 1: no more of a peak than any mix reaches."""
+def _named(limiter: str, facts: Facts) -> Iterator[Change]:
+    """Yield one change of each kind: of block sizes the one that wins most, of others the nearest worth a change."""
+    for kind in changes(facts, limiter):
+        worth = [one for one in kind if _saved_by(one[1], facts) >= LEAST_WORTH]
+        if worth and "block_size" in worth[0][0]:
+            yield max(worth, key=lambda one: _saved_by(one[1], facts))
+        elif worth:
+            yield worth[0]
+
+
+def _saved_by(warps: float, facts: Facts) -> float:
+    """Return the part of the time that so many warps would save, 0 to 1: no more than the launch has, and units allow.
+
+    No unit reaches more of its peak than any mix does.
+    """
     busiest = facts.busiest(without=("DRAM",))
-    return min(room_beside(facts), 1.0 - busiest[1] / REACHABLE if busiest else 1.0)
+    room = min(room_beside(facts), 1.0 - busiest[1] / REACHABLE if busiest else 1.0)
+    bound = bounded_ns(Finding(rule=ID, message="", saved_ns=0.0, evidence=()), facts) / facts.duration_ns
+    then = max(1.0, min(warps, _launched(facts)))
+    more = 1.0 - facts.value("theoretical_warps") / then
+    return min(working_share(facts) * coverable_share(facts) * more, room, bound)
 
 
 def _waiting(facts: Facts) -> str:
@@ -145,39 +173,35 @@ def _waiting(facts: Facts) -> str:
     return f"they wait for {share} of their time"
 
 
-def _advice(limiter: str, facts: Facts, is_spilling: bool) -> str:
-    """Return what to try, the cheapest first, with the numbers to type where the curves of occupancy have them."""
+def _advice(limiter: str, named: list[Change], facts: Facts, is_spilling: bool) -> str:
+    """Return what to try, the cheapest first, with the numbers to type where these are known."""
+    sizes = [f"blocks of {values['block_size'][1]} threads" for values, _ in named if "block_size" in values]
+    if limiter == "shared":
+        return ", or ".join([TRY[limiter], *(f"{size} that share it" for size in sizes)])
     if limiter != "registers":
         return TRY[limiter]
-    points = {over: then for over, _, then in next_steps(facts, limiter)}
-    fewer, smaller = points.get("registers"), points.get("block_size")
-    blocks = [f"use blocks of {smaller.value} threads"] if smaller else []
+    blocks = [f"use {size}" for size in sizes]
+    less = f" and {TRY['shared']}" if any("shared_memory" in values for values, _ in named) else ""
     if is_spilling:
-        return ", or ".join([*blocks, SPREAD])
-    bounds = f"({facts.value('block_size'):.0f}, {fewer.blocks})" if fewer else " with more blocks"
-    either = ", ".join([*blocks, f"give it __launch_bounds__{bounds}"])
-    return f"{either}{',' if blocks else ''} or keep fewer values a thread"
+        return ", or ".join([*blocks, f"{SPREAD}{less}"])
+    threads, each = facts.value("block_size"), warps_a_block(facts)
+    more = [f"({threads:.0f}, {warps / each:.0f})" for values, warps in named if "registers" in values]
+    if blocks and not more:
+        return blocks[0]
+    either = ", ".join([*blocks, f"give it __launch_bounds__{''.join(more) or ' with more blocks'}{less}"])
+    return f"{either}{',' if blocks or less else ''} or keep fewer values a thread"
 
 
-def _figures(limiter: str, facts: Facts, finding: Finding) -> str:
-    """Return how many warps the nearest changes let in and what these win, and how many there are without the limit.
-
-    By the model of the estimate, which is of the last: nothing that is nearer wins more than it.
-    """
-    now, every = facts.value("theoretical_warps"), warps_without(limiter, facts)
-    most = min(finding.saved_ns, bounded_ns(finding, facts)) / facts.duration_ns
-    waits = working_share(facts) * coverable_share(facts)
-    said: list[str] = []
-    furthest = now
-    for over, here, point in next_steps(facts, limiter):
-        warps = min(float(point.warps), every)
-        speedup = 1.0 / (1.0 - min(waits * (1.0 - now / warps), most))
-        won = f": {min(speedup, facts.times_floor or speedup):.2f}x{' if none spills' if over == 'registers' else ''}"
-        fit, unit = "" if said else " warps fit", UNITS[over].removesuffix(" a thread")
-        said.append(f"{point.warps}{fit} with {point.value} {unit}, {here.warps} with {here.value}{won}")
-        furthest = max(furthest, warps)
-    of_all = [f"estimated for {every:.0f}"] if said and every > furthest else []
-    return "; ".join([*said, *of_all])
+def _figures(named: list[Change], facts: Facts) -> Iterator[str]:
+    """Yield how many warps each change that is named lets in, and what it wins."""
+    here = f"{facts.value('theoretical_warps'):.0f} with"
+    fit = " warps fit"
+    for values, warps in named:
+        then = " and ".join(f"{new} {UNITS[over].partition(' a ')[0]}" for over, (_, new) in values.items())
+        now = " and ".join(f"{old}" for old, _ in values.values())
+        won, sure = 1.0 / (1.0 - _saved_by(warps, facts)), " if none spills" if "registers" in values else ""
+        yield f"{warps}{fit} with {then}, {here} {now}: {min(won, facts.times_floor or won):.2f}x{sure}"
+        fit, here = "", "now"
 
 
 def _spills(facts: Facts) -> bool:
@@ -210,12 +234,18 @@ def allowed_blocks(facts: Facts) -> dict[str, float]:
 
 
 def warps_without(limiter: str, facts: Facts) -> float:
-    """Return the warps that would run on a multiprocessor if this limit, and what is as tight, were gone.
-
-    No more than the launch has; but one of as many blocks as fit at once was given so many for that.
-    """
+    """Return the warps that would run on a multiprocessor if this limit, and what is as tight, were gone."""
     each, allowed = warps_a_block(facts), allowed_blocks(facts)
     further = [blocks * each for blocks in allowed.values() if blocks > allowed[limiter]]
+    return min([places(facts), _launched(facts), *further])
+
+
+def _launched(facts: Facts) -> float:
+    """Return the warps that a launch has for each multiprocessor; infinite where that is not known.
+
+    No bound for one of as many blocks as fit at once, which was given so many for that.
+    """
     blocks, count = facts.get("grid_size"), facts.get("sm_count")
-    at_once = [blocks * each / count] if blocks and count and blocks != count * allowed[limiter] else []
-    return min([places(facts), *at_once, *further])
+    if not blocks or not count or blocks == count * min(allowed_blocks(facts).values()):
+        return float("inf")
+    return blocks * warps_a_block(facts) / count

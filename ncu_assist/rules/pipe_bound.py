@@ -107,6 +107,7 @@ from ncu_assist.rules.model.pipes import (
 )
 from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.savings import UNKNOWN_PART, busiest_unit, loads, reachable
+from ncu_assist.rules.model.traffic import is_widest
 
 ID = "pipe-bound"
 NEEDS: tuple[str, ...] = ("sm_active_share", "issue_slots_busy")
@@ -154,7 +155,8 @@ PIPES = {
     "uniform": UNIFORM,
 }
 ADVICE = {
-    "fma": "let products and sums be one instruction, and move integer multiplications out of loops",
+    "fma": "let products and sums be one instruction",
+    "integers": "leave part of the integer work to the ALU pipe, shifts and sums for products, or move it out of loops",
     "fma_heavy": "multiply integers less: shifts and sums for constants, 32 bits for 64, no division in a loop",
     "alu": "work on packed values, or leave part of the integer work to the FMA pipe",
     "fp64": "use floats where their precision does, and write constants with an f",
@@ -242,8 +244,9 @@ def _integers(facts: Facts) -> Finding | None:
     if floats > _lanes(facts, fma) / 2:
         return None
     return _finding(
-        facts, "fma", (fma - alu) / 2 * _lanes_at_work(facts), "mostly integer multiplications", ("fp32_fma_per_cycle",)
-    )
+        facts, "fma", (fma - alu) / 2 * _lanes_at_work(facts), "mostly integer multiplications",
+        ("fp32_fma_per_cycle",), advice=ADVICE["integers"],
+    )  # fmt: skip
 
 
 def _heavy(facts: Facts) -> Finding | None:
@@ -422,14 +425,17 @@ def _mixed(facts: Facts) -> Finding | None:
         relieves=(ISSUE, *INTEGERS, FP64) if _are_routines(facts) else (ISSUE, *INTEGERS),
         waste="instructions",
         detail={"pipe": "issue"},
-        advice=ROUTINES if _are_routines(facts) else ADVICE["issue"] + (WIDER if _has_accesses(facts) else ""),
+        advice=ROUTINES if _are_routines(facts) else ADVICE["issue"] + (WIDER if _can_be_wider(facts) else ""),
     )
 
 
-def _has_accesses(facts: Facts) -> bool:
-    """Return whether loads and stores are enough of all instructions that fewer of them would be noticed."""
+def _can_be_wider(facts: Facts) -> bool:
+    """Return whether loads and stores are enough of all instructions that fewer would be noticed, and not as wide as
+    they can be.
+    """
     every = facts.get("instructions")
-    return every is None or memory_instructions(facts) >= LEAST_WORTH * every
+    has_accesses = every is None or memory_instructions(facts) >= LEAST_WORTH * every
+    return has_accesses and not (is_widest("load", facts) or is_widest("store", facts))
 
 
 def _shared(facts: Facts) -> float:

@@ -7,7 +7,8 @@ L2, and loaded again.
 Why it costs time: every spilled value costs each warp two more memory instructions. Stores always go through to L2.
 Loads come from L1 only while the spills of all threads fit into it.
 
-What to try: give the kernel more registers (a larger limit, smaller blocks in `__launch_bounds__`), unroll less, keep
+What to try: give the kernel more registers (a larger limit, smaller blocks in `__launch_bounds__`; a block of 1,024
+threads leaves 64 for each), unroll less, keep
 fewer values alive, hold a smaller tile a thread, move rarely used values to shared memory.
 
 When it is reported: spills cost at least 1 % of the time. A repeated launch varies by that much. Spills are counted by
@@ -28,8 +29,9 @@ from ncu_assist.rules.model.facts import Facts
 ID = "register-spill"
 NEEDS: tuple[str, ...] = local_traffic.NEEDS
 USES: tuple[str, ...] = local_traffic.USES
-MORE, ALL_OF_THEM = (
+MORE, SMALLER, ALL_OF_THEM = (
     "give the kernel more registers",
+    "use smaller blocks, so that a thread can have more registers",
     "it has all that a thread can have: spread a tile over more threads",
 )
 
@@ -50,7 +52,9 @@ def find(facts: Facts) -> Finding | None:
     limit = facts.get("registers") or 0.0
     such = f" with {min(limit, local_traffic.MOST_OF_A_THREAD):.0f} registers a thread" if limit else ""
     kind = f"spills registers{such}" if known is not None else f"uses {local_traffic.KIND_UNKNOWN}{such}"
-    more = MORE if limit < local_traffic.MOST_OF_A_THREAD else ALL_OF_THEM
+    more = MORE if limit < local_traffic.most_registers(facts) else SMALLER
+    if limit >= local_traffic.MOST_OF_A_THREAD:
+        more = ALL_OF_THEM
     return Finding(
         rule=ID,
         message=f"{kind}: {share:.0f} % of all sectors are local memory's, and warps wait for them",

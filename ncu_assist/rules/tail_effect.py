@@ -25,7 +25,6 @@ from math import ceil
 
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.occupancy import other_waves
 from ncu_assist.rules.model.shape import (
     UNEVEN_USES,
     chip_room,
@@ -59,8 +58,7 @@ def _find(facts: Facts) -> Finding | None:
         saved_ns=saved * facts.duration_ns,
         evidence=("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
         assumed=not knows_uneven(facts),
-        advice="try other block sizes, or one wave that shares it all",
-        figures=other_waves(facts),
+        advice="use smaller blocks or tiles, or one wave that shares it all",
     )
 
 

@@ -31,7 +31,8 @@ DRAM if these take the time, *assumed*.
 How the cause of a kernel with `wgmma` is found: by what the warps that multiply do (their code is that which leads to a
 product). They wait for *tiles*, at mbarriers that TMA opens, or for cp.async. They wait for *every product*, with no
 other one behind it. With no product in flight they wait at *barriers* for other warps, or do *other work*: an epilogue,
-exponentials. The largest of these is the cause. It is waits for every product, however, if the work between them, done
+exponentials. The largest of these is the cause. If it alone is less than what the tensor cores lack, the advice names
+the next ones too, until they make it up. The cause is waits for every product, however, if the work between them, done
 meanwhile, would give all that is lacking. If all of them together are less than what the tensor cores lack, the cause
 is the work *beside* products, which end before it. A wait while a product is in flight costs nothing, even at a
 barrier, and neither do waits for room of warps that load tiles. If a run keeps no code the cause is not reported: ncu's
@@ -154,19 +155,31 @@ def needs_code(finding: Finding) -> bool:
     return finding.rule == ID and "pipe_tensor_gmma" in finding.evidence
 
 
-def _cause(warps: MultiplyingWarps, lacking: float) -> Cause:
-    """Return why ``lacking``, a part of the time, is lost: the largest part of that without a product in flight.
+def _causes(warps: MultiplyingWarps, lacking: float) -> list[Cause]:
+    """Return why ``lacking``, a part of the time, is lost: the largest part of that without a product in flight first,
+    and as many as it takes to give all of it.
 
     Work beside products where all of that is too little. Waits for every product where the work between them, done
-    meanwhile, would suffice.
+    meanwhile, would suffice. No tiles that are there in time.
     """
     parts: dict[Cause, float] = {
         "tiles": warps.tiles, "product": warps.product, "barriers": warps.barriers, "other": warps.other
     }  # fmt: skip
     if sum(parts.values()) < lacking:
-        return "beside"
-    largest = max(parts, key=lambda cause: parts[cause])
-    return "product" if largest == "other" and min(warps.product, warps.other) >= lacking else largest
+        return ["beside"]
+    first, *others = sorted(parts, key=lambda cause: -parts[cause])
+    if first == "other" and min(warps.product, warps.other) >= lacking:
+        return ["product"]
+    found, left = [first], lacking - parts[first]
+    for cause in others:
+        if left > 0 and parts[cause] >= LEAST_PART and not (cause == "tiles" and _is_in_time(warps)):
+            found.append(cause)
+            left -= parts[cause]
+    return found
+
+
+def _is_in_time(warps: MultiplyingWarps) -> bool:
+    return (warps.room or 0.0) >= AHEAD
 
 
 def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding, pd.DataFrame]:
@@ -178,15 +191,16 @@ def by_code(finding: Finding, sass: pd.DataFrame, facts: Facts) -> tuple[Finding
     if seen is None:
         return finding, sass
     warps, rows = seen
-    cause = _cause(warps, finding.saved_ns / facts.duration_ns)
+    causes = _causes(warps, finding.saved_ns / facts.duration_ns)
+    cause = causes[0]
     sampled = [name for name in map(str, sass) if name == SAMPLES or name.startswith(STALL_COLUMN)]
     theirs = sass.assign(**{name: sass[name].where(rows[cause], 0.0) for name in sampled})
     message = f"{finding.message.partition(MULTIPLYING)[0]}{MULTIPLYING}{_told(warps)}"  # of one told already, too
     if cause == "tiles" and (room := tile_room(facts)):
         message += f"; {room.told}"
-    elif (warps.room or 0.0) >= AHEAD:
+    elif _is_in_time(warps):
         message += IN_TIME
-    advice = ADVICE[cause] if finding.advice == BY_CODE else finding.advice  # of a library
+    advice = "; then ".join(map(ADVICE.__getitem__, causes)) if finding.advice == BY_CODE else finding.advice  # library
     return replace(finding, message=message, advice=advice, stalls=WAITS_OF[cause]), theirs
 
 

@@ -29,6 +29,12 @@ def test_one_block_is_called_one() -> None:
     assert finding.message.startswith("1 block fills 25 % of what the chip holds at once, 131 of 132")
 
 
+def test_a_share_that_is_not_nothing_is_not_called_0_percent() -> None:
+    finding = found(grid_underfill, made(FEW | {"grid_size": 1, "waves_per_sm": 0.0005}, long_scoreboard=90))
+    assert finding
+    assert finding.message.startswith("1 block fills 0.05 % of what")
+
+
 def test_a_block_without_a_whole_warp_says_so() -> None:
     finding = found(grid_underfill, made(FEW | {"grid_size": 1, "block_size": 1}, long_scoreboard=90))
     assert finding

@@ -9,6 +9,7 @@ from made_facts import gallery, made, told
 
 from ncu_assist.rules import Facts
 from ncu_assist.rules import low_bytes_in_flight as rule
+from ncu_assist.rules.model.dram import fill
 
 CASE = "flight_halves_one_by_one"
 
@@ -59,6 +60,23 @@ def test_loads_that_something_before_dram_holds_up_are_not_dram_s() -> None:
 def test_a_warp_that_asks_for_its_part_is_not_what_is_missing() -> None:
     assert told(rule, gallery(CASE, achieved_occupancy=8.0)).findings == ()  # a request is 1/12 of a warp's part
     assert told(rule, gallery(CASE, achieved_occupancy=9.0)).findings
+
+
+def test_no_more_bytes_are_asked_for_than_the_rate_of_dram_lacks() -> None:
+    """3.74 kB are a thirteenth of what DRAM needs, and a lower bound: at half of its rate DRAM has half of that."""
+    (found,) = told(rule, gallery(CASE)).findings
+    times = float(found.finding.figures.partition(" ")[0])
+    assert times == pytest.approx(1 / fill(gallery(CASE)), abs=0.05)
+    assert times >= found.estimated_speedup
+    assert "times as many bytes at once, by the rate of DRAM" in found.finding.figures
+
+
+@pytest.mark.parametrize(("sectors", "wider"), [(15.0, True), (16.0, False)])
+def test_who_loads_16_bytes_already_is_not_told_to(sectors: float, wider: bool) -> None:
+    requests = gallery(CASE).value("global_load_sectors") / sectors
+    (found,) = told(rule, gallery(CASE, global_load_requests=requests, warps_long_scoreboard=6.0)).findings
+    assert ("load 16 bytes at a time" in found.finding.advice) == wider
+    assert "several values before the first is used" in found.finding.advice
 
 
 def test_a_counter_below_what_the_rate_needs_cannot_tell() -> None:

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 from made_ceilings import ceilings
 from made_facts import gallery
-from shape_facts import Counters, found, made, missing, of_case, saved_share, without
+from shape_facts import Counters, found, made, missing, of_case, saved_share, told, without
 
 from ncu_assist.ceilings import Rate, Spread
+from ncu_assist.ncu.catalogue.metrics import SM_LIMIT_NAMES
 from ncu_assist.rules import low_occupancy
 
 WAITS: Counters = {
@@ -34,8 +35,12 @@ def test_recorded_kernels_that_few_warps_fit(case: str, limiter: str) -> None:
     assert finding.detail == {"limiter": limiter}
 
 
-def test_estimate_is_near_what_the_recorded_fix_achieved() -> None:
-    assert 1 / (1 - saved_share(low_occupancy, of_case("occupancy_registers"))) == pytest.approx(5.59, rel=0.2)
+def test_what_the_limit_costs_is_near_what_the_recorded_fix_achieved_which_has_none() -> None:
+    facts = of_case("occupancy_registers")
+    (ranked,) = told(low_occupancy, facts).findings
+    whole = facts.duration_ns / (facts.duration_ns - ranked.finding.whole_ns)
+    assert whole == pytest.approx(5.59, rel=0.2)
+    assert f"; {whole:.2f}x if the fault were gone" in ranked.finding.full_advice
 
 
 @pytest.mark.parametrize("limiter", LIMITS)
@@ -88,18 +93,75 @@ def test_equal_limits_of_one_warp_blocks_are_the_places_for_blocks() -> None:
     assert finding.detail == {"limiter": "blocks"}
 
 
-def test_the_nearest_change_is_said_with_what_it_wins_not_with_what_all_would() -> None:
+def test_the_estimate_is_of_the_change_that_is_named_not_of_all_that_the_limit_costs() -> None:
     """169 registers in blocks of 256: the 16 warps of the advice win what the model gives for 16, not for 64."""
     facts = gallery("occupancy_registers")
-    told = low_occupancy.find(facts)
-    assert told is not None
+    (ranked,) = told(low_occupancy, facts).findings
+    finding = ranked.finding
     threads, now = facts.value("block_size"), facts.value("theoretical_warps")
-    assert f"__launch_bounds__({threads:.0f}, {16 * 32 / threads:.0f})" in told.advice
-    most = told.saved_ns / facts.duration_ns
-    of_16 = 1 / (1 - most * (1 - now / 16) / (1 - now / 64))
-    assert f"16 warps fit with 128 registers, 8 with 169: {of_16:.2f}x if none spills" in told.figures
-    assert "estimated for 64" in told.figures
-    assert of_16 < 0.5 / (1 - most)
+    assert f"__launch_bounds__({threads:.0f}, {16 * 32 / threads:.0f})" in finding.advice
+    assert finding.saved_ns / finding.whole_ns == pytest.approx((1 - now / 16) / (1 - now / 64))
+    said = f"16 warps fit with 128 registers, 8 with 169: {ranked.estimated_speedup:.2f}x if none spills"
+    assert finding.figures.startswith(said)
+    assert finding.message.endswith("; 16 with the next step, 64 without that limit")
+
+
+def test_blocks_of_one_warp_ask_for_as_many_as_fit_with_the_registers_of_the_step() -> None:
+    """Registers go to warps in fours: with 168 of them 12 warps fit, not only the ninth."""
+    counted: Counters = {"block_size": 32, "registers": 212, "block_limit_registers": 8, "block_limit_warps": 64}
+    finding = low_occupancy.find(gallery("occupancy_registers", **counted, shared_memory_static=1024, grid_size=8448))
+    assert finding is not None
+    assert finding.advice.startswith("give it __launch_bounds__(32, 12) or ")
+    assert finding.figures.startswith("12 warps fit with 168 registers, 8 with 212: ")
+
+
+def test_less_shared_memory_is_named_by_the_next_step_and_larger_blocks_where_warps_share_it() -> None:
+    """Two blocks of 96 KiB: a third fits with 75 KiB. Warps that meet at no barrier have a part of it each."""
+    (alone,) = told(low_occupancy, gallery("occupancy_shared")).findings
+    assert gallery("occupancy_shared").get("barriers") == 0
+    assert alone.finding.advice == low_occupancy.TRY["shared"]
+    assert alone.finding.figures.startswith("12 warps fit with 76800 bytes of shared memory, 8 with 98304: 1.48x; ")
+    (shared,) = told(low_occupancy, gallery("occupancy_shared", barriers=1)).findings
+    assert shared.finding.advice == f"{low_occupancy.TRY['shared']}, or blocks of 1024 threads that share it"
+    assert f"; 64 with 1024 threads, now 128: {shared.estimated_speedup:.2f}x" in shared.finding.figures
+    assert shared.estimated_speedup > 4 * alone.estimated_speedup
+    assert shared.finding.whole_ns == pytest.approx(alone.finding.whole_ns)
+
+
+def test_the_smallest_block_is_named_that_wins_all_that_other_units_leave() -> None:
+    """At 60 % of its peak the ALU has a third of the time left: that takes fewer warps than there are places."""
+    finding = low_occupancy.find(gallery("occupancy_shared", barriers=1, pipe_alu=59.0))
+    assert finding is not None
+    size = int(finding.advice.partition("blocks of ")[2].split()[0])
+    assert 128 < size < 1024
+    assert finding.saved_ns == pytest.approx(finding.whole_ns)
+
+
+def test_two_limits_that_are_as_tight_are_lifted_together() -> None:
+    """Neither fewer registers nor less shared memory alone lets another block in."""
+    both: Counters = {"registers": 255, "shared_memory": 99_328, "shared_memory_dynamic": 98_304, "block_size": 128,
+                      "block_limit_registers": 2, "block_limit_shared_memory": 2}  # fmt: skip
+    finding = low_occupancy.find(gallery("occupancy_registers", **both))
+    assert finding is not None
+    assert "limited by registers and shared memory" in finding.message
+    assert finding.advice.startswith("give it __launch_bounds__(128, 3) and use less shared memory, or ")
+    figures = "12 warps fit with 168 registers and 76800 bytes of shared memory, 8 with 255 and 98304: "
+    assert finding.figures.startswith(figures)
+
+
+def test_a_block_of_all_places_is_not_told_to_share_them_with_another() -> None:
+    """On 8.6 an SM has places for 48 warps: no second block of 32 fits, with however few registers."""
+    places: Counters = {"block_size": 1024, "registers": 40, "theoretical_warps": 32, "achieved_warps": 30,
+                        "block_limit_registers": 1,
+                        "block_limit_warps": 1}  # fmt: skip
+    names = dict(zip(SM_LIMIT_NAMES, (48.0, 16.0, 65_536.0, 102_400.0, 101_376.0, 1024.0), strict=True))
+    facts = gallery("occupancy_registers", **places)
+    tables = tuple({**table, **names} for table in facts.combined.tables)
+    facts = replace(facts, combined=replace(facts.combined, tables=tables))
+    finding = low_occupancy.find(facts)
+    assert finding is not None
+    assert finding.advice == "use blocks of 512 threads"
+    assert finding.figures.startswith("48 warps fit with 512 threads, 32 with 1024: ")
 
 
 def test_smaller_blocks_come_first_where_they_fill_what_registers_leave() -> None:
@@ -108,7 +170,7 @@ def test_smaller_blocks_come_first_where_they_fill_what_registers_leave() -> Non
     alone = low_occupancy.find(gallery("occupancy_registers", **counted))
     assert alone is not None
     assert alone.advice.startswith("use blocks of 128 threads, give it __launch_bounds__(256, 2), or ")
-    assert alone.figures.startswith("12 warps fit with 128 threads a block, 8 with 256: ")
+    assert alone.figures.startswith("12 warps fit with 128 threads, 8 with 256: ")
     tiled = low_occupancy.find(gallery("occupancy_registers", **counted, shared_memory_static=1024))
     assert tiled is not None
     assert tiled.advice.startswith("give it __launch_bounds__(256, 2) or ")

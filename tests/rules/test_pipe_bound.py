@@ -103,6 +103,7 @@ def test_integer_multiplications_fill_the_fma_pipe() -> None:
     found = pipe_bound.find(busy(pipe_fma=90.0, fp32_fma_per_cycle=0.0))
     assert found is not None
     assert found.detail == {"pipe": "fma"}
+    assert "one instruction" not in found.advice  # that is for products and sums of floats
     floats = busy(pipe_fma=90.0, fp32_fma_per_cycle=132 * 128 * 0.9)
     assert pipe_bound.find(floats) is None
     assert pipe_bound.find(busy(pipe_fma=90.0)) is None, "whether it multiplies integers was not counted"
@@ -132,6 +133,13 @@ def test_a_mix_of_instructions_fills_the_issue_slots_and_no_pipe() -> None:
     assert "95 % of the issue slots" in ranked.finding.message  # while SMs are active, for 95 % of the time
     assert "ALU pipe is busiest, 50 %" in ranked.finding.message
     assert ranked.saved_ns == pytest.approx(0.9 / 2 * 100_000)
+    assert ranked.finding.advice.endswith(pipe_bound.WIDER)
+
+
+def test_who_accesses_16_bytes_already_is_not_told_to() -> None:
+    widest = {"global_store_requests": 1e3, "global_store_sectors": 16e3, "bytes_per_sector_store": 32.0}
+    (ranked,) = told(pipe_bound, busy(**MIXED, **widest, sm_cycles_elapsed=210_000.0)).findings
+    assert ranked.finding.advice == pipe_bound.ADVICE["issue"]
 
 
 @pytest.mark.parametrize(("accesses", "is_told"), [(1e3, False), (1e5, True)])

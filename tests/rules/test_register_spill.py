@@ -30,9 +30,16 @@ def test_spills_that_nobody_waits_for_cost_nothing() -> None:
     assert register_spill.find(few) is None
 
 
-@pytest.mark.parametrize(("registers", "words"), [(128.0, "give the kernel more"), (255.0, "spread a tile over more")])
-def test_nobody_is_told_to_give_more_registers_than_there_are(registers: float, words: str) -> None:
-    found = register_spill.find(gallery("spill_asked_occupancy", registers=registers))
+@pytest.mark.parametrize(
+    ("registers", "threads", "words"),
+    [
+        (128.0, 256, "give the kernel more"),
+        (128.0, 512, "use smaller blocks"),  # 65,536 registers for 512 threads: no thread can have more
+        (255.0, 256, "spread a tile over more"),
+    ],
+)
+def test_nobody_is_told_to_give_more_registers_than_there_are(registers: float, threads: int, words: str) -> None:
+    found = register_spill.find(gallery("spill_asked_occupancy", registers=registers, block_size=threads))
     assert found is not None
     assert words in found.advice
     assert f"{registers:.0f} registers a thread" in found.message

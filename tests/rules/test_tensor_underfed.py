@@ -19,6 +19,7 @@ from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_line
 from ncu_assist.rules import tensor_underfed
 from ncu_assist.rules.model.of_run import RuleResults, located, results_of
 from ncu_assist.rules.model.savings import START_NS
+from ncu_assist.rules.model.warp_roles import MultiplyingWarps
 from ncu_assist.store import Store
 
 ARCHIVE = Store(Path(__file__).parents[2] / "reports")
@@ -239,6 +240,25 @@ def test_who_calls_a_library_is_not_told_how_to_write_it(tmp_path: Path) -> None
     first = _located("flash_attention", "v2", tmp_path).diagnosis.findings[0].finding
     assert not any(first.advice.startswith(one) for one in tensor_underfed.ADVICE.values())
     assert "28 % waits for the last product" in first.message
+
+
+@pytest.mark.parametrize(
+    ("parts", "lacking", "causes"),
+    [
+        ({"other": 0.4, "barriers": 0.2}, 0.3, ["other"]),
+        ({"other": 0.14, "barriers": 0.1, "tiles": 0.05, "product": 0.01}, 0.22, ["other", "barriers"]),
+        ({"other": 0.14, "barriers": 0.05, "tiles": 0.06, "product": 0.01}, 0.25, ["other", "barriers", "product"]),
+        ({"tiles": 0.3, "other": 0.2}, 0.4, ["tiles", "other"]),
+        ({"other": 0.4, "product": 0.3}, 0.3, ["product"]),  # the work between them, done meanwhile
+        ({"other": 0.1}, 0.2, ["beside"]),
+    ],
+)
+def test_as_many_causes_are_named_as_give_what_is_promised(
+    parts: dict[str, float], lacking: float, causes: list[str]
+) -> None:
+    """Warps that load wait for room: the tiles that others wait for would not come sooner."""
+    none = dict.fromkeys(("tiles", "product", "barriers", "other", "beside", "queued"), 0.0)
+    assert tensor_underfed._causes(MultiplyingWarps(**{**none, **parts}, room=0.9), lacking) == causes
 
 
 def test_tiles_that_come_late_ask_for_stages_and_say_what_is_free() -> None:

@@ -6,7 +6,7 @@ import pytest
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import uncoalesced_global_load as rule
-from ncu_assist.rules.model.traffic import left_without, wasted_by_loads
+from ncu_assist.rules.model.traffic import left_without, uncoalesced, wasted_by_loads
 
 
 @pytest.mark.parametrize("name", ["load_struct_member", "compound_strided_and_conflicts"])
@@ -25,6 +25,16 @@ def test_the_estimate_is_near_the_time_that_the_repair_took() -> None:
 @pytest.mark.parametrize("name", ["healthy_add", "healthy_stencil", "store_struct_member", "traffic_small_halo"])
 def test_loads_side_by_side_are_no_fault(name: str) -> None:
     assert told(rule, gallery(name)).findings == ()
+
+
+def test_sectors_that_are_told_to_differ_do_so_in_print() -> None:
+    facts, wasted = (
+        gallery("load_struct_member", bytes_per_sector_load=31.96),
+        wasted_by_loads(gallery("load_struct_member")),
+    )
+    found = uncoalesced(rule.ID, "load", wasted, facts, (), (), "")
+    assert found
+    assert found.message == "a global load touches 32.00 sectors where its bytes need 31.96"
 
 
 def test_what_l1_finds_again_costs_nothing_beside_dram() -> None:

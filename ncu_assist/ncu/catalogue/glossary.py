@@ -82,7 +82,10 @@ _TEXTS = {
         "of a finding: the part of the time that a fix could save: high from 30 %, medium from 10 %, low from 2 %. "
         "`info` is less, or nothing is wrong. It does not say how certain the finding is"
     ),
-    "estimated": "of a speed-up: the most that the counters allow. Only a measurement of the fix is certain",
+    "estimated": (
+        "of a speed-up: the most that the counters allow for the change that the advice names; *if the fault were "
+        "gone* is for more than that change. Only a measurement of the fix is certain"
+    ),
     "assumed": "based on a rate that was not measured on this GPU, or on a guess that is named",
     "diagnosis": "the first finding: what a good engineer would change first",
     "floor": (

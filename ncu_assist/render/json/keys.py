@@ -190,8 +190,8 @@ MEANINGS = {
     "joint_gains": "What the first finding wins together with each of the next, and with what it hides, the most "
     "first; only pairs that are known to be about different time",
     "JointGainKeys.rules": "Ids of the two rules, that of the first finding first",
-    "alone": "Time now over the time without either of them; 1 where one wins nothing beside the other [ratio]",
-    "together": "Time now over the time without both [ratio]",
+    "alone": "Time now over the time with the fix of either alone; 1 where one wins nothing beside the other [ratio]",
+    "together": "Time now over the time with both [ratio]",
     "lacks_counters": "Whether there are too few counters to judge",
     "findings": "What is wrong, what could win most first. The first one is the diagnosis",
     "Judged.findings": "What was found, what could win most first",
@@ -200,14 +200,14 @@ MEANINGS = {
     "rule": "Id of the rule",
     "severity": "By the time that a fix could save: `high`, `medium`, `low`; `info` below 2 % of the time",
     "advice": "What to try first; empty where there is nothing to try",
-    "estimated_speedup": "Time now over the time without the fault, an estimate: all else stays as it is; null where "
-    "nothing would be left of the time [ratio]",
+    "estimated_speedup": "Time now over the time with what `advice` names, an estimate: all else stays as it is; null "
+    "where nothing would be left of the time [ratio]",
     "evidence": "The counters that it rests on",
     "FindingKeys.lines": "The source lines to blame; empty without source, and where no line is",
     "detail": "What the finding is about besides, as the pipe or the limiter",
     "Condition.detail": "What was found",
     "assumed": "Whether it rests on a rate that was not measured on this GPU",
-    "next_limit": "The unit that is the limit once the fault is gone, with what it has to do now: a change that spares "
+    "next_limit": "The unit that is the limit once that is won, with what it has to do now: a change that spares "
     "it as well can win more; null where none is busy then",
     "NextLimitKeys.unit": "The unit",
     "load": "How busy it is then, of what it can reach [ratio]",

@@ -284,6 +284,9 @@ def _ranked(answers: Sequence[tuple[Facts, Finding]], facts: Facts) -> Ranked | 
             finding, saved_ns=every, launches=launches, elsewhere=finding.elsewhere + others,
             assumed=any(other.assumed for _, other in answers),
         )  # fmt: skip
+    if finding.launches and finding.figures:
+        finding = replace(finding, figures=f"in these launches {finding.figures}")
+    finding = replace(finding, whole_ns=sum(min(other.most_ns, bounded_ns(other, one)) for one, other in answers))
     now, saved, most = facts.duration_ns, sum(won), facts.times_floor
     speedup = now / (now - saved) if saved < now else float("inf")
     to_floor = most is not None and speedup > most
@@ -293,16 +296,23 @@ def _ranked(answers: Sequence[tuple[Facts, Finding]], facts: Facts) -> Ranked | 
     level = severity(saved / now if now else 0.0)
     then = next_limit(finding, own, speedup) if is_of_all and level != "info" and not to_floor else None
     ranked = Ranked(finding, saved, speedup, level, to_floor=to_floor, next_limit=then)
-    return replace(ranked, finding=replace(finding, figures=_figures(ranked)))
+    return replace(ranked, finding=replace(finding, figures=_figures(ranked, facts)))
 
 
-def _figures(one: Ranked) -> str:
-    """Return the numbers of this kernel for its advice: how far it carries, and what is the limit then."""
+def _figures(one: Ranked, facts: Facts) -> str:
+    """Return the numbers of this kernel for its advice: how far it carries, and what is the limit then.
+
+    And what there is to win where the fault goes altogether, if that is notably more than what the advice names.
+    """
     finding, then = one.finding, one.next_limit
     if one.severity == "info" or not finding.advice:
         return ""
-    most = f"up to {one.estimated_speedup:.2f}x"
-    last = f"{most}, which is the floor" if one.to_floor else ""
+    won = f"{one.estimated_speedup:.2f}x"
+    said, up_to = [finding.figures], "" if f": {won}" in finding.figures else f"up to {won}, "
+    if one.to_floor:
+        said.append(f"up to {won}, which is the floor")
     if then is not None:
-        last = f"{most}, then the {then.name} is at {percent(then.load)} of what it can reach"
-    return "; ".join(words for words in (finding.figures, last) if words)
+        said.append(f"{up_to}then the {then.name} is at {percent(then.load)} of what it can reach")
+    if finding.whole_ns - one.saved_ns >= LEAST_WORTH * facts.duration_ns and not (one.to_floor or finding.launches):
+        said.append(f"{_speedup(finding.whole_ns, facts):.2f}x if the fault were gone")
+    return "; ".join(filter(None, said))

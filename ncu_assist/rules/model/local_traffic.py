@@ -36,9 +36,13 @@ def may_be_spills(facts: Facts) -> bool:
 
     A compiler spills when it runs out of them; with registers to spare it is an array that keeps out of them.
     """
+    return (facts.get("registers") or 0.0) >= most_registers(facts)
+
+
+def most_registers(facts: Facts) -> float:
+    """Return how many registers a thread of such a block can have."""
     block = max(1.0, facts.get("block_size") or 1.0)
-    fit = REGISTERS_OF_A_BLOCK / block // UNIT * UNIT
-    return (facts.get("registers") or 0.0) >= min(MOST_OF_A_THREAD, fit)
+    return min(MOST_OF_A_THREAD, REGISTERS_OF_A_BLOCK / block // UNIT * UNIT)
 
 
 def cost_ns(facts: Facts, requests: float, instructions: float = 1) -> float:

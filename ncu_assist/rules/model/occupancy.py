@@ -8,7 +8,9 @@ in each block. Of L1 as much is set aside as blocks ask for.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SM_LIMITS, SmLimits
@@ -24,13 +26,7 @@ UNITS: dict[Over, str] = {
     "shared_memory": "bytes of shared memory",
     "block_size": "threads a block",
 }
-STEPS: dict[str, Over] = {  # by limiter
-    "registers": "registers",
-    "shared": "shared_memory",
-    "warps": "block_size",
-    "blocks": "block_size",
-}
-EVEN = 0.1  # of the time is lost in the last wave at most, for another block size to be named
+Change = tuple[Mapping[Over, tuple[int, int]], int]  # what a block takes and would take, and the warps that fit then
 MOST_THREADS = 1024  # of a block, on every GPU (CUDA Programming Guide)
 
 
@@ -156,59 +152,63 @@ def _curve(facts: Facts, over: Over | None) -> OccupancyCurve | None:
     return next((one for one in occupancy_curves(facts) if one.over == over), None)
 
 
-def next_steps(facts: Facts, limiter: str) -> tuple[tuple[Over, OccupancyPoint, OccupancyPoint], ...]:
-    """Return the nearest changes with which more warps fit, the cheapest first: of what, the launch as it is, and then.
+def changes(facts: Facts, limiter: str) -> Iterator[Sequence[Change]]:
+    """Yield the changes with which more warps fit, kind by kind, the cheapest kind first, each from the nearest on.
 
-    Where registers are short, smaller blocks come before fewer registers: registers are handed out by the block, and
-    what is left over may hold a smaller one. Not for blocks that use shared memory: these share a tile by their size.
+    None where the report does not say what a block takes, or says that another number fits than these would.
     """
-    asked: tuple[Over | None, ...] = (STEPS.get(limiter),)
-    if limiter == "registers" and not _uses_shared_memory(facts):
-        asked = ("block_size", *asked)
-    curves = [one for over in asked if (one := _curve(facts, over)) is not None]
-    found = ((one.over, one.here, _nearest(one, limiter)) for one in curves)
-    return tuple((over, now, then) for over, now, then in found if then is not None)
+    limits, shape, curve = sm_limits(facts), shape_of(facts), _curve(facts, "block_size")
+    if limits is None or shape is None or curve is None or curve.here.warps != facts.value("theoretical_warps"):
+        return
+    steps = _less(shape, limits) if limiter in ("registers", "shared") else ()
+    less = tuple(one for one, after in pairwise((*steps, ({}, 0))) if one[0] != after[0])
+    sizes = _other_blocks(facts, curve, limiter)
+    blocks: tuple[Change, ...] = tuple(({"block_size": (curve.now, one.value)}, one.warps) for one in sizes)
+    yield from (blocks, less) if limiter == "registers" else (less, blocks)
 
 
-def _nearest(curve: OccupancyCurve, limiter: str) -> OccupancyPoint | None:
-    """Return the nearest point with more warps than now: of less of what is used, of block sizes a part of this one."""
+def _less(shape: LaunchShape, limits: SmLimits) -> Iterator[Change]:
+    """Yield the most registers and shared memory with which more blocks fit, of what is too short for these."""
+    allowed, each = fits(shape, limits), -(-shape.threads // LANES)
+    most = min(count for limit, count in allowed.items() if limit not in ("registers", "shared"))
+    for blocks in range(min(allowed.values()) + 1, most + 1):
+        values: dict[Over, tuple[int, int]] = {}
+        if allowed["registers"] < blocks:
+            a_warp = limits.registers // _up(blocks * each, SCHEDULERS)
+            values["registers"] = shape.registers, a_warp // REGISTER_PIECE * STEP_REGISTERS
+        if allowed.get("shared", blocks) < blocks:
+            values["shared_memory"] = shape.shared, _most_shared(blocks, limits)
+        if any(then <= 0 for _, then in values.values()):
+            return
+        yield values, blocks * each
+
+
+def _other_blocks(facts: Facts, curve: OccupancyCurve, limiter: str) -> list[OccupancyPoint]:
+    """Return the block sizes with which more warps fit, the nearest first.
+
+    Registers are handed out by the block: what is left over may hold a part of one. Blocks with shared memory share a
+    tile by their size: more warps may share it, fewer not. Without a barrier no warp reads what another wrote, so that
+    each has a part of its own.
+    """
     now, better = curve.here, [one for one in curve.points if one.warps > curve.here.warps]
-    if curve.over != "block_size":
-        better = [one for one in better if one.value < now.value]
-    elif limiter == "registers":
+    if limiter == "registers":
         better = [one for one in better if one.value < now.value and now.value % one.value == 0]
-    return min(better, key=lambda one: abs(one.value - now.value), default=None)
-
-
-def _uses_shared_memory(facts: Facts) -> bool:
-    return bool(facts.get("shared_memory_static") or facts.get("shared_memory_dynamic"))
-
-
-def other_waves(facts: Facts) -> str:
-    """Return the nearest block size whose last wave is nearly full, in words; empty where this one is or none has."""
-    curve = _curve(facts, "block_size")
-    if curve is None or not curve.here.waves:
-        return ""
-    now = curve.here
-    known = [one for one in curve.points if one.waves and not one.value & (one.value - 1)]
-    even = [one for one in known if _idle(one) < min(EVEN, _idle(now))]
-    if not even:
-        return ""
-    best = min(even, key=lambda one: abs(one.value - now.value))
-    return f"{best.waves:.2f} waves with blocks of {best.value} threads, {now.waves:.2f} with {now.value}"
-
-
-def _idle(point: OccupancyPoint) -> float:
-    """Return the part of the last wave's time that is lost, of all."""
-    waves = point.waves or 1.0
-    return 1.0 - waves / -(-waves // 1)
+    elif limiter not in ("shared", "blocks", "warps"):
+        better = []
+    if facts.get("shared_memory_static") or facts.get("shared_memory_dynamic"):
+        better = [one for one in better if one.value > now.value and facts.get("barriers") != 0]
+    return sorted(better, key=lambda one: abs(one.value - now.value))
 
 
 def _shared_steps(limits: SmLimits) -> set[int]:
     """Return the most bytes with which each number of blocks fits, and 0."""
+    most = (_most_shared(count, limits) for count in range(1, limits.blocks + 1))
+    return {0, *(value for value in most if value > 0)}
+
+
+def _most_shared(blocks: int, limits: SmLimits) -> int:
     piece = _piece(limits)
-    most = (limits.shared // count // piece * piece - limits.reserved for count in range(1, limits.blocks + 1))
-    return {0, *(min(value, limits.shared_a_block) for value in most if value > 0)}
+    return min(limits.shared // blocks // piece * piece - limits.reserved, limits.shared_a_block)
 
 
 def _point(facts: Facts, over: Over, value: int, now: LaunchShape, limits: SmLimits) -> OccupancyPoint:

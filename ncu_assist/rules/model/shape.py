@@ -54,8 +54,9 @@ def of_each_shape(find: Callable[[Facts], Finding | None], facts: Facts) -> Find
     if not found:
         return None
     own, worst = max(found, key=lambda pair: pair[1].saved_ns)
-    total, launches = sum(one.saved_ns for _, one in found), tuple(one.index for one in own)
-    return replace(worst, saved_ns=total, launches=launches, elsewhere=sum(len(some) for some, _ in found) - len(own))
+    total, most = sum(one.saved_ns for _, one in found), sum(one.most_ns for _, one in found)
+    elsewhere, launches = sum(len(some) for some, _ in found) - len(own), tuple(one.index for one in own)
+    return replace(worst, saved_ns=total, whole_ns=most, launches=launches, elsewhere=elsewhere)
 
 
 def warps_a_block(facts: Facts) -> float:

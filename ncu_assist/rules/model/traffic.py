@@ -23,6 +23,7 @@ SCATTERED = 0.5  # of the sectors asked for are waste: then the sectors in use s
 # long as sectors where each is asked for by itself, 0.76 times where four are one request (the fault gallery).
 SECTORS_A_TAG = 3.0
 MOST_READ = 0.5  # of what SMs read from L2
+WIDEST = 16  # sectors of a request of 32 lanes, 16 bytes each
 COALESCED = 0.75  # of the bytes in touched sectors are used: a copy shifted by one element still uses 80 %
 
 
@@ -166,7 +167,8 @@ def _need(verb: Literal["load", "store"], facts: Facts) -> str:
     if is_told_apart(verb, facts):
         touched = facts.value(f"sectors_per_request_{verb}")
         ideal = facts.value(f"sectors_per_request_{verb}_ideal")
-        return f"a global {verb} touches {touched:.1f} sectors where its bytes need {ideal:.1f}"
+        places = 1 if f"{touched:.1f}" != f"{ideal:.1f}" else 2  # what is told to differ does so in print
+        return f"a global {verb} touches {touched:.{places}f} sectors where its bytes need {ideal:.{places}f}"
     times = facts.value("global_sectors_theoretical") / max(1.0, facts.value("global_sectors_ideal"))
     return (
         f"global loads and stores together touch {times:.1f} times the sectors that their bytes need; how many are of "
@@ -202,6 +204,11 @@ def is_coalesced(facts: Facts) -> bool:
     """Return whether global loads touch hardly more sectors than their bytes need."""
     sectors = facts.value("global_load_sectors")
     return sectors > 0 and _ideal(facts, "load") >= COALESCED * sectors
+
+
+def is_widest(verb: Literal["load", "store"], facts: Facts) -> bool:
+    """Return whether lanes access 16 bytes at a time already, as many as they can."""
+    return facts.value(f"sectors_per_request_{verb}_ideal") >= WIDEST
 
 
 def come_by_copies(facts: Facts) -> bool:

@@ -51,7 +51,7 @@ def test_the_fix_of_v6_can_be_told_from_its_prompt(v6: Evidence) -> None:
         in text
     )
     assert "33.0 M excess sectors, 8x what its bytes need" in text
-    assert "**uncoalesced-global-load** (high; about 2.85x faster without it, 77.7 µs)" in text
+    assert "**uncoalesced-global-load** (high; about 2.85x faster with the change to try, 77.7 µs)" in text
     assert "| E3 | Sectors per request, global loads | sectors_per_request_load | 31 | sectors | 31 | = |" in text
     assert "v6_coalesced_store.cu:42 (100 %)" in text
     assert "v7" not in text.replace("v6", "")
