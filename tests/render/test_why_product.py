@@ -130,8 +130,22 @@ def test_what_was_not_counted_is_not_told() -> None:
     assert why_lines(None, None, ("v1", "v2")) == []
     found = made(work=(2, 1), rate=(1, 1), clock=(1, 1))
     half = replace(found, baseline=None, factors=())
-    assert why_lines(half, None, ("v1", "v2")) == ["bound by DRAM (80 %); of v1 too little was counted"]
+    assert why_lines(half, None, ("v1", "v2")) == ["v2 bound by DRAM (80 %); of v1 too little was counted"]
     assert why_lines(replace(found, factors=()), None, ("v1", "v2")) == ["both bound by DRAM (80 %, now 80 %)"]
+
+
+def test_a_percentage_beside_latency_is_said_to_be_of_the_busiest_unit() -> None:
+    """Beside a stall it reads as the share of that, which is another number in the table below."""
+    found = made(work=(2, 1), rate=(1, 1), clock=(1, 1))
+    waits = BoundBy(Bottleneck("latency", 34.0), "short_scoreboard")
+    narrow, wide = (why_lines(replace(found, baseline=waits), None, ("v1", "v2"), width)[0] for width in (70, 80))
+    assert narrow == "was bound by latency (busiest unit 34 %), now by DRAM (80 %)"
+    assert wide == "was bound by latency, short scoreboard (busiest unit 34 %), now by DRAM (80 %)"
+    one = replace(found, baseline=None, candidate=waits, of_kernels=(True, False), launches=(7, 1), factors=())
+    assert why_lines(one, None, ("v0", "v3")) == [
+        "v3 bound by latency (busiest unit 34 %); v0 is several kernels; 7 launches → 1"
+    ]
+    assert why_lines(one, None, ("v0", "v3"), 60) == ["v3 bound by latency; v0 is several kernels; 7 launches → 1"]
 
 
 def test_latency_is_told_with_its_stall_and_its_warps() -> None:

@@ -242,7 +242,7 @@ class _Comparison:
             launches=(replace(pairs[0], verdict=verdict, changes=told),) if self.scope.is_one_kernel else pairs,
             only_baseline=self.scope.paired.only_baseline,
             only_candidate=self.scope.paired.only_candidate,
-            flags=flags(told, verdict),
+            flags=flags(told, verdict, sides[1].bottleneck is not None),
             differences=self.differing,
             why=None if self.forbidden else self._why(verdict),
             forced=self.forced,

@@ -113,6 +113,11 @@ SIDE_EFFECT: dict[Word, FlagWords] = {
 }
 
 
+# Where launches are of different kernels, or too little was counted.
+UNKNOWN_BOUND: dict[Word, FlagWords] = {
+    "slower": ("What got worse, and may explain the slowdown (what binds is not known)", "may explain the slowdown"),
+    "unclear": ("What got worse (what binds is not known)", "what binds is not known"),
+}
 CLOCK_MADE_IT: FlagWords = ("What got worse as a side effect (it takes no more cycles)", "side effect, no more cycles")
 # These have a clock of their own.
 APART_FROM_SMS = ("DRAM", HOST_LINK)
@@ -127,7 +132,8 @@ def far_from_limits(baseline: Values, candidate: Values) -> frozenset[str]:
     """Return the metrics that are work of units which are far from their limits on both sides.
 
     A unit that has room does more in the same time: while another binds, more of its work costs none. What latency
-    binds waits for all of them, in turn; then none is far. Nor is one that was not counted.
+    binds waits for all of them, in turn; then none is far. Nor is one that was not counted of the candidate; what the
+    baseline lacks, as one of several kernels does, says nothing against it.
     """
     bound = bottleneck(candidate)
     if bound is None or bound.name == LATENCY:
@@ -135,12 +141,15 @@ def far_from_limits(baseline: Values, candidate: Values) -> frozenset[str]:
     whole = BINDING[bound.group] if RESOURCES[bound.name].is_coarse else ()  # which of its parts binds is not known
     units = [one for one in (*PARTS, *WHOLES, LINK, *SM_PARTS) if one.name != NOT_BY_INSTRUCTIONS]
 
-    def is_far(groups: Collection[str], values: Values) -> bool:
+    def is_far(groups: Collection[str], values: Values, unknown: float) -> bool:
         busy = [share for one in units if one.group in groups and (share := one.share(values)) is not None]
-        return bool(busy) and max(busy) < BUSY_PERCENT
+        return max(busy, default=unknown) < BUSY_PERCENT
 
-    sides = baseline, candidate
-    far = {one for one, groups in UNITS_OF.items() if all(is_far(groups, side) for side in sides)}
+    far = {
+        one
+        for one, groups in UNITS_OF.items()
+        if is_far(groups, candidate, BUSY_PERCENT) and is_far(groups, baseline, 0.0)
+    }
     return frozenset(far - {*whole})
 
 
@@ -156,7 +165,7 @@ def with_roles(
     one that is slower by its clock alone. The rate of a resource that does not bind the candidate is a side effect
     everywhere, and so are waits of warps where a unit binds, and work of units that are ``far`` from their limits;
     where the time is not settled, so is all that is not work on its ``bottleneck``. Fewer warps are worse only in a
-    slower version that latency binds. Runs that cannot be compared have no roles.
+    slower version that latency binds. The time itself has no role, nor has anything of runs that cannot be compared.
     """
     if verdict.verdict == "not-comparable":
         return changes
@@ -170,7 +179,10 @@ def with_roles(
     roles = (
         "side-effect" if c.metric in far else _role(c, _judged_as(c, dram), verdict, bottleneck, top) for c in told
     )
-    return tuple(replace(c, role=role) if _got_worse(c) else c for c, role in zip(told, roles, strict=True))
+    return tuple(
+        replace(c, role=role) if _got_worse(c) and c.metric != DURATION else c
+        for c, role in zip(told, roles, strict=True)
+    )
 
 
 def _top_stall(changes: Iterable[Change]) -> str:
@@ -179,16 +191,19 @@ def _top_stall(changes: Iterable[Change]) -> str:
     return max(stalls, key=lambda one: one.candidate or 0.0).metric if stalls else ""
 
 
-def flags(changes: tuple[Change, ...], verdict: Verdict) -> tuple[Flag, ...]:
-    """Return a flag for each change that has a role, what explains or limits first; a longer time explains none."""
-    told = [change for change in changes if change.role != "none" and change.metric != DURATION]
+def flags(changes: tuple[Change, ...], verdict: Verdict, is_known: bool = True) -> tuple[Flag, ...]:
+    """Return a flag for each change that has a role, what explains or limits first.
+
+    ``is_known``: whether it is known what binds the candidate.
+    """
+    told = [change for change in changes if change.role != "none"]
     told.sort(key=lambda change: ("explains", "limit", "side-effect").index(change.role))
-    return tuple(Flag(change.metric, change.role, _sentence(change, verdict)) for change in told)
+    return tuple(Flag(change.metric, change.role, _sentence(change, verdict, is_known)) for change in told)
 
 
-def flags_heading(role: Role, verdict: Verdict) -> str:
+def flags_heading(role: Role, verdict: Verdict, is_known: bool = True) -> str:
     """Return what the list of flags of a role is called; empty for a role that no flag has under this verdict."""
-    telling = _telling(role, verdict)
+    telling = _telling(role, verdict, is_known)
     return telling[0] if telling else ""
 
 
@@ -300,7 +315,9 @@ def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck 
     return "explains" if verdict.way == "unclear" and binds else "side-effect"
 
 
-def _telling(role: Role, verdict: Verdict) -> FlagWords | None:
+def _telling(role: Role, verdict: Verdict, is_known: bool) -> FlagWords | None:
+    if not is_known and verdict.way in UNKNOWN_BOUND and role in ("explains", "side-effect"):
+        return UNKNOWN_BOUND[verdict.way]
     if role == "side-effect" and verdict.verdict == "slower" and verdict.is_of_clock:
         return CLOCK_MADE_IT
     words = {"explains": EXPLAINS, "limit": LIMIT}.get(role, SIDE_EFFECT)
@@ -328,7 +345,7 @@ def waits_apart(diff: Diff) -> Diff:
         diff.why, baseline=_apart(diff.why.baseline, waits[0]), candidate=_apart(diff.why.candidate, waits[1])
     )
     launches = tuple(replace(one, changes=told) if one.changes is diff.changes else one for one in diff.launches)
-    return replace(diff, changes=told, launches=launches, flags=flags(told, diff.verdict), why=why)
+    return replace(diff, changes=told, launches=launches, flags=flags(told, diff.verdict, bound is not None), why=why)
 
 
 def told_in_parts(diff: Diff, changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -389,11 +406,11 @@ def _word_of(
     return "regressed" if moved > 0 else "improved"
 
 
-def _sentence(change: Change, verdict: Verdict) -> str:
+def _sentence(change: Change, verdict: Verdict, is_known: bool) -> str:
     baseline, candidate = change.baseline or 0.0, change.candidate or 0.0
     moved = "rose" if candidate > baseline else "fell"
     numbers = f"from {quantity(baseline, change.unit)} to {quantity(candidate, change.unit)}"
-    telling = _telling(change.role, verdict)
+    telling = _telling(change.role, verdict, is_known)
     return f"{change.label} {moved} {numbers}" + (f": {telling[1]}" if telling else "")
 
 

@@ -43,7 +43,14 @@ from ncu_assist.render.words.verdicts import (
     part_words,
     verdict_line,
 )
-from ncu_assist.render.words.why import change_facts, left_facts, left_word, limit_words, resource_lines
+from ncu_assist.render.words.why import (
+    bound_words,
+    change_facts,
+    left_facts,
+    left_word,
+    limit_words,
+    resource_lines,
+)
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.places import Place as RulePlace
 from ncu_assist.verdict import REASONS, Verdict
@@ -84,11 +91,13 @@ def _answer(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
     for place, line in enumerate(difference_lines(diff)):
         yield AnswerRow("" if place else "Also differs", line)
     bound = [side.bottleneck for side in (diff.baseline, diff.candidate)]
-    told = [f"{one.name} ({one.percent:.0f} %)" for one in bound if one]
+    told = [bound_words(one) if one else None for one in bound]
     if diff.why and facts.is_comparable:
-        told = [limit_words(one, 1) for one in (diff.why.baseline, diff.why.candidate) if one]
-    if told:
-        yield AnswerRow("Bound by", ARROW.join(dict.fromkeys(told)))
+        told = [limit_words(one) if one else None for one in (diff.why.baseline, diff.why.candidate)]
+    known = [text for text in told if text]
+    if known:
+        alone = f"{(before, after)[told[0] is None]}: " if None in told else ""
+        yield AnswerRow("Bound by", alone + ARROW.join(dict.fromkeys(known)))
     reasons = list(_reasons(facts, pair)) if facts.is_comparable and diff.why else []
     for place, row in enumerate(reasons):
         yield replace(row, label="" if place else "Why")
@@ -354,7 +363,7 @@ def why_section(facts: DiffFacts) -> PageSection:
 
 def _bound_lines(diff: Diff) -> list[str]:
     sides = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
-    return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides if bound]
+    return [f"{name} is bound by {bound_words(bound)}" for name, bound in sides if bound]
 
 
 def _products(why: Why) -> list[Factors]:
@@ -482,7 +491,7 @@ def _ncu_words(shown: RunView, side: DiffSide) -> str:
 
 
 def _bound_words(shown: RunView, side: DiffSide) -> str:
-    return f"{side.bottleneck.name} ({side.bottleneck.percent:.0f} %)" if side.bottleneck else ABSENT
+    return bound_words(side.bottleneck) if side.bottleneck else ABSENT
 
 
 def _gpu_words(shown: RunView, side: DiffSide) -> str:

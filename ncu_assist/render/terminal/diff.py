@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ncu_assist.analysis.diff.changes import IN_PERCENT
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
@@ -57,7 +58,7 @@ from ncu_assist.render.words.verdicts import (
     part_words,
     verdict_line,
 )
-from ncu_assist.render.words.why import every_line, why_lines
+from ncu_assist.render.words.why import bound_words, every_line, why_lines
 from ncu_assist.verdict import REASONS
 from ncu_assist.versions import short_name
 
@@ -206,7 +207,7 @@ def _why(diff: Diff, width: int) -> list[str]:
     if diff.verdict.verdict != "not-comparable":
         return why_lines(diff.why, diff.lines, sides(diff), width)
     sides_bound = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
-    return [f"{name} is bound by {bound.name} ({bound.percent:.0f} %)" for name, bound in sides_bound if bound]
+    return [f"{name} is bound by {bound_words(bound)}" for name, bound in sides_bound if bound]
 
 
 def _changes(diff: Diff) -> Table:
@@ -254,7 +255,10 @@ def _strays(diff: Diff) -> list[str]:
     if not large:
         return []
     most = max(large, key=lambda one: abs(one.delta or 0) / LARGE[one.in_points])
-    amount = f"{most.beyond:.1f} pt" if most.in_points else f"{100 * (most.beyond or 0):.3g} %"
+    amount = f"{most.beyond:.1f} pt" if most.in_points else f"{100 * (most.beyond or 0):.0f} %"
+    peak = IN_PERCENT.get(most.metric, ("",))[0]  # the same number, and the one that is judged
+    points = next((one.beyond for one in diff.changes if one.metric == peak), None)
+    amount = f"{points:.1f} pt of its peak" if points else amount
     strays = f"{one_line(most.label, LABEL_LESS)} by up to {amount}"
     return [f"unchanged: no further than the metric strays between repeats of one kernel, as {strays}"]
 

@@ -17,7 +17,7 @@ from ncu_assist.render.words.terms import TONES, term_of
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
-    from ncu_assist.analysis.diff import DiffSide
+    from ncu_assist.analysis.diff import DiffSide, Flag
     from ncu_assist.record import Launch
 
 MOST_DEVIATIONS = 100  # standard deviations; of counters that hardly stray it may be thousands
@@ -92,11 +92,22 @@ def flags_by_role(diff: Diff) -> list[tuple[str, bool, list[str]]]:
 
     The heading says what the end of each sentence would. That nothing explains a slowdown is told too.
     """
-    roles = dict.fromkeys(flag.role for flag in diff.flags)
-    told = {role: [flag.message.rpartition(": ")[0] for flag in diff.flags if flag.role == role] for role in roles}
-    found = [(flags_heading(role, diff.verdict), role == "explains", messages) for role, messages in told.items()]
+    headings: dict[str, list[Flag]] = {}
+    for flag in diff.flags:
+        heading = flags_heading(flag.role, diff.verdict, diff.candidate.bottleneck is not None)
+        headings.setdefault(heading, []).append(flag)
+    found = [
+        (heading, some[0].role == "explains", [flag.message.rpartition(": ")[0] for flag in some])
+        for heading, some in headings.items()
+    ]
     bound, is_slower = diff.candidate.bottleneck, diff.verdict.verdict == "slower"
-    if bound and is_slower and diff.changes and "explains" not in told and not diff.verdict.is_of_clock:
+    if (
+        bound
+        and is_slower
+        and diff.changes
+        and "explains" not in [flag.role for flag in diff.flags]
+        and not diff.verdict.is_of_clock
+    ):
         found.insert(0, (flags_heading("explains", diff.verdict), False, [f"no counter of what binds ({bound.name})"]))
     return found
 
@@ -407,7 +418,9 @@ def counter_note(diff: Diff) -> str:
     names = ", ".join(map(one_line, moved[:MOST_MOVED])) + (" and others" if len(moved) > MOST_MOVED else "")
     said = f"beyond it moved {names}" if moved else "no counter moved beyond its own either"
     if is_timed:
-        return f"time under ncu is of one launch a side, and within its noise: the bench decides; {said}"
+        launches = "launch" if diff.baseline.compared == diff.candidate.compared == 1 else "call"
+        within = "within its noise" if time.verdict == "unchanged" else "not clearly beyond its noise"
+        return f"time under ncu is of one {launches} a side, and {within}: the bench decides; {said}"
     return f"time under ncu is no farther apart than identical code has been seen; {said}"
 
 

@@ -10,6 +10,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.words.floors import copy_words, floor_note
 from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import cycle_words, factor, origin, settling
+from ncu_assist.rules.model.resources import LATENCY
 from ncu_assist.verdict import REASONS, Cycles, Verdict
 from ncu_assist.versions import short_name
 
@@ -133,6 +134,7 @@ UNDER_NCU = "under ncu: all launches together; verdicts are over the launches of
 OF_ONE_LAUNCH = (
     "bound by … (#3): of its launch 3 alone, the longest of the kernel that takes most time; all else: of all"
 )
+OF_LATENCY = "bound by latency …: warps wait, and no unit is busier than that"
 ALL_WORKLOADS = "geomean: of the speed-ups over the parent; worst: the smallest of them"
 
 
@@ -192,6 +194,7 @@ def legend(history: History) -> list[str]:
     lines += [UNDER_NCU] if history.shown is None else []
     lines += [SWEPT] if history.sweeps else []
     cells = [history.cell(row) for row in history.rows]
+    lines += [OF_LATENCY] if any(cell.bottleneck and cell.bottleneck.name == LATENCY for cell in cells) else []
     lines += [OF_ONE_LAUNCH] if any(cell.bottleneck and cell.bound_launch is not None for cell in cells) else []
     return [*lines, *([ALL_WORKLOADS] if len(history.places) > 1 else [])]
 

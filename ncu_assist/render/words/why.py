@@ -17,6 +17,7 @@ from ncu_assist.rules.model.resources import LATENCY
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
+    from ncu_assist.rules.model.resources import Bottleneck
 
 PLACE_WIDTH = 30  # columns for file:line; of a longer name the end is shown
 NAME_WIDTH = 8  # a short version, v12, stands for the name of its file
@@ -190,11 +191,17 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
     before, after = why.baseline, why.candidate
     launches = _launches(*why.launches) if why.launches[0] != why.launches[1] else ""
     if before is None or after is None:
-        known, lacking, place = (after, names[0], 0) if after else (before, names[1], 1)
-        short = one_line(lacking, 30)
-        if known and why.of_kernels[place]:
-            return [f"bound by {limit_words(known, 1)}; {short} is several kernels{launches}"]
-        return [f"bound by {limit_words(known)}; of {short} too little was counted"] if known else []
+        known, place = (after, 0) if after else (before, 1)
+        if known is None:
+            return []
+        lacking, own = one_line(names[place], 30), one_line(names[1 - place], 30)
+        rest = (
+            f"{lacking} is several kernels{launches}"
+            if why.of_kernels[place]
+            else f"of {lacking} too little was counted"
+        )
+        said = [f"{own} bound by {limit_words(known, words)}; {rest}" for words in (2, 1, 0)]
+        return [next((text for text in said if len(text) <= width), said[-1])]
     said = [f"was bound by {limit_words(before, words)}, now by {limit_words(after, words)}" for words in (2, 1, 0)]
     if not why.bound_changed and before.stall == after.stall:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"
@@ -207,12 +214,22 @@ def _launches(before: int, after: int) -> str:
 
 
 def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:
-    """Return what binds and how busy it is: of latency, that this is the busiest unit, and the top stall."""
-    name, stall = limit.bottleneck.name, one_line(spoken(limit.stall or ""), 24)
+    """Return what binds and how busy it is: of latency, that this is the busiest unit, and the top stall.
+
+    Below two ``words`` without the stall; below one a percentage that is not of what binds is left out.
+    """
+    stall = one_line(spoken(limit.stall or ""), 24)
     stall += OR_WGMMA if limit.has_wgmma and limit.stall == BARRIER else ""
-    busiest = "busiest unit " if name == LATENCY and words > 1 else ""
-    waits = f", {stall}" if stall and words else ""
-    return f"{name}{waits} ({busiest}{percents or f'{limit.bottleneck.percent:.0f} %'})"
+    if limit.bottleneck.name == LATENCY and not words:
+        return LATENCY
+    return bound_words(limit.bottleneck, stall if words > 1 else "", percents)
+
+
+def bound_words(bound: Bottleneck, stall: str = "", percents: str = "") -> str:
+    """Return what binds with its share of peak, e.g. ``DRAM (81 %)``; of latency that of the unit that is busiest."""
+    waits = f", {stall}" if stall else ""
+    busiest = "busiest unit " if bound.name == LATENCY else ""
+    return f"{bound.name}{waits} ({busiest}{percents or f'{bound.percent:.0f} %'})"
 
 
 def _product(why: Why, width: int) -> list[str]:

@@ -169,7 +169,7 @@ def test_why_says_what_bound_and_what_binds_and_the_product(faster: DiffFacts) -
     work, *rates = why.products[0].rows[:-1]  # of what no longer binds: asked for less, it runs at a lower rate
     assert [work[-1].tone, *(row[-1].tone for row in rates)].count("bad") == 0
     assert any(row[-1].text.endswith("slower") for row in rates)
-    assert "The first says what v5 was bound by" in why.note
+    assert "The first is about what v5 was bound by" in why.note
 
 
 def test_a_fault_that_is_gone_is_told_before_the_factors_with_its_line(faster: DiffFacts) -> None:
@@ -199,6 +199,16 @@ def test_a_fault_explains_the_time_only_where_its_evidence_moved(
     answer = [row.text for row in made.verdict.answer]
     assert told in "\n".join(answer)
     assert not [text for text in answer if silent in text]
+
+
+def test_what_binds_one_side_alone_names_it() -> None:
+    project = find_project(REPOSITORY)
+    runs, options = two_named(
+        project, ("lightning_decode_deferred/v1", "lightning_decode_deferred/v2"), None, DiffOptions()
+    )
+    made = models(html.diff_sections(diff_facts(runs, Store(project.reports), options)))
+    (row,) = [row for row in made.verdict.answer if row.label == "Bound by"]
+    assert row.text.startswith("v1: DRAM (")
 
 
 def test_a_line_in_whose_place_the_source_shows_another_is_one_row(archive: Path) -> None:
@@ -307,7 +317,7 @@ def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: P
     assert any("a launch" in row[0].text for row in made.why.products[0].rows)
     assert made.source
     assert made.source.pair.missing
-    assert "no line numbers: it is of a library" in made.source.pair.missing[0]
+    assert "no line numbers: it is from a library" in made.source.pair.missing[0]
     assert made.source.pair.files
     assert all(file.rows and not file.before for file in made.source.pair.files)  # the other side alone
     assert re.sub(r'data-copy="[^"]*"', "", html.diff_html(facts)).count("of a library, PyTorch") == 1
