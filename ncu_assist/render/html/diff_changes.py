@@ -31,7 +31,7 @@ from ncu_assist.render.words.changes import (
     flags_by_role,
     label_of,
     moved_cell,
-    only_in,
+    only_in_lines,
     pair_table,
     role_words,
     rows_of,
@@ -133,8 +133,7 @@ def launches_section(facts: DiffFacts) -> PageSection:
     There is no model where one call stands against one call, or the runs are not comparable.
     """
     diff = facts.diff
-    alone = zip(names(diff), (diff.only_baseline, diff.only_candidate), strict=True)
-    only = tuple(one_line(only_in(name, launches), 2000) for name, launches in alone if launches)
+    only = tuple(one_line(line, 2000) for line in only_in_lines(diff, names(diff)))
     single = len(diff.launches) == 1 and not only
     is_about = facts.is_comparable or diff.verdict.reason in STRANGERS
     model = None

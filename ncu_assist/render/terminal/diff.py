@@ -23,7 +23,7 @@ from ncu_assist.render.words.changes import (
     flags_by_role,
     label_of,
     more_of,
-    only_in,
+    only_in_lines,
     rows_of,
     short_change_table,
     times_of,
@@ -88,7 +88,7 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     Pairs of the same kernels in the same shapes stand in one row. Cells are cut to ``width``, never wrapped.
     """
     alone = len(diff.launches) == 1 and diff.launches[0].pair.confidence == "nvtx"
-    rest = _unpaired(diff)
+    rest = only_in_lines(diff, sides(diff))
     if not rest and (alone or not diff.launches):
         return []
     comparable = diff.verdict.verdict != "not-comparable"
@@ -126,11 +126,6 @@ def _launch_cells(row: PairRow, width: int) -> list[RenderableType]:
         styled((word or "") if row[0].pair.repeats else "", color),
         styled(PAIRED_BY[row[0].pair.confidence]),
     ]
-
-
-def _unpaired(diff: Diff) -> list[str]:
-    both = zip(sides(diff), (diff.only_baseline, diff.only_candidate), strict=True)
-    return [only_in(name, launches) for name, launches in both if launches]
 
 
 COLORS = {"faster": "bold green", "slower": "bold red", "same": "bold"}

@@ -108,7 +108,11 @@ def flags_by_role(diff: Diff) -> list[tuple[str, bool, list[str]]]:
         and "explains" not in [flag.role for flag in diff.flags]
         and not diff.verdict.is_of_clock
     ):
-        found.insert(0, (flags_heading("explains", diff.verdict), False, [f"no counter of what binds ({bound.name})"]))
+        made = diff.why.on(diff.why.candidate) if diff.why else None
+        rate = made.of("rate") if made else None
+        lower = ", which ran at a lower rate" if rate and 1 / rate.gain > 1 + INVISIBLE_RATE else ""
+        told = f"no counter of what binds ({bound.name}{lower})"
+        found.insert(0, (flags_heading("explains", diff.verdict), False, [told]))
     return found
 
 
@@ -135,6 +139,7 @@ def _moved(change: Change) -> str:
 KERNELS = 8  # names in a line of what one side alone has
 LONGEST_NAME = 1000  # no more of a name is looked at
 TO = " → "
+INVISIBLE_RATE = 0.005  # one that rounds to 1.00x
 INVISIBLE = 0.0005  # a change that prints as 0.0 %
 PAIRED_BY = {"nvtx": "range", "exact": "exact", "base-name": "name", "similar": "similar", "order": "order"}
 PairRow = list[LaunchDiff]
@@ -201,6 +206,14 @@ def more_of(rows: Sequence[PairRow]) -> str:
     count = "1 more pair" if len(pairs) == 1 else f"{len(pairs)} more pairs"
     before, after = times_of(pairs)
     return count if before is None or after is None else f"{count}: {quantity(before, 'ns')} → {quantity(after, 'ns')}"
+
+
+def only_in_lines(diff: Diff, called: tuple[str, str]) -> list[str]:
+    """Return what one side alone launched, where the other was counted: else nobody knows what it launches."""
+    sides = (diff.baseline, diff.candidate)
+    known = [side.launches > 0 or side.is_silent or side.workload is None for side in sides]
+    both = zip(called, (diff.only_baseline, diff.only_candidate), reversed(known), strict=True)
+    return [only_in(name, launches) for name, launches, is_known in both if launches and is_known]
 
 
 def only_in(name: str, launches: Sequence[Launch]) -> str:
