@@ -69,8 +69,8 @@ DRAFTS = (
     "not a version."
 )
 ESTIMATED = (
-    "Faults that a version no longer has but its parent had: the speed-up that was estimated for each, and the "
-    "speed-up that was achieved."
+    "Faults that a version no longer has but its parent had, or that it has less of: the speed-up that was estimated "
+    "for each, and the speed-up that was achieved."
 )
 SWEEPS = "One version on workloads that differ in one integer only. They are for this version, not for the ladder."
 RUNS = "Every run of this kernel, newest first."
