@@ -1,4 +1,4 @@
-"""The question to a language model: built from evidence by templates, within a budget, the same for the same runs."""
+"""Build the question to a language model from evidence and templates, within a budget, the same for the same runs."""
 
 from __future__ import annotations
 
@@ -44,19 +44,19 @@ from ncu_assist.suggest.model.endpoint import CHARACTERS_PER_TOKEN
 
 SCHEMA = "ncu-assist.prompt/1"
 ID = re.compile(r"\bprompt-[0-9a-f]{12}\b")
-DIGITS = 12  # of the hash, as git shows of a commit in a large repository
+DIGITS = 12  # of the hash, as many as git shows for a large repository
 ASK_AGAIN = "ncu-assist suggest {kernel} --dry-run"
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """A question. ``tokens`` are characters over four, ``dropped`` is what did not fit, ``evidence`` what is shown.
+    """A question. ``tokens`` are characters / 4, ``dropped`` lists what did not fit, ``evidence`` what is shown.
 
-    A reply may cite the items of ``evidence`` and no others. ``id`` stands in the text, for a reply to repeat.
+    A reply may cite only the items of ``evidence``. ``id`` is in the text, and a reply repeats it.
     """
 
     id: str
-    created: str  # when it was kept: ISO 8601, UTC; empty before
+    created: str  # when it was stored: ISO 8601, UTC; empty if it is not stored
     text: str = field(repr=False)
     tokens: int
     dropped: tuple[str, ...]
@@ -69,7 +69,7 @@ READERS: schema.Readers[Prompt] = {1: msgspec.json.Decoder(Prompt).decode}
 
 
 class _AsWritten(msgspec.Struct):
-    """The evidence of a kept prompt, byte for byte: a later version, whose evidence has more fields, reads it too."""
+    """The evidence of a stored prompt, byte for byte, so that later versions with more fields can read it."""
 
     evidence: msgspec.Raw
 
@@ -84,20 +84,20 @@ def _id_of(written: bytes | msgspec.Raw) -> str:
 
 
 def ids_in(reply: str) -> tuple[str, ...]:
-    """Return the ids of prompts that a reply names, each once."""
+    """Return the ids of the prompts that a reply names, without duplicates."""
     return tuple(dict.fromkeys(ID.findall(reply)))
 
 
 @dataclass(frozen=True)
 class PromptArchive:
-    """The files beside the drafts of each kernel, ``reports/<kernel>/suggest/prompt-<hash>.json``."""
+    """The files next to the drafts of each kernel, ``reports/<kernel>/suggest/prompt-<hash>.json``."""
 
     reports: Path
 
     def keep(self, prompt: Prompt) -> None:
-        """Write a prompt for replies that come later; the same one is written anew, as the last.
+        """Store a prompt for later replies; an existing one is rewritten and becomes the latest.
 
-        Raises EnvironmentProblem where that fails.
+        Raises EnvironmentProblem if the file cannot be written.
         """
         created = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")  # several may be written in a second
         path = self._folder(prompt.evidence.kernel) / f"{prompt.id}.json"
@@ -109,7 +109,7 @@ class PromptArchive:
             raise environment_problem(error, "prompt") from error
 
     def find(self, id: str, kernel: str | None = None) -> Prompt:
-        """Return the prompt with this id. Raises UsageProblem where none is kept, DamagedData for one that changed."""
+        """Return the prompt with this id. Raises UsageProblem if it is not stored, DamagedData if it was changed."""
         if ID.fullmatch(id):
             for path in sorted(self.reports.glob(f"{kernel or '*'}/{DRAFTS}/{id}.json")):
                 return _read(path)
@@ -117,7 +117,7 @@ class PromptArchive:
         raise UsageProblem(message, ASK_AGAIN.format(kernel=kernel or "KERNEL"))
 
     def last(self, kernel: str, version: str | None = None) -> Prompt | None:
-        """Return the prompt of a kernel that was written last, of a version where one is named; None without any."""
+        """Return the latest prompt of a kernel, or of one version of it; None without any."""
         found = (one for one in self._all(kernel) if version in (None, one.evidence.version))
         return max(found, key=lambda one: (one.created, one.id), default=None)
 
@@ -143,9 +143,9 @@ def _read(path: Path) -> Prompt:
     return found
 
 
-FORMS = ("json_schema", "json_object", "fences", "tool")  # suggest.model.REPLY_FORMS, and for who calls `propose`
-MAX_TOKENS = 8_000  # of a prompt whose source needs no more than half of them
-# Behind whatever templates make of it: of a saved reply only this says which prompt it answers.
+FORMS = ("json_schema", "json_object", "fences", "tool")  # suggest.model.REPLY_FORMS, and for callers of `propose`
+MAX_TOKENS = 8_000  # of a prompt whose source needs at most half of them
+# Appended to the output of the templates: only this line says which prompt a saved reply answers.
 NAMES = dict.fromkeys(FORMS, "This is {id}.") | {
     "fences": "This is {id}. Write {id} in the first line of your reply, so it is checked against the numbers above.",
     "tool": "This is {id}: the argument `prompt_id`.",
@@ -157,13 +157,13 @@ RECENT = 2  # versions of the story
 def build_prompt(
     evidence: Evidence, templates: Path | None = None, max_tokens: int | None = None, form: str = FORMS[0]
 ) -> Prompt:
-    """Return the question that evidence makes, in at most ``max_tokens``; ``form`` is the one of FORMS to reply in.
+    """Return the question built from evidence, in at most ``max_tokens``; ``form`` is one of FORMS.
 
-    Without a limit it has MAX_TOKENS, and more for a source that needs more than half of them.
+    Without a limit it has MAX_TOKENS, or more if the source needs more than half of them.
 
-    ``templates`` is the project's folder, whose files replace the package's by name. Where it is too long the least
-    important goes first, in the order of ``DROPS``, and the text says what went. Raises UsageProblem for an
-    unknown form, a template with a mistake, and a budget that the core of the question does not fit into.
+    ``templates`` is the project's folder; its files replace the package's by name. A prompt that is too long loses the
+    least important parts first, in the order of ``DROPS``, and lists them. Raises UsageProblem for an unknown form, a
+    faulty template, or a budget too small for the core of the question.
     """
     if form not in FORMS:
         raise UsageProblem(f"there is no reply form '{form}'; {did_you_mean(form, FORMS)}")
@@ -192,25 +192,25 @@ def build_prompt(
 
 
 def values_of(evidence: Evidence) -> dict[str, Any]:
-    """Return what templates know: the parts of the evidence by name, and ``form`` and ``dropped`` beside them."""
+    """Return the variables of the templates: the parts of the evidence by name, ``form`` and ``dropped``."""
     return {one.name: getattr(evidence, one.name) for one in fields(evidence)}
 
 
 @dataclass(frozen=True)
 class Drop:
-    """One step: what the prompt then lacks, in words, and the evidence without it; ``more_than`` are lesser steps."""
+    """One step of shortening: the name of the dropped part and the reduced evidence; ``more_than`` are lesser steps."""
 
     what: str
     without: Callable[[Evidence], Evidence]
     more_than: tuple[str, ...] = ()
 
     def after(self, dropped: tuple[str, ...]) -> tuple[str, ...]:
-        """Return what a prompt lacks in all after this step."""
+        """Return all parts that a prompt lacks after this step."""
         return (*(one for one in dropped if one not in self.more_than), self.what)
 
 
 def tokens_of(text: str) -> int:
-    """Return how many tokens a text has, roughly: a quarter of its characters, rounded up."""
+    """Return the approximate number of tokens: a quarter of the characters, rounded up."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
@@ -240,7 +240,7 @@ def _first_items(count: int) -> Callable[[Evidence], Evidence]:
 
 
 def _one_workload(one: Evidence) -> Evidence:
-    """Return the evidence without the times of other workloads; that they exist and their sizes are the task's."""
+    """Return the evidence without the times of other workloads; the task still lists them and their sizes."""
     kept = (
         w if w.name == one.workload else replace(w, median_ns=None, copy_ns=None, floor_ns=None)
         for w in one.task.workloads
@@ -274,13 +274,13 @@ DROPS: tuple[Drop, ...] = (
 DEFAULTS = Path(__file__).parent / "templates"
 MAIN = "prompt.md.j2"
 ATTRIBUTE = re.compile(r"has no attribute '(\w+)'")
-# What a template's own expressions may raise on values that are there.
+# Errors that a template's own expressions may raise on existing values.
 MISUSED = (TypeError, ValueError, ArithmeticError, LookupError, AttributeError, RecursionError)
 SHORTEST = 3
 TICKS = re.compile(r"`+")
-FULL_WARP = 28.0  # lanes; a few idle ones are no divergence worth a word
-WASTED = 1.02  # of what an access needs: up to 2 % is left alone, as by the rules
-LEAST_SHARE = 0.01  # of all samples; less is not said
+FULL_WARP = 28.0  # lanes; a few idle ones are not worth a note
+WASTED = 1.02  # of the ideal: up to 2 % is ignored, as in the rules
+LEAST_SHARE = 0.01  # of all samples; less is not shown
 FLOATING = (
     "The ideal of {ids} is not a fixed number: it grows with the bytes that an access moves. Predict an efficiency in "
     "percent or the excess instead. A warp that does not start at the edge of a sector touches one sector more."
@@ -288,9 +288,9 @@ FLOATING = (
 
 
 def load(names: Collection[str], folder: Path | None = None) -> Environment:
-    """Return the templates, those in ``folder`` in the place of the package's of the same name; ``names`` are known.
+    """Return the templates, with those in ``folder`` replacing the package's by name; ``names`` are the variables.
 
-    Raises UsageProblem, with file and line, for a template that names another variable or is no Jinja.
+    Raises UsageProblem, with file and line, for a template with an unknown variable or invalid Jinja.
     """
     if folder is None or not folder.is_dir():
         return _of_the_package(frozenset(names))
@@ -299,7 +299,7 @@ def load(names: Collection[str], folder: Path | None = None) -> Environment:
 
 @functools.cache
 def _of_the_package(names: frozenset[str]) -> Environment:
-    """Return the templates as they are installed, compiled once for all prompts of a process."""
+    """Return the installed templates, compiled once per process."""
     return _checked(_environment(None), names)
 
 
@@ -310,7 +310,7 @@ def _checked(environment: Environment, names: Collection[str]) -> Environment:
 
 
 def render(environment: Environment, values: Mapping[str, Any]) -> str:
-    """Return the prompt that the templates make of these values; raises UsageProblem, with file and line."""
+    """Render the prompt from these values; raises UsageProblem, with file and line."""
     try:
         return environment.get_template(MAIN).render(values)
     except TemplateNotFound as error:
@@ -326,7 +326,7 @@ def _environment(folder: Path | None) -> Environment:
     made = Environment(
         loader=FileSystemLoader(folders),
         undefined=StrictUndefined,
-        autoescape=False,  # it is text; what must not get out of its place stands in fences
+        autoescape=False,  # the output is text; fences contain untrusted parts
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
@@ -336,16 +336,16 @@ def _environment(folder: Path | None) -> Environment:
 
 
 def _check(environment: Environment, name: str, names: Collection[str]) -> None:
-    """Raise UsageProblem for the first unknown variable of a template, also in a part that is never reached."""
+    """Raise UsageProblem for the first unknown variable of a template, also in a part that never runs."""
     tree, undeclared = _parsed(environment, name)
-    own = {one.name for one in tree.find_all(nodes.Name) if one.ctx == "store"}  # set, perhaps in a branch alone
+    own = {one.name for one in tree.find_all(nodes.Name) if one.ctx == "store"}  # set, perhaps in a branch only
     for unknown in sorted(undeclared - set(names) - own):
         line = min((one.lineno for one in tree.find_all(nodes.Name) if one.name == unknown), default=1)
         raise _problem(name, line, f"there is no variable '{unknown}'; {did_you_mean(unknown, names)}")
 
 
 def _parsed(environment: Environment, name: str) -> tuple[nodes.Template, set[str]]:
-    """Return a template and the variables that it takes from outside."""
+    """Return a template and its free variables."""
     assert environment.loader is not None
     try:
         tree = environment.parse(environment.loader.get_source(environment, name)[0], name)
@@ -362,7 +362,7 @@ def _problem(file: str, line: int, what: str) -> UsageProblem:
 
 
 def _place(trace: TracebackType | None) -> tuple[str, int]:
-    """Return the template and the line where an error rose: jinja puts both into the traceback."""
+    """Return the template and line of an error: jinja puts both into the traceback."""
     found = (MAIN, 1)
     while trace is not None:
         name = Path(trace.tb_frame.f_code.co_filename).name
@@ -372,7 +372,7 @@ def _place(trace: TracebackType | None) -> tuple[str, int]:
 
 
 def _near(message: str, values: Mapping[str, Any]) -> str:
-    """Return the nearest attribute that anything in a prompt has, for a message that says that one is missing."""
+    """Return the existing attribute nearest to the one that an error message reports missing."""
     match = ATTRIBUTE.search(message)
     return f"; {did_you_mean(match[1], set(_attributes(values.values())))}" if match else ""
 
@@ -395,12 +395,12 @@ def fenced(text: str, language: str = "text") -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a short text as code in a line, without the backticks in it."""
+    """Return a short text as inline code, without its backticks."""
     return f"`{TICKS.sub(chr(39), plain(text))}`"
 
 
 def change_words(item: EvidenceItem) -> str:
-    """Return how far an item moved since the version before: a factor, of percentages the difference in points."""
+    """Return the change of an item since the previous version: a factor, or points for percentages."""
     if item.before is None:
         return "-"
     if item.value == item.before:
@@ -411,12 +411,12 @@ def change_words(item: EvidenceItem) -> str:
 
 
 def number(value: float | None) -> str:
-    """Return a number of the table as a reply should quote it; ``-`` for none."""
+    """Return a number of the table as a reply should quote it; ``-`` for None."""
     return "-" if value is None else f"{value:.7g}"
 
 
 def numbered(source: SourceText) -> str:
-    """Return the source with its line numbers; below a hot line stands what the profiler says of it, after a ^."""
+    """Return the source with line numbers; below a hot line, after a ^, are the profiler's notes on it."""
     margins = {one.line: one for one in source.margins}
     width = len(str(len(source.lines)))
     shown = []
@@ -428,7 +428,7 @@ def numbered(source: SourceText) -> str:
 
 
 def note_words(note: LineNote, line: str) -> str:
-    """Return what the profiler says of a line, e.g. ``58 % of samples (long scoreboard 77 %); 33.0 M excess …``."""
+    """Return the profiler's notes on a line, e.g. ``58 % of samples (long scoreboard 77 %); 33.0 M excess …``."""
     return "; ".join(one for one in (_samples(note, line), *_wastes(note), _lanes(note)) if one)
 
 
@@ -440,7 +440,7 @@ def _samples(note: LineNote, line: str) -> str:
 
 
 def _at(reason: str, line: str) -> str:
-    """Return where warps wait that are sampled behind a barrier, at a line that has none."""
+    """Say that warps wait at an earlier barrier, if barrier samples fall on a line without one."""
     return " at the barrier before it" if reason == BARRIER and not any(word in line for word in WAITS) else ""
 
 
@@ -460,12 +460,12 @@ def _lanes(note: LineNote) -> str:
 
 
 def sizes(workload: WorkloadTime) -> str:
-    """Return the integers of a workload, e.g. ``batch 64, heads 64, dim 96``."""
+    """Return the integer sizes of a workload, e.g. ``batch 64, heads 64, dim 96``."""
     return ", ".join(f"{name} {size}" for name, size in workload.integers.items())
 
 
 def launches_text(launches: Sequence[LaunchLine]) -> str:
-    """Return the launches of a call, the longest first, a line each."""
+    """Return the launches of a call, longest first, one per line."""
     return "\n".join(_launch(one) for one in launches)
 
 
@@ -476,13 +476,13 @@ def _launch(one: LaunchLine) -> str:
 
 
 def story_text(chapters: Sequence[VersionStory], parent: str) -> str:
-    """Return the versions, one after the other: outcome, idea in its author's words, what moved."""
+    """Return the versions in order: outcome, the author's description of the idea, changes."""
     return "\n".join(line for one in chapters for line in _chapter(one, parent))
 
 
 def _chapter(one: VersionStory, parent: str) -> list[str]:
     name = f"{one.version} (the parent)" if one.version == parent else one.version
-    idea = "" if one.version == parent else one.idea  # it stands at the top of the source
+    idea = "" if one.version == parent else one.idea  # it is at the top of the source
     lines = [f"{name}: {one.outcome}" if one.outcome else name]
     lines += [f"    idea: {idea}"] if idea else []
     return [*lines, *([f"    moved: {one.moved}"] if one.moved else []), *_predicted(one)]
@@ -496,7 +496,7 @@ def _predicted(one: VersionStory | FailedDraft) -> Iterator[str]:
 
 
 def failures_text(failed: Sequence[FailedDraft]) -> str:
-    """Return the drafts that failed, the newest last: what each changed, why it was not kept, and what did not come."""
+    """Return the failed drafts, newest last: the change, why it was rejected, and failed predictions."""
     return "\n".join(line for one in failed for line in _failure(one))
 
 
@@ -507,12 +507,12 @@ def _failure(one: FailedDraft) -> Iterator[str]:
 
 
 def removed_text(removed: Sequence[RemovedFault]) -> str:
-    """Return what took a fault away before: where, by which change, and what it won."""
+    """Return earlier changes that removed a fault: where, the change, and the gain."""
     return "\n".join(f"{one.where}: {factor(one.speedup)} faster\n    idea: {one.change}" for one in removed)
 
 
 def floating_ideals(items: Sequence[EvidenceItem]) -> str:
-    """Return what to mind of the items whose ideal is a metric itself, and so no fixed number; empty for none."""
+    """Return a caution on items whose ideal is a metric itself and so not a fixed number; empty for none."""
     ids = ", ".join(one.id for one in items if f"{one.name}_ideal" in ROWS)
     return f" {FLOATING.format(ids=ids)}" if ids else ""
 

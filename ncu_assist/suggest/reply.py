@@ -1,4 +1,4 @@
-"""A reply's text as data: one JSON object, bare, in a fence or amid prose, with the code in it or beside it."""
+"""Parse a reply: one JSON object, bare, in a fence or within prose, with the code inside or next to it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ REPLY_SCHEMA: dict[str, Any] = _object_schema(
 
 @dataclass(frozen=True)
 class Edit:
-    """One replacement: ``search`` stands exactly once in the parent's source."""
+    """One replacement: ``search`` occurs exactly once in the parent's source."""
 
     search: str
     replace: str
@@ -75,7 +75,7 @@ class Edit:
 
 @dataclass(frozen=True)
 class ParsedReply:
-    """A reply as it was read: either ``source``, the whole new file, or ``edits`` of the parent's, never both."""
+    """A parsed reply: either ``source``, the whole new file, or ``edits`` to the parent's file, never both."""
 
     claim: Claim
     source: str | None
@@ -83,12 +83,12 @@ class ParsedReply:
 
 
 class UnusableReply(NcuAssistError):
-    """A reply of which no draft can be made. ``reason`` is for people, ``to_model`` what to answer the model.
+    """A reply that gives no draft. ``reason`` is for people, ``to_model`` is the answer to the model.
 
-    ``said`` is what the model is told beyond the reason. Both may hold text of the reply: escape them where shown.
+    ``said`` is extra detail for the model. Both texts may quote the reply: escape them before display.
     """
 
-    exit_code = 3  # that of drafts that were all rejected
+    exit_code = 3  # as for drafts that were all rejected
 
     def __init__(self, reason: str, said: str = "") -> None:
         super().__init__(reason)
@@ -97,27 +97,27 @@ class UnusableReply(NcuAssistError):
 
 
 class MismatchedEdit(UnusableReply):
-    """An edit that does not apply: nothing of the reply was applied. ``to_model`` has the nearest lines."""
+    """An edit that does not apply; no edit of the reply was applied. ``to_model`` has the nearest lines."""
 
 
-# The evidence shows three digits: half a unit of the third is at most 0.5 % of a number, and who cuts digits off
-# instead of rounding is wrong by at most a whole unit, 1 %.
+# The evidence shows three digits. Half a unit of the third is at most 0.5 % of a number; truncating instead of
+# rounding is off by at most a whole unit, 1 %.
 QUOTED_WITHIN = 0.01
-PERCENT_WITHIN = 0.1  # points: a percentage is shown with one decimal, so for a small one that is the unit
-SANE_SPEEDUP = 1000.0  # times: nothing that was fast enough to profile has become faster by more
+PERCENT_WITHIN = 0.1  # points: percentages are shown with one decimal, so this is the unit for a small one
+SANE_SPEEDUP = 1000.0  # times: no kernel that was fast enough to profile has a larger speed-up left
 
 
 def flaws(claim: Claim, items: Mapping[str, EvidenceItem]) -> tuple[str, ...]:
-    """Return what is wrong with a claim's citations and predictions, a sentence each; ``items`` by their id.
+    """Return the errors in a claim's citations and predictions, one sentence each; ``items`` are by id.
 
-    A flaw says what the model took for true and does not reject by itself: measuring decides. The sentences hold text
-    of the reply, to be escaped where they are shown.
+    A flaw shows a wrong belief of the model. It does not reject the draft: the measurement decides. The sentences quote
+    the reply: escape them before display.
     """
     return (*_of_evidence(claim, items), *_of_predictions(claim, items), *_of_speedup(claim))
 
 
 def item_of(metric: str, items: Mapping[str, EvidenceItem]) -> EvidenceItem | None:
-    """Return the row that a prediction's metric names, by its label, ncu's name or its id; None for no row."""
+    """Return the row that a prediction's metric names by label, ncu name or id; None if there is no such row."""
     wanted = metric.strip().lower()
     for item in items.values():
         if wanted in (item.metric.lower(), item.name.lower(), item.id.lower()):
@@ -179,14 +179,14 @@ def _of_speedup(claim: Claim) -> Iterator[str]:
         yield f"it expects a speed-up of {expected:g}x, which is slower"
 
 
-# Characters. The longest reply that makes sense is a file of SOURCE_LIMIT with as much thought before it.
+# Characters. The longest sensible reply is a file of SOURCE_LIMIT with as much reasoning before it.
 REPLY_LIMIT = 1_000_000
 MOST_SAID = 2_000  # characters of a sentence
 MOST_LISTED = 50  # pieces of evidence, predictions, edits: more than the evidence table has rows
-SLUG_LIMIT = 40  # characters: with vN_ and its suffix it stays a name that a table can show
-THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)  # what some models show of themselves
-KEYS = ("bottleneck", "change")  # by which the object is told from one in the code or the prose
-MOST_TRIES = 200  # places where an object could start: code has few braces with a quote behind them
+SLUG_LIMIT = 40  # characters: with vN_ and the suffix, the name still fits a table
+THOUGHTS = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)  # reasoning that some models print
+KEYS = ("bottleneck", "change")  # distinguish the object from JSON in the code or prose
+MOST_TRIES = 200  # places where an object could start: few braces in code are followed by a quote
 _START = re.compile(r'\{\s*"')
 CUT = "its JSON ends in the middle, so the reply was cut off"
 LANGUAGES = ("", "cuda", "cu", "cuh", "c", "cpp", "c++", "cxx", "cc", "python", "py", "python3", "triton")
@@ -197,7 +197,7 @@ _FORM = f"an edit is a line '{_MARKS[0]}', the old lines, '{_MARKS[1]}', the new
 
 @dataclass(frozen=True)
 class _Object:
-    """The object as it is asked for; what else is in it is passed over."""
+    """The requested object; other keys are ignored."""
 
     bottleneck: str
     change: str
@@ -210,10 +210,10 @@ class _Object:
 
 
 def read_reply(text: str) -> ParsedReply:
-    """Return a reply as data; nothing in it is run, obeyed or looked up.
+    """Parse a reply; nothing in it is executed, followed or looked up.
 
-    Raises UnusableReply, with the reason in plain words, for whatever leaves open which one file was meant: nothing,
-    prose, JSON that is cut off or of another form, two files, a file and edits, neither; and for what is far too long.
+    Raises UnusableReply with a plain reason if it is unclear which one file was meant: an empty reply, prose only,
+    truncated or wrong JSON, two files, a file and edits, or neither; also for a reply that is far too long.
     """
     if len(text) > REPLY_LIMIT:
         raise UnusableReply(f"it has {len(text):,} characters, and {REPLY_LIMIT:,} are the most that is read")
@@ -229,7 +229,7 @@ def read_reply(text: str) -> ParsedReply:
 def _typed(value: object) -> _Object:
     try:
         stated = msgspec.convert(value, type=_Object)
-        msgspec.json.encode(stated)  # which fails for half a surrogate pair, that no file can hold
+        msgspec.json.encode(stated)  # fails for half a surrogate pair, which no file can contain
     except msgspec.ValidationError as error:
         raise UnusableReply(f"its JSON is not of the form asked for: {error}") from error
     except UnicodeEncodeError as error:
@@ -248,9 +248,9 @@ def _typed(value: object) -> _Object:
 def _one_form(
     stated: _Object, files: tuple[str, ...], changes: tuple[Edit, ...]
 ) -> tuple[str | None, tuple[Edit, ...]]:
-    """Return the source or the edits that a reply gives; raises UnusableReply where that is not one of them, once."""
+    """Return the source or the edits of a reply; raises UnusableReply unless it gives exactly one of them."""
     given = [one for one in (stated.source, *files) if one and one.strip()]
-    sources = list({one.strip(): one for one in reversed(given)}.values())  # one file said twice is one file
+    sources = list({one.strip(): one for one in reversed(given)}.values())  # the same file given twice counts once
     edits = (*(stated.edits or ()), *changes)
     if len(sources) > 1:
         raise UnusableReply(f"it has {len(sources)} whole files, and does not say which one is meant")
@@ -285,9 +285,9 @@ def slug_of(text: str) -> str:
 
 
 def find_object(text: str) -> tuple[dict[str, Any], str]:
-    """Return the one object of a reply, and the text without it.
+    """Return the one JSON object of a reply, and the text without it.
 
-    Raises UnusableReply for none, two, one that is cut off or is no JSON.
+    Raises UnusableReply for no object, two objects, a truncated one, or invalid JSON.
     """
     found: list[tuple[dict[str, Any], str]] = []
     problem, after = "", 0
@@ -310,7 +310,7 @@ def find_object(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _json_problem(error: Exception, text: str, start: int) -> str:
-    """Return what is wrong with JSON that could be the object; empty where it never was one."""
+    """Return what is wrong with JSON that may be the object; empty if the text was never meant as one."""
     if not any(f'"{key}"' in text[start:] for key in KEYS):
         return ""
     if isinstance(error, RecursionError):
@@ -335,14 +335,14 @@ def _refuse_constant(constant: str) -> NoReturn:
     raise ValueError(f"{constant} is no number of JSON")
 
 
-# Not strict: models write line ends into strings as they are, and what is meant is plain.
+# Not strict: models put raw line ends into strings, and the meaning is clear.
 _DECODER = json.JSONDecoder(strict=False, parse_constant=_refuse_constant)
 
 
 def code_of(text: str) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
-    """Return the whole files in a reply's text, one each block, and its edits.
+    """Return the whole files in a reply's text, one per block, and its edits.
 
-    A block is code where its language is one of ours or is not named; its content is never looked into but for edits.
+    A block is code if its language is supported or not named; its content is searched only for edits.
     Raises UnusableReply for a block that is not closed.
     """
     edits, rest = _edits(text)
@@ -351,7 +351,7 @@ def code_of(text: str) -> tuple[tuple[str, ...], tuple[Edit, ...]]:
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Yield language and content of the fenced blocks; as in Markdown, only a fence as long as the first closes it."""
+    """Yield language and content of the fenced blocks; as in Markdown, only an equally long fence closes one."""
     ticks, word = "", ""
     lines: list[str] = []
     for line in text.split("\n"):
@@ -369,7 +369,7 @@ def _blocks(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _edits(text: str) -> tuple[list[Edit], str]:
-    """Return the edits of a text, and the text without them."""
+    """Return the edits in a text, and the text without them."""
     edits: list[Edit] = []
     rest: list[str] = []
     state = -1
@@ -390,14 +390,14 @@ def _edits(text: str) -> tuple[list[Edit], str]:
     return edits, "\n".join(rest)
 
 
-SOURCE_LIMIT = 256 * 1024  # bytes: the longest hand-written attention kernels have half of that
-MOST_QUOTED = 2_000  # characters of an edit that are told back
+SOURCE_LIMIT = 256 * 1024  # bytes: the longest hand-written attention kernels are half that size
+MOST_QUOTED = 2_000  # characters of an edit quoted back to the model
 AROUND = 2  # lines shown before and after
 MOST_SHOWN = 40  # lines
-MOST_COMPARED, LONGEST = 2_000, 300  # lines, and letters of one: comparing two takes the product of their lengths
+MOST_COMPARED, LONGEST = 2_000, 300  # lines, and characters of a line: a comparison costs the product of the lengths
 _CODING = re.compile(r"\A(?:[^\n]*\n)?[ \t\f]*#[^\n]*?coding[:=][ \t]*([-\w.]+)")
-MOST_PLACES = 50  # at which a name is looked at: a launcher is defined once and called nowhere
-# A line that goes on, digraphs, what GCC and clang know beside ISO's words. Trigraphs are off in nvcc's dialects.
+MOST_PLACES = 50  # occurrences of a name that are checked: a launcher is defined once and never called
+# Line continuations, digraphs, and keywords of GCC and clang beyond ISO's. nvcc's dialects have trigraphs off.
 _CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _DIRECTIVE = re.compile(r"(?:#|%:)[ \t\v\f]*(?:include_next|include|import|embed)\b[ \t\v\f]*([^\n]*)")
 _OPERAND = re.compile(r'"[^"]*"?|<[^>]*>?|\S*')
@@ -406,11 +406,12 @@ _ANY_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 
 
 def apply(reply: ParsedReply, parent_source: str, suffix: str, kernel: Kernel | None = None) -> str:
-    """Return the draft's source: line ends and the last one as in ``parent_source``, which is its bytes decoded.
+    """Return the draft's source, with line ends and final newline as in ``parent_source``, which is its bytes decoded.
 
-    Edits are of the parent's source, each of a place of its own, spaces and all. With ``kernel`` the entry point must
-    be as the harness calls it. Raises MismatchedEdit for an edit that does not apply, UnusableReply for a source that
-    is the parent's, too long, no text, or of another signature; nothing is applied in part.
+    Edits must match the parent's source exactly, including spaces, and must not overlap. With ``kernel``, the entry
+    point must have the signature that the harness calls. Raises MismatchedEdit for an edit that does not apply,
+    UnusableReply for a source equal to the parent's, too long, not text, or of another signature. Nothing is applied
+    in part.
     """
     parent = _with_plain_ends(parent_source)
     source = _with_plain_ends(reply.source) if reply.source is not None else _edited(parent, reply.edits)
@@ -423,9 +424,9 @@ def apply(reply: ParsedReply, parent_source: str, suffix: str, kernel: Kernel | 
 
 
 def _edited(parent: str, edits: tuple[Edit, ...]) -> str:
-    """Return the parent's source with all edits applied; each is looked for in what the parent is, not what it becomes.
+    """Return the parent's source with all edits applied; each is searched for in the original text.
 
-    A missing line end at the end of the file is filled in, so that the last line is found as any other.
+    A missing line end at the end of the file is added, so that the last line matches like any other.
     """
     whole = parent if parent.endswith("\n") else f"{parent}\n"
     spans = sorted(_span(edit, number, len(edits), whole) for number, edit in enumerate(edits, 1))
@@ -439,7 +440,7 @@ def _edited(parent: str, edits: tuple[Edit, ...]) -> str:
 
 
 def _span(edit: Edit, number: int, count: int, whole: str) -> tuple[int, int, int, str]:
-    """Return where an edit applies; raises MismatchedEdit where that is no place, or several."""
+    """Return the span that an edit replaces; raises MismatchedEdit if it matches nowhere or more than once."""
     search, named = _with_plain_ends(edit.search), f"edit {number} of {count}"
     if not search.strip():
         raise MismatchedEdit(f"{named} looks for nothing; to add lines, look for the lines beside them")
@@ -468,7 +469,7 @@ def _check_text(source: str) -> None:
 
 
 def _code(source: str, suffix: str) -> bytes:
-    """Return a source without the comment at its top and without spaces at the ends of lines."""
+    """Return a source without its top comment and without trailing spaces."""
     code = HEADER_COMMENT[suffix].sub(b"", source.encode("utf-8", "replace"), count=1)
     return b"\n".join(line.rstrip() for line in code.splitlines()).strip()
 
@@ -478,16 +479,16 @@ def _has_windows_ends(text: str) -> bool:
 
 
 def _with_plain_ends(text: str) -> str:
-    """Return a text whose lines all end in \\r\\n with \\n alone; a text of both kinds stays as it is."""
+    """Replace \\r\\n with \\n in a text whose lines all end in \\r\\n; a text with both kinds stays as it is."""
     text = text.removeprefix("\ufeff")
     return text.replace("\r\n", "\n") if _has_windows_ends(text) else text
 
 
 def nearest_lines(search: str, source: str) -> str:
-    """Return the part of a source where most lines are those of ``search``, numbered from 1.
+    """Return the part of a source that shares most lines with ``search``, numbered from 1.
 
-    Spaces at both ends are not compared: they are what goes wrong most often. Where no line is the same, it is the
-    place of the line most like the longest one of ``search``; empty where none is like it.
+    Leading and trailing spaces are ignored: they are the most frequent mismatch. If no line is equal, return the
+    surroundings of the line most like the longest one of ``search``; empty if no line is similar.
     """
     wanted, lines = search.splitlines(), source.splitlines()
     start = _nearest_start([line.strip() for line in wanted], [line.strip() for line in lines])
@@ -498,7 +499,7 @@ def nearest_lines(search: str, source: str) -> str:
 
 
 def places_of(search: str, source: str) -> list[int]:
-    """Return the offsets at which a text stands, overlapping ones too; whole lines only at the start of a line."""
+    """Return the offsets of a text, also overlapping ones; whole lines match only at the start of a line."""
     found, place = [], source.find(search)
     while place >= 0:
         if not search.endswith("\n") or place == 0 or source[place - 1] == "\n":
@@ -508,13 +509,13 @@ def places_of(search: str, source: str) -> list[int]:
 
 
 def _nearest_start(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
-    """Return the line at which what is wanted would start, by the most lines that are equal, else by one alike."""
+    """Return the line where ``wanted`` would start, by the most equal lines, else by one similar line."""
     votes: dict[int, int] = {}
     numbers: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
         numbers.setdefault(line, []).append(number)
     for offset, line in enumerate(wanted):
-        for number in numbers.get(line, ()) if len(line) > 2 else ():  # a lone brace is everywhere
+        for number in numbers.get(line, ()) if len(line) > 2 else ():  # a lone brace matches everywhere
             votes[number - offset] = votes.get(number - offset, 0) + 1
     if votes:
         return max(0, max(votes, key=lambda start: (votes[start], -start)))
@@ -525,10 +526,10 @@ def _nearest_start(wanted: Sequence[str], lines: Sequence[str]) -> int | None:
 
 
 def check_entry_point(source: str, parent: str, suffix: str, kernel: Kernel | None) -> None:
-    """Raise UnusableReply where a source is no Python, is called otherwise than its parent, or has no entry point.
+    """Raise UnusableReply if a source is not valid Python, changes the parent's signature, or has no entry point.
 
-    The entry point is looked at only where the ``kernel`` is given. This is a help for whoever drafts, and no
-    protection: what the source does is seen when it runs, in the sandbox.
+    The entry point is checked only if ``kernel`` is given. This helps the author and is no protection: the sandbox
+    controls what the source does when it runs.
     """
     if suffix == ".py":
         tree = _parsed(source)
@@ -554,7 +555,7 @@ def _parsed(source: str) -> ast.Module:
         raise UnusableReply(f"it is no UTF-8 by its own words: coding {coding[1]}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of odd escapes in strings: not ours to say
+            warnings.simplefilter("ignore")  # about odd escapes in strings, which are harmless here
             return python_tree(source)
     except SyntaxError as error:
         raise UnusableReply(f"its source is no Python: line {error.lineno}: {error.msg}") from error
@@ -577,7 +578,7 @@ def _check_python(tree: ast.Module, kernel: Kernel) -> None:
 
 
 def _top_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Yield what a module defines by name, below ``if`` and ``try`` too."""
+    """Yield the named definitions of a module, including those below ``if`` and ``try``."""
     for one in body:
         yield one
         for part in ("body", "orelse", "handlers", "finalbody") if isinstance(one, ast.If | ast.Try | ast.With) else ():
@@ -589,7 +590,7 @@ def _defined_name(one: ast.stmt) -> str:
     if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return one.name
     if isinstance(one, ast.Assign) and isinstance(one.targets[0], ast.Name):
-        return one.targets[0].id  # such as a function compiled: how it is called, only running it tells
+        return one.targets[0].id  # for example a compiled function: its signature is known only at run time
     return ""
 
 
@@ -622,7 +623,7 @@ def _fits(parameters: tuple[str, ...], kinds: list[str]) -> bool:
 
 
 def launchers(text: str, name: str) -> list[tuple[str, ...]]:
-    """Return the parameters of each definition of a function: its name, parameters, and a body behind them."""
+    """Return the parameters of each definition of function ``name``, that is a name, parameters and a body."""
     found = []
     for place in islice(re.finditer(rf"\b{re.escape(name)}\s*\(", text), MOST_PLACES):
         end = _closing(text, place.end())
@@ -632,7 +633,7 @@ def launchers(text: str, name: str) -> list[tuple[str, ...]]:
 
 
 def _closing(text: str, start: int) -> int | None:
-    """Return where the parenthesis that was opened before ``start`` is closed; None where it is not."""
+    """Return the offset of the parenthesis that closes the one opened before ``start``; None if it is not closed."""
     depth = 1
     for place in re.finditer(r"[()]", text[start:]):
         depth += 1 if place[0] == "(" else -1
@@ -642,10 +643,10 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def private_includes(source: str) -> set[str]:
-    """Return what a source includes in quotes, by a path from the root or upwards, or by the name of a macro.
+    """Return the quoted includes of a source that use an absolute path, a path upwards, or a macro.
 
-    By such a name the compiler's words could show a model any file that the compiler can read. Comments are read as
-    such and not: what is one within a string is not told apart everywhere. A help, as ``check_entry_point`` is.
+    With such a path the compiler's messages could show a model any file that the compiler can read. Comments are
+    skipped, but a comment within a string is not always recognized. Like ``check_entry_point``, this is no protection.
     """
     joined = _CONTINUED.sub("", source)
     readings = (joined, without_comments(joined), _ANY_COMMENT.sub(" ", joined))

@@ -1,4 +1,4 @@
-"""The evidence of one run, gathered from the archive: what its kernel is to do, its code, its counters, its story."""
+"""Gather the evidence of one run from the archive: its task, code, counters and history."""
 
 from __future__ import annotations
 
@@ -62,17 +62,17 @@ from ncu_assist.suggest.evidence.task import Cleaner, cleaner, floor_of, hardwar
 from ncu_assist.verdict import Verdict
 from ncu_assist.versions import short_name, version_order
 
-MOST_ITEMS = 28  # rows: published loops show 24 raw numbers; a budget drops those at the end first
+MOST_ITEMS = 28  # rows: published loops show 24 raw numbers; a budget drops the last rows first
 TOP_STALLS = 4
 LEAST_STALL = 5.0  # percent of warp states
-OF_A_FINDING = 3  # of each further one
-# What the launches say already, or what stall shares say better.
+OF_A_FINDING = 3  # rows for each further finding
+# Redundant with the launch lines or the stall shares.
 SAID = frozenset(("block_size", "grid_size", "barriers", "sm_count", "achieved_warps"))
-# What has no meaning over launches of several kernels.
+# Meaningless for launches of several kernels.
 OF_A_LAUNCH = frozenset(("registers", "shared_memory", "theoretical_occupancy", "waves_per_sm"))
 LOWER_BOUNDS = {"bytes_in_flight": " that warps wait for, at least"}  # see rules.low_bytes_in_flight
-WARPS = "warps_"  # a key of it and a reason: warps that wait at each issue
-# What is asked of every kernel, the most telling first: traffic, room for warps, caches, accesses, instructions.
+WARPS = "warps_"  # prefix of a key, before the stall reason: warps that wait at each issue
+# Counters shown for every kernel, most important first: traffic, occupancy, caches, accesses, instructions.
 ALWAYS = (
     "dram_throughput", "dram_bytes", "bytes_in_flight", "achieved_occupancy", "theoretical_occupancy", "registers",
     "shared_memory", "global_sectors_excessive", "shared_wavefronts_excessive", "sectors_per_request_load",
@@ -90,7 +90,7 @@ UNIT_WORDS = {"inst": "instructions", "sector": "sectors", "register/thread": "r
 def items_of(
     combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | None, before: Combined | None
 ) -> tuple[EvidenceItem, ...]:
-    """Return the counters of a run by importance; ``before`` are those of the version before, None without."""
+    """Return the counters of a run by importance; ``before`` are those of the previous version, or None."""
     keys = dict.fromkeys(_keys(combined, diagnosis, bound))
     known = [(key, value) for key in keys if (value := _counter_value(_launches_of(key, combined), key)) is not None][
         :MOST_ITEMS
@@ -102,25 +102,25 @@ def items_of(
 
 
 def _launches_of(key: str, combined: Combined) -> Combined:
-    """Return the launches that a counter is of: all, but what kernels have each for themselves, of one launch."""
+    """Return the launches that a counter applies to: all, or one launch for a counter that differs by kernel."""
     is_of_all = not combined.is_of_kernels or (key in ROWS and ROWS[key].combine.over_kernels)
     return combined if is_of_all else combined.representative
 
 
 def _before(key: str, combined: Combined, before: Combined | None) -> float | None:
-    """Return what the version before had, where the same can be told of it."""
+    """Return the value of the previous version if it is comparable."""
     is_of_all = _launches_of(key, combined) is combined
     return _counter_value(before, key) if before and is_of_all else None
 
 
 def _of_launch(key: str, combined: Combined) -> str:
-    """Return which launch a counter is of where it is not of all."""
+    """Name the launch that a counter applies to, if it does not apply to all."""
     own = _launches_of(key, combined)
     return "" if own is combined else f", launch {own.launches[0].index} alone"
 
 
 def ids_of(keys: tuple[str, ...], items: tuple[EvidenceItem, ...]) -> tuple[str, ...]:
-    """Return the ids of the items that stand for these keys, in their order."""
+    """Return the ids of the items for these keys, in order."""
     ids = {one.name: one.id for one in items}
     return tuple(ids[name_of(key)] for key in keys if name_of(key) in ids)
 
@@ -136,7 +136,7 @@ def _keys(combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | N
     for one in diagnosis.further if diagnosis else ():
         own = [key for key in one.finding.evidence if key not in SAID and not key.startswith(WARPS)]
         yield from own[:OF_A_FINDING]
-    said = {"memory_throughput"} if bound and bound.name in RESOURCES else set()  # the share of what binds is the same
+    said = {"memory_throughput"} if bound and bound.name in RESOURCES else set()  # the limiter's share is the same
     said |= OF_A_LAUNCH if len(combined.launches) > 1 else set()
     yield from (key for key in ALWAYS if key not in said)
 
@@ -156,13 +156,13 @@ def _evidence_item(number: int, key: str, value: float, before: float | None, of
 
 
 def name_of(key: str) -> str:
-    """Return what a key is called in the table: by ncu where a report holds it, else by our own catalogue."""
+    """Return the name of a key in the table: ncu's name if a report has it, else the catalogue's."""
     row = ROWS.get(key)
     return row.names[0] if isinstance(row, Metric) else key
 
 
 def scale_of(value: float, unit: str) -> tuple[float, str]:
-    """Return what a value in ``unit`` (the catalogue's) is divided by to be read easily, and the unit it then has."""
+    """Return the divisor that makes a value in the catalogue's ``unit`` easy to read, and the resulting unit."""
     if unit == PERCENT:
         return 1.0, PERCENT
     if unit == "ns":
@@ -182,25 +182,25 @@ def as_shown(value: float, scale: float, unit: str) -> float:
     return scaled if scaled == int(scaled) and abs(scaled) < IN_FULL_BELOW else float(digits(scaled))
 
 
-# From here on a rule's docstring says when the rule speaks and where its figure comes from. That helps nobody to write
-# a kernel.
+# From here on a rule's docstring says when the rule fires and where its figure comes from, which does not help to
+# write a kernel.
 INTERNAL = "\n\nWhen it is reported: "
 Items = tuple[EvidenceItem, ...]
 MOST_LAUNCHES = 8  # launches, the longest
-LONGEST_NAME = 80  # letters of a kernel's name
+LONGEST_NAME = 80  # characters of a kernel's name
 
 
 def findings_of(
     results: RuleResults, items: Items, clean: Cleaner
 ) -> tuple[FindingFacts | None, tuple[FindingFacts, ...]]:
-    """Return the diagnosis and the further findings; the first is None where there are too few counters."""
+    """Return the diagnosis and the further findings; the first is None if there are too few counters."""
     diagnosis = results.diagnosis
     first = None if diagnosis.first is None else _finding_facts(diagnosis.first, results, items, clean)
     return first, tuple(_finding_facts(one, results, items, clean) for one in diagnosis.further)
 
 
 def unknown_of(results: RuleResults, clean: Cleaner) -> tuple[str, ...]:
-    """Return what the rules cannot tell, what misleads about the measurement, and what was found but hardly matters."""
+    """Return what the rules cannot decide, what distorts the measurement, and which findings hardly matter."""
     said = [f"{id}: {clean.line(sentence)}" for id, sentence in results.warnings.items()]
     moved, needed = results.facts.get("dram_bytes"), results.facts.algorithmic_bytes
     if moved is not None and needed is not None and moved < needed:
@@ -232,7 +232,7 @@ def _finding_facts(ranked: Ranked, results: RuleResults, items: Items, clean: Cl
 
 
 def _of_the_table(evidence: tuple[str, ...], launches: tuple[int, ...], results: RuleResults) -> tuple[str, ...]:
-    """Return the evidence that the table has: of different kernels it has the ratios of one launch only."""
+    """Return the evidence that the table shows: for different kernels, it has the ratios of one launch only."""
     combined = results.facts.combined
     if not combined.is_of_kernels or combined.representative.launches[0].index in launches:
         return evidence
@@ -241,18 +241,18 @@ def _of_the_table(evidence: tuple[str, ...], launches: tuple[int, ...], results:
 
 def _where(place: Place, clean: Cleaner) -> str:
     if place.file is None:
-        return ""  # an instruction of code without lines, which is nobody's to change
+        return ""  # an instruction of code without lines, which nobody can edit
     return f"{clean.line(PurePath(place.file).name, 60)}:{place.line} ({percent(place.share)})"
 
 
 def _explanation(rule: str) -> str:
-    """Return what a rule's documentation says about hardware, cost and remedy, a paragraph a line."""
+    """Return the part of a rule's documentation on hardware, cost and remedy, one paragraph per line."""
     text = (inspect.getdoc(RULES[rule]) or "") if rule in RULES else ""
     return "\n".join(" ".join(one.split()) for one in text.partition(INTERNAL)[0].split("\n\n")[1:])
 
 
 def shape_of(shown: RunView, clean: Cleaner) -> CallShape:
-    """Return how the launches of the workload that is shown ran."""
+    """Return how the launches of the shown workload ran."""
     launches = tuple(_launch_line(row, clean) for row in shown.launches_shown[:MOST_LAUNCHES])
     pipes, opcodes = _pipes(shown), _opcodes(shown)
     return CallShape(launches, len(shown.launches_shown), _bound(shown), _occupancy(shown), pipes, opcodes)
@@ -287,21 +287,21 @@ def _bound(shown: RunView) -> str:
 
 
 def _pipes(shown: RunView) -> str:
-    """Return how busy each pipe was that did something, the busiest first; empty where nothing was counted."""
+    """Return the utilization of each active pipe, busiest first; empty if it was not counted."""
     values = shown.counted.combined.values
     known = [(ROWS[key].label, value) for key in PIPES if (value := values[key]) is not None and value >= LEAST_BUSY]
     return ", ".join(f"{label} {value:.0f} %" for label, value in sorted(known, key=lambda one: -one[1]))
 
 
 def _opcodes(shown: RunView) -> str:
-    """Return the opcodes that warps executed most, with their part of all; empty where the code was not read."""
+    """Return the opcodes executed most, with their share; empty if the code was not read."""
     found, _ = opcodes_of(shown)
     whole = sum(count for _, count in found)
     return ", ".join(f"{one_line(name, 20)} {percent(count / whole)}" for name, count in found[:MOST_OPCODES])
 
 
 def _occupancy(shown: RunView) -> str:
-    """Return how many blocks each limit allows, the scarcest first; empty of several launches."""
+    """Return the number of blocks that each limit allows, fewest first; empty for several launches."""
     if shown.results is None or len(shown.combined.launches) != 1:
         return ""
     allowed = sorted(allowed_blocks(shown.results.facts).items(), key=lambda one: one[1])
@@ -321,12 +321,12 @@ def evidence(
     identity: Identity | None = None,
     kernel: str | None = None,
 ) -> Evidence:
-    """Return the evidence on the run that a reference names, on one workload, the default one unless it is named.
+    """Return the evidence on a run and one of its workloads (default: the default workload).
 
-    ``drafts`` are those of earlier rounds and of other kernels; what failed is told, and what answered the diagnosis.
-    ``identity`` are names to redact beside those that the run gives away, by default those of this machine. ``kernel``
-    is what a bare version is of, as ``--kernel``. Nothing is measured. Raises UsageProblem for a run without a kernel
-    folder, source or counters, or whose check failed, DamagedData for files that were changed.
+    ``drafts`` are earlier drafts of all kernels; the evidence includes failures and changes that removed the diagnosed
+    fault. ``identity`` are names to redact in addition to those in the run (default: this machine's). ``kernel`` is
+    the kernel of a bare version, as in ``--kernel``. Nothing is measured. Raises UsageProblem for a run without a
+    kernel folder, source or counters, or with a failed check; DamagedData for files that were changed.
     """
     stored = named(project, [reference], kernel)[0]
     folder = kernel_of(project, stored)
@@ -335,7 +335,7 @@ def evidence(
     names = this_machine() if identity is None else identity
     clean = cleaner(stored.run, sources.values(), names)
     store = Store(project.reports)
-    with ThreadPoolExecutor(1) as beside:  # lines are read by a child process, which takes as long as the story
+    with ThreadPoolExecutor(1) as beside:  # a child process reads the lines, which takes as long as the story
         reading = beside.submit(gather, stored, name, store, lines=True)
         written = {one.version: one for one in drafts if one.kernel == stored.run.kernel and one.version}
         told = story_of(project, store, stored, name, clean)
@@ -370,7 +370,7 @@ def evidence(
 
 
 def _counters(store: Store, before: StoredRun, workload: str) -> Combined | None:
-    """Return the counters of the version before, of any run of its source that has them; None where none has."""
+    """Return the counters of the previous version from any run of its source; None if no run has them."""
     heads = (head for head in same_source(store, before) if any(one.workload == workload for one in head.launches))
     here = before if any(launch.workload == workload for launch in before.run.launches) else None
     found = here or next(map(store.opened, heads), None)
@@ -378,9 +378,9 @@ def _counters(store: Store, before: StoredRun, workload: str) -> Combined | None
 
 
 def kernel_of(project: Project, stored: StoredRun) -> Kernel:
-    """Return the kernel folder that a run is of.
+    """Return the kernel folder of a run.
 
-    Raises UsageProblem for a run of a program that has none, or of a kernel whose drafts cannot be examined.
+    Raises UsageProblem for a run of a program without one, or of a kernel whose drafts cannot be examined.
     """
     run = stored.run
     foreign = isinstance(stored, BareReport) or run.source_sha256 is None
@@ -398,7 +398,7 @@ def kernel_of(project: Project, stored: StoredRun) -> Kernel:
 def chosen_workload(stored: StoredRun, kernel: Kernel, wanted: str | None) -> str:
     """Return the workload wanted, else the default one, else the first that has counters.
 
-    Raises UsageProblem for a workload that does not exist, that has no counters, or on which the check failed.
+    Raises UsageProblem for a workload that does not exist, has no counters, or failed the check.
     """
     run, names = stored.run, [one.name for one in kernel.workloads]
     if wanted is not None and wanted not in names:
@@ -420,7 +420,7 @@ def chosen_workload(stored: StoredRun, kernel: Kernel, wanted: str | None) -> st
 
 
 def sources_of(stored: StoredRun) -> dict[str, str]:
-    """Return the code of a version by file name, its own first; raises UsageProblem for a run that keeps none."""
+    """Return the sources of a version by file name, its own first; raises UsageProblem for a run that has none."""
     found = {name: text for name, text in stored.source_texts().items() if name not in NOT_CODE}
     own = next(iter(found), "")
     if PurePath(own).stem != stored.run.version:
@@ -430,16 +430,16 @@ def sources_of(stored: StoredRun) -> dict[str, str]:
 
 FAILED = ("rejected", "unproven")
 MOST_REMOVED = 3
-IDEA = 400  # letters
+IDEA = 400  # characters
 MOVED = 400
 CHANGES = re.compile(r"^Changes:\s*")
-WIDTH = 400  # columns for what moved: it is cut later, by letters
+WIDTH = 400  # columns for the changes, which are cut later by characters
 
 
 def story_of(
     project: Project, store: Store, parent: StoredRun, workload: str, clean: Cleaner
 ) -> tuple[VersionStory, ...]:
-    """Return the versions before the parent and itself, by number; then later ones that were no faster than it."""
+    """Return the earlier versions and the parent, by number, then later versions no faster than the parent."""
     own = version_order(parent.run.version)
     history = history_of(project, store, parent.run.kernel, workload)
     faults = faults_gone(history)
@@ -452,9 +452,9 @@ def story_of(
 
 
 def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[FailedDraft, ...]:
-    """Return the drafts of a kernel that were tried and not kept, the newest last.
+    """Return the tried and rejected drafts of a kernel, newest last.
 
-    A draft that nobody proved says nothing of its idea, and neither does a reply that gave no source to compile.
+    A draft without a proof says nothing about its idea; neither does a reply without a source to compile.
     """
     tried = [one for one in drafts if one.fate in FAILED and one.source_sha256]
     return tuple(
@@ -473,7 +473,7 @@ def failed_of(drafts: Sequence[Draft], kernel: str, clean: Cleaner) -> tuple[Fai
 
 
 def _scored(draft: Draft, came_true: bool) -> Iterator[str]:
-    """Yield what a draft predicted that came, or that did not come, with what was measured."""
+    """Yield the predictions of a draft that came true, or those that did not, with the measured values."""
     for score in draft.proof.scores if draft.proof else ():
         if score.came_true is came_true and score.before is not None and score.after is not None:
             said = score.prediction
@@ -482,7 +482,7 @@ def _scored(draft: Draft, came_true: bool) -> Iterator[str]:
 
 
 def _with_predictions(story: VersionStory, draft: Draft | None, clean: Cleaner) -> VersionStory:
-    """Return the story of a version that was a draft with what that predicted, and whether it came."""
+    """Return the story of a version that was a draft, with its predictions and their outcome."""
     if draft is None:
         return story
     proved, disproved = (clean.line("; ".join(_scored(draft, came)), IDEA) for came in (True, False))
@@ -492,10 +492,10 @@ def _with_predictions(story: VersionStory, draft: Draft | None, clean: Cleaner) 
 def removed_before(
     project: Project, store: Store, kernel: str, rule: str, drafts: Sequence[Draft], clean: Cleaner
 ) -> tuple[RemovedFault, ...]:
-    """Return what took the fault ``rule`` away in other kernels and in kept drafts of any, the most won first.
+    """Return the changes that removed the fault ``rule`` in other kernels and in kept drafts, largest gain first.
 
-    In the archive that is a version that is faster than its parent, whose first finding it was and the version's own is
-    not. Versions of ``kernel`` itself are its story.
+    In the archive, such a change is a version faster than its parent for which ``rule`` was the parent's first finding
+    and is not its own. Versions of ``kernel`` itself belong to its story.
     """
     found = [
         RemovedFault(clean.line(f"draft {one.id} of {one.kernel}", 80), clean.line(one.claim.change, IDEA), won)
@@ -526,7 +526,7 @@ def _removed_in(store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterato
 
 
 def _first_fault(stored: StoredRun) -> tuple[str | None, str]:
-    """Return the first workload of which a run's findings are kept, and the first finding there; empty for none."""
+    """Return the first workload of a run with stored findings, and its first finding; empty if it has none."""
     try:
         findings = stored.findings()
     except DamagedData:
@@ -554,7 +554,7 @@ def _chapter(
 
 
 def _later(store: Store, parent: StoredRun, row: VersionRow, workload: str, clean: Cleaner) -> VersionStory | None:
-    """Return a version after the parent, held against it; None where it is faster, in SM cycles too, or has no time."""
+    """Return a later version compared with the parent; None if it is faster, also in SM cycles, or has no time."""
     stored = row.cells[0].stored if row.cells else None
     if stored is None or not (is_timed(stored.run, workload) and is_timed(parent.run, workload)):
         return None
@@ -568,7 +568,7 @@ def _later(store: Store, parent: StoredRun, row: VersionRow, workload: str, clea
 
 
 def _idea(stored: StoredRun, clean: Cleaner) -> str:
-    """Return the first paragraph of the comment at the top of a version, which says what it changes."""
+    """Return the first paragraph of a version's top comment, which describes its change."""
     return CHANGES.sub("", clean.line(own_comment(stored).split("\n\n")[0], IDEA))
 
 
@@ -586,7 +586,7 @@ def _median(stored: StoredRun, workload: str) -> float | None:
 
 
 def _against(verdict: Verdict) -> str:
-    """Return a verdict in the words that stand before the name of the other version."""
+    """Return a verdict as words to put before the other version's name."""
     ratio, word = verdict.speedup, verdict.verdict
     if ratio is None or word == "not-comparable":
         return "not comparable with"

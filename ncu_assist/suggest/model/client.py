@@ -1,4 +1,4 @@
-"""The openai client of one endpoint, with a limit on every wait and Ctrl-C heard at once."""
+"""The openai client of one endpoint. Every wait has a limit, and Ctrl-C works at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from openai import OpenAI
 
 
-QUOTED_CHARACTERS = 300  # of what an endpoint says
+QUOTED_CHARACTERS = 300  # of an endpoint's message
 PASSING = (408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529)  # busy, restarting, or behind a busy proxy
 NO_CREDIT = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota", re.IGNORECASE)
 TOO_LARGE = re.compile(
@@ -45,9 +45,9 @@ TOO_LARGE = re.compile(
 SET_KEY = "export OPENAI_API_KEY=..., or put the key in ~/.config/ncu-assist/key and chmod 600 it"
 
 
-@dataclass(eq=False)  # an exception is told apart by identity
+@dataclass(eq=False)  # exceptions are compared by identity
 class Refused(Exception):
-    """The endpoint answered with an error: its HTTP status, its words and code, the seconds it asks to wait."""
+    """The endpoint answered with an error: HTTP status, message, code, and the seconds to wait before a retry."""
 
     status: int
     said: str
@@ -56,19 +56,19 @@ class Refused(Exception):
 
 
 class Dropped(Exception):
-    """The connection broke, or the reply ended before its end."""
+    """The connection broke, or the reply was cut off."""
 
 
 class Unreachable(Exception):
-    """No connection came about."""
+    """No connection could be made."""
 
 
 class NeverReachable(Unreachable):
-    """None will come about, however long one waits."""
+    """No connection can be made, and waiting will not help."""
 
 
 def refusal(status: int, headers: Mapping[str, str], body: bytes, clean: Callable[[str], str]) -> Refused:
-    """Return an HTTP error as the endpoint meant it; ``clean`` takes the key out of what it says."""
+    """Return the error that an HTTP response describes; ``clean`` removes the key from its text."""
     text = body.decode("utf-8", "replace")
     try:
         said, code = error_words(json.loads(text))
@@ -80,7 +80,7 @@ def refusal(status: int, headers: Mapping[str, str], body: bytes, clean: Callabl
 
 
 def error_words(body: Any) -> tuple[str, str]:
-    """Return the words and the code of an error object, as OpenAI, FastAPI and others write it."""
+    """Return the message and code of an error object, as OpenAI, FastAPI and others write it."""
     error = body.get("error", body) if isinstance(body, dict) else body
     if not isinstance(error, dict):
         return str(error), ""
@@ -89,14 +89,14 @@ def error_words(body: Any) -> tuple[str, str]:
 
 
 def page_title(text: str) -> str:
-    """Return the title of a web page, else its first words without tags."""
+    """Return the title of a web page, or its first words without tags if it has none."""
     title = re.search(r"<title[^>]*>([^<]*)", text, re.IGNORECASE)
     words = title.group(1) if title else re.sub(r"<[^>]{0,2000}>", " ", text)
     return " ".join(words[: 4 * QUOTED_CHARACTERS].split())
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return the seconds that a Retry-After header asks to wait, as number or date; None without a usable one."""
+    """Return the seconds to wait by a Retry-After header, a number or a date; None without a usable value."""
     milliseconds = _number(headers.get("retry-after-ms", ""))
     if milliseconds is not None:
         return milliseconds / 1000
@@ -117,12 +117,12 @@ def _number(text: str) -> float | None:
 
 
 def missing_key() -> ModelProblem:
-    """Return what to say where an endpoint elsewhere is asked without a key."""
+    """Return the problem to report if a remote endpoint is asked without a key."""
     return ModelProblem("there is no key for the endpoint: it is on another machine, and those want one", SET_KEY)
 
 
 def key_wanted(refused: Refused) -> ModelProblem:
-    """Return what to say where an endpoint on this machine was asked without a key, and wants one."""
+    """Return the problem to report if an endpoint on this machine was asked without a key and requires one."""
     return ModelProblem(
         f"the endpoint wants a key, and none was found (HTTP {refused.status}: {_reason(refused)})", SET_KEY
     )
@@ -134,12 +134,12 @@ def may_succeed_later(refused: Refused) -> bool:
 
 
 def is_too_large(refused: Refused) -> bool:
-    """Return whether the prompt is longer than the model takes."""
+    """Return whether the prompt is too long for the model."""
     return refused.status == 413 or bool(TOO_LARGE.search(_code_and_words(refused)))
 
 
 def refusal_problem(refused: Refused, address: str) -> ModelProblem:
-    """Return what to say of an error that stays."""
+    """Return the problem to report for an error that a retry does not fix."""
     said = f"HTTP {refused.status}: {_reason(refused)}"
     if refused.status < 400:
         words = f"the endpoint {_reason(refused)}, where the key is not sent"
@@ -160,7 +160,7 @@ def refusal_problem(refused: Refused, address: str) -> ModelProblem:
 
 
 def connection_problem(failure: Dropped | Unreachable, address: str) -> ModelProblem:
-    """Return what to say of a connection that cannot be had or kept."""
+    """Return the problem to report if a connection fails or breaks."""
     said = one_line(str(failure))
     if isinstance(failure, Dropped):
         return ModelProblem(f"the connection to {address} broke off: {said}", "ask again")
@@ -168,7 +168,7 @@ def connection_problem(failure: Dropped | Unreachable, address: str) -> ModelPro
 
 
 def retry_words(failure: Refused | Dropped | Unreachable) -> str:
-    """Return in few words what happened, for the line that says that it is tried again."""
+    """Describe a failure in a few words, for the line that announces a retry."""
     if isinstance(failure, Refused):
         busy = "the endpoint is rate-limited" if failure.status == 429 else "the endpoint failed"
         return f"{busy} (HTTP {failure.status})"
@@ -186,16 +186,16 @@ def _code_and_words(refused: Refused) -> str:
 
 
 MORE_TIME = "ask again later, or a faster model with --model"
-NO_KEY = "none"  # the client insists on one; servers without keys ignore it
-ERROR_BYTES = 65_536  # of an error's body that are read: messages are shorter
-RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)  # for SO_LINGER: on, for no time
-GRACE_S = 5.0  # beyond the time limits, after which a reading thread that nobody waits for ends by itself
-CHUNKS_AHEAD = 64  # that wait to be read, before the endpoint is made to wait
+NO_KEY = "none"  # the client requires a key; servers without keys ignore it
+ERROR_BYTES = 65_536  # read of an error's body: messages are shorter
+RESET_WHEN_CLOSED = struct.pack("ii", 1, 0)  # for SO_LINGER: on, with a timeout of zero
+GRACE_S = 5.0  # after the time limits, an abandoned reader thread ends by itself
+CHUNKS_AHEAD = 64  # read ahead before the endpoint has to wait
 STOP_CHECK_S = 0.1
 
 
 class Clock:
-    """The time limits of one answer, all its retries and waits included."""
+    """The time limits of one answer, including all retries and waits."""
 
     def __init__(self, limits: ModelLimits) -> None:
         self.limits = limits
@@ -203,27 +203,27 @@ class Clock:
         self._spoken = False
 
     def elapsed(self) -> float:
-        """Return the seconds since the question was put."""
+        """Return the seconds since the question was asked."""
         return time.monotonic() - self._start
 
     def left(self) -> float:
-        """Return the seconds that remain of the whole."""
+        """Return the seconds left for the whole answer."""
         return self.limits.whole_s - self.elapsed()
 
     def call(self) -> None:
-        """Begin another request: its first word is waited for anew."""
+        """Start another request and reset the wait for its first word."""
         self._spoken = False
 
     def spoken(self) -> None:
-        """Take note that the reply has begun."""
+        """Record that the reply has begun."""
         self._spoken = True
 
     def patience(self) -> float:
-        """Return how long to wait for the next sign of life, in seconds, 0 or less when time is up."""
+        """Return the seconds to wait for the next data; 0 or less if time is up."""
         return min(self.left(), self.limits.silence_s if self._spoken else self.limits.first_s)
 
     def overdue(self) -> ModelProblem:
-        """Return what to say once patience is at its end."""
+        """Return the problem to report if the endpoint took too long."""
         if self.left() <= 0:
             return ModelProblem(f"the model took longer than the {self.limits.whole_s:g} s allowed", MORE_TIME)
         if self._spoken:
@@ -233,16 +233,16 @@ class Clock:
 
 
 class HttpReply(Protocol):
-    """What the client gives for a request whose body is still to be read."""
+    """The response to a request, before its body is read."""
 
     def iter_bytes(self, chunk_size: int | None = None) -> Iterator[bytes]: ...
 
 
 @dataclass(frozen=True)
 class ModelClient:
-    """The client of the openai package and the address that it talks to.
+    """The client of the openai package and the address that it connects to.
 
-    ``streams`` are the connections it has opened, the newest last; ``scrubber`` takes the key out of what comes back.
+    ``streams`` are the connections it has opened, newest last; ``scrubber`` removes the key from responses.
     """
 
     library: OpenAI
@@ -251,19 +251,19 @@ class ModelClient:
     scrubber: Scrubber
 
     def completion(self, request: dict[str, Any]) -> AbstractContextManager[HttpReply]:
-        """Put one question. Entering the context sends it; Refused is raised for any answer but a success."""
+        """Send one question when the context is entered. Raises Refused for any error response."""
         create: Any = self.library.chat.completions.with_streaming_response.create  # overloads by literal arguments
         reply: AbstractContextManager[HttpReply] = create(**request, extra_headers={"Accept-Encoding": "identity"})
         return reply
 
     def models(self) -> AbstractContextManager[HttpReply]:
-        """Ask for the list of models, likewise."""
+        """Request the list of models when the context is entered. Raises Refused for any error response."""
         return self.library.models.with_streaming_response.list()
 
     def hang_up(self) -> None:
-        """Shut the connections, which wakes who reads from them, and tells the endpoint to stop writing.
+        """Close the connections, which wakes their readers and stops the endpoint from writing.
 
-        They are reset when they are closed: an endpoint whose window is full would not notice a mere end.
+        The connections are reset: an endpoint whose window is full would not notice a normal close.
         """
         for stream in self.streams:
             connection = stream.get_extra_info("socket")
@@ -276,7 +276,7 @@ class ModelClient:
 
 @contextmanager
 def connected(address: str, key: Key | None, limits: ModelLimits) -> Iterator[ModelClient]:
-    """Yield a client for ``address`` while the block runs."""
+    """Yield a client for ``address`` for the duration of the block."""
     from openai import DefaultHttpxClient, OpenAI, Timeout
 
     scrubber = Scrubber(key)
@@ -284,7 +284,7 @@ def connected(address: str, key: Key | None, limits: ModelLimits) -> Iterator[Mo
     silence = max(limits.first_s, limits.silence_s) + GRACE_S
     transport = DefaultHttpxClient(
         follow_redirects=False,  # the key goes where the user sent it, nowhere else
-        trust_env=not is_local(address),  # a proxy of the environment cannot reach this machine's own servers
+        trust_env=not is_local(address),  # a proxy from the environment cannot reach servers on this machine
         event_hooks={"request": [partial(_watch, streams)], "response": [partial(_raise_unless_success, scrubber)]},
     )
     library = OpenAI(
@@ -298,7 +298,7 @@ def connected(address: str, key: Key | None, limits: ModelLimits) -> Iterator[Mo
     try:
         yield client
     finally:
-        client.hang_up()  # whatever ended the block, and wherever it was then
+        client.hang_up()  # for any exit from the block
         library.close()
 
 
@@ -307,7 +307,7 @@ def _watch(streams: list[Any], request: Any) -> None:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
             streams.append(facts["return_value"])
 
-    request.extensions["trace"] = note  # the library's own way to tell what it does; the socket has no other
+    request.extensions["trace"] = note  # the library's own trace hook; nothing else exposes the socket
 
 
 def _raise_unless_success(scrubber: Scrubber, response: Any) -> None:
@@ -325,13 +325,13 @@ Opening = Callable[[], AbstractContextManager[HttpReply]]
 
 
 def received(client: ModelClient, opening: Opening, clock: Clock) -> Generator[bytes, None, None]:
-    """Yield the body of a reply as it comes. The connections of ``client`` are shut when the iterator is closed.
+    """Yield the body of a reply as it arrives. Closing the iterator closes the connections of ``client``.
 
-    Raises ModelProblem where the clock's patience ends, Refused, Dropped or Unreachable for what went wrong.
+    Raises ModelProblem if the clock runs out, and Refused, Dropped or Unreachable for a failed request.
     """
     reader = _Reader(opening)
     try:
-        reader.start()  # waits for its thread, so that Ctrl-C may come meanwhile
+        reader.start()  # waits for its thread to start, so Ctrl-C may arrive here
         while (chunk := reader.next_within(clock)) is not None:
             yield chunk
     finally:
@@ -340,10 +340,10 @@ def received(client: ModelClient, opening: Opening, clock: Clock) -> Generator[b
 
 
 class _Reader:
-    """Reads one reply in a thread of its own, so that every wait has a limit and Ctrl-C is heard at once.
+    """Reads one reply in its own thread, so that every wait has a limit and Ctrl-C works at once.
 
-    The client's own limits are per read of the socket: names that are looked up, headers that drip, and a stream
-    without end would pass them.
+    The client's own limits apply to single socket reads. They do not cover name lookups, slow headers or an endless
+    stream.
     """
 
     def __init__(self, opening: Opening) -> None:
@@ -355,7 +355,7 @@ class _Reader:
         threading.Thread(target=self._read, name="model reply", daemon=True).start()
 
     def next_within(self, clock: Clock) -> bytes | None:
-        """Return the next bytes, None at the end of the body."""
+        """Return the next bytes, or None at the end of the body."""
         patience = clock.patience()
         if patience <= 0:
             raise clock.overdue()
@@ -368,7 +368,7 @@ class _Reader:
         return found
 
     def forget(self) -> None:
-        """Let the thread end as soon as it has something to hand over."""
+        """Let the thread end at its next chunk."""
         self._unwanted.set()
 
     def _read(self) -> None:
@@ -390,14 +390,14 @@ class _Reader:
 
 
 def translated(error: Exception) -> Exception:
-    """Return what an exception of the client or of the library below it means; others are returned as they are.
+    """Return the failure that an exception of the client or of its HTTP library means; return any other unchanged.
 
-    The library is told by name: the package has changed from one to another, with the same names of exceptions.
+    The HTTP library is matched by name: the package has switched libraries, and both use the same exception names.
     """
     from openai import APIConnectionError
 
     cause = error.__cause__ if isinstance(error, APIConnectionError) and error.__cause__ else error
-    if isinstance(cause, Refused):  # which older packages wrap, as they do anything that is raised while they send
+    if isinstance(cause, Refused):  # older packages wrap it, like any exception raised while they send
         return cause
     library = type(cause).__module__.partition(".")[0]
     name, said = type(cause).__name__, str(cause) or type(cause).__name__
@@ -411,10 +411,10 @@ def translated(error: Exception) -> Exception:
     return error
 
 
-BYTES_PER_CHARACTER = 6  # of a line, at most, when JSON spells every character as \u1234
-LINE_OVERHEAD_BYTES = 65_536  # of an event beside its text
+BYTES_PER_CHARACTER = 6  # at most, if JSON writes every character as \u1234
+LINE_OVERHEAD_BYTES = 65_536  # of an event, in addition to its text
 EVENT_BYTES_PER_CHARACTER = 400  # of a stream: an event of some 300 bytes often carries a single character
-PAGE_BYTES = 16_384  # of a web page that are read to name it
+PAGE_BYTES = 16_384  # read of a web page to find its title
 OTHER_FIELDS = (b"", b"event", b"id", b"retry")  # of an event; a comment has no name, and keeps connections alive
 DONE = "[DONE]"
 REFUSAL_SHOWN = 200  # characters
@@ -428,17 +428,17 @@ FENCE = "```"
 
 
 def too_long(limit: int) -> ModelProblem:
-    """Return what to say of a reply beyond ``limit`` characters."""
+    """Return the problem to report for a reply longer than ``limit`` characters."""
     words = f"the reply grew beyond {limit:,} characters and was cut off: no kernel is that long"
     return ModelProblem(words, "ask again, or another model with --model")
 
 
 def objects(chunks: Iterable[bytes], limit: int, clean: Clean) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects of a reply of at most ``limit`` characters of text, up to its end mark.
+    """Yield the JSON objects of a reply, up to its end mark and at most ``limit`` characters of text.
 
-    ``clean`` takes the key out of everything that is read.
+    ``clean`` removes the key from all text.
 
-    Raises ModelProblem for a reply that is too long, a web page, or no JSON; Dropped for one that breaks off.
+    Raises ModelProblem for a reply that is too long, a web page or not JSON; Dropped for a reply that is cut off.
     """
     source = iter(chunks)
     first = b""
@@ -486,7 +486,7 @@ def _event(data: str) -> dict[str, Any]:
 
 
 def _lines(chunks: Iterable[bytes], limit: int) -> Iterator[bytes]:
-    """Yield lines, and the unfinished last one of a body in which no line is finished."""
+    """Yield the lines of a body, including an unfinished last line."""
     buffer, total, finished = bytearray(), 0, False
     for chunk in chunks:
         total += len(chunk)
@@ -536,7 +536,7 @@ def _error(found: dict[str, Any]) -> Refused:
 
 
 def _content(value: Any) -> str:
-    if isinstance(value, list):  # of parts, as some endpoints write it
+    if isinstance(value, list):  # a list of parts, as some endpoints write it
         return "".join(_text(_table(part).get("text")) for part in value)
     return _text(value)
 
@@ -554,15 +554,15 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any, known: int | None) -> int | None:
-    """Return a count of tokens, what was known before where it is none."""
+    """Return a count of tokens, or ``known`` if the value is not a count."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else known
 
 
 @dataclass
 class ReplyInProgress:
-    """A reply while it comes, or the ``calls`` of tools in its place.
+    """A reply as it arrives, or the tool ``calls`` in place of one.
 
-    ``thought`` counts the characters of reasoning, which are not kept.
+    ``thought`` counts the characters of reasoning, which are not stored.
     """
 
     show: Show
@@ -574,7 +574,7 @@ class ReplyInProgress:
     prompt_tokens: int | None = None
     reply_tokens: int | None = None
     calls: list[ToolCall] = field(default_factory=list)
-    _places: dict[int, int] = field(default_factory=dict)  # of the call that fragments of an index belong to
+    _places: dict[int, int] = field(default_factory=dict)  # index of a fragment -> the call it belongs to
     _texts: list[str] = field(default_factory=list)
     _characters: int = 0
 
@@ -584,17 +584,17 @@ class ReplyInProgress:
 
     @property
     def characters(self) -> int:
-        """What the model wrote in all, thoughts included."""
+        """The number of characters that the model wrote, including its reasoning."""
         return self._characters + self.thought
 
     def add(self, found: dict[str, Any]) -> bool:
-        """Take one object of the reply and return whether the model says something in it.
+        """Add one object of the reply and return whether it contains output of the model.
 
-        Fields of other types than the protocol's count as absent. Raises Refused for an error in the place of a reply,
-        ModelProblem when the reply has grown beyond its limit.
+        Fields of an unexpected type count as absent. Raises Refused for an error object in place of a reply,
+        and ModelProblem if the reply exceeds its limit.
         """
         if found.get(DONE):
-            self.finish = self.finish or "done"  # the end mark of the stream comes after the reason
+            self.finish = self.finish or "done"  # the end mark of the stream comes after the finish reason
             return False
         if found.get("error"):
             raise _error(found)
@@ -615,10 +615,10 @@ class ReplyInProgress:
         return bool(text or thought or refusal or asked)
 
     def _take_calls(self, fragments: Any) -> int:
-        """Take fragments of calls and return their characters.
+        """Add fragments of tool calls and return their number of characters.
 
-        Name and id come first, arguments in pieces under the same index; some servers leave the index out, or give each
-        of several calls the same one with an id of its own.
+        Name and id come first, then arguments in pieces under the same index. Some servers omit it; others use one
+        index for several calls with different ids.
         """
         taken = 0
         for fragment in map(_table, fragments if isinstance(fragments, list) else ()):
@@ -637,7 +637,7 @@ class ReplyInProgress:
         return taken
 
     def end(self) -> None:
-        """Take note that no more comes. Raises Dropped where the reply has not said that it is at its end."""
+        """Record the end of the stream. Raises Dropped if the reply is incomplete."""
         self._say(self.scrubber.rest())
         if not self.finish:
             raise Dropped("the reply ended before its end")
@@ -649,9 +649,9 @@ class ReplyInProgress:
 
 
 def gather(client: ModelClient, opening: Opening, clock: Clock, gathered: ReplyInProgress) -> None:
-    """Put a question and add what comes back to ``gathered``, to its end.
+    """Ask a question and add the whole reply to ``gathered``.
 
-    Raises what ``received``, ``objects`` and ``add`` raise; what had come by then is in ``gathered``.
+    Raises the errors of ``received``, ``objects`` and ``add``; ``gathered`` then has the part that arrived.
     """
     clock.call()
     with closing(received(client, opening, clock)) as chunks:
@@ -662,9 +662,9 @@ def gather(client: ModelClient, opening: Opening, clock: Clock, gathered: ReplyI
 
 
 def with_reply(cost: ModelCost, gathered: ReplyInProgress, prompt_characters: int, seconds: float) -> ModelCost:
-    """Return ``cost`` with a reply added, whole or broken off; ``seconds`` since the question was put.
+    """Return ``cost`` plus a reply, complete or cut off; ``seconds`` count from when the question was asked.
 
-    A request that brought nothing back is not counted: endpoints do not charge for it.
+    A request that returned nothing is not counted: endpoints do not charge for it.
     """
     if not gathered.characters and not gathered.finish:
         return replace(cost, seconds=seconds)
@@ -683,12 +683,12 @@ def _estimate(characters: int) -> int:
 
 
 def without_thoughts(text: str) -> str:
-    """Return ``text`` without the reasoning that some servers leave in front of it."""
+    """Return ``text`` without the reasoning that some servers put in front of it."""
     return THOUGHTS.sub("", text, count=1)
 
 
 def form_of(text: str, asked: ReplyForm) -> ReplyForm | None:
-    """Return the form that ``text`` was written in: the one asked for, or fences; None for neither."""
+    """Return the form of ``text``: the one asked for, or fences; None for neither."""
     if asked == "fences" or _is_object(text):
         return asked
     return "fences" if FENCE in text else None
@@ -702,9 +702,9 @@ def _is_object(text: str) -> bool:
 
 
 def unusable(gathered: ReplyInProgress, text: str) -> ModelProblem | None:
-    """Return what is wrong with a reply that came to its end: cut off, refused, empty; None where nothing is.
+    """Return why a complete reply cannot be used (cut off, refused, empty); None if it can.
 
-    ``text`` is what it says beside its reasoning.
+    ``text`` is the reply without its reasoning.
     """
     if gathered.refusal or gathered.finish == "content_filter":
         said = one_line(gathered.refusal, REFUSAL_SHOWN) or "its provider's filter stopped the reply"
