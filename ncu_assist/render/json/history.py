@@ -25,9 +25,9 @@ def history_json(history: History) -> dict[str, Any]:
     rates, ``is_peer`` tells what is a library's or a framework's own. ``percent`` is the share of peak of the busiest
     unit. ``geomean`` is over the ``compared`` workloads and may hide a slower one; ``worst`` and ``slower`` do not.
     ``other_gpus`` are the same versions on the workload shown, by one bench of each GPU model that is not the newest
-    run's. ``prediction`` is of the workload shown: the faults of the version before that are ``gone`` or ``lessened``, with what they
-    were estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in nanoseconds;
-    ``ncu_duration_ns`` is of all launches together. Raises DamagedData for counters or findings that were changed.
+    run's. ``prediction`` is of the workload shown: the faults of the version before that are ``gone`` or ``lessened``,
+    with what they were estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in
+    nanoseconds; ``ncu_duration_ns`` is of all launches together. Raises DamagedData for changed counters or findings.
     """
     told = faults_gone(history)
     return answer(
