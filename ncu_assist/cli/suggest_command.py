@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ncu_assist.suggest.model import ToolBox
     from ncu_assist.suggest.session import ReplyOptions, SuggestRequest
 
-BEST = "@best"
-
 no_sandbox = click.option("--no-sandbox", is_flag=True, help="Run drafts with all your rights; read them first.")
 allow_libraries = click.option(
     "--allow-libraries", is_flag=True, help="Allow a draft to use a library such as cuBLAS for the work."
@@ -49,7 +47,7 @@ class CommandWithSubcommands(click.Group):
 
 
 @click.group("suggest", cls=CommandWithSubcommands, invoke_without_command=True)
-@click.argument("reference", default=BEST, metavar="[KERNEL | REFERENCE]", shell_complete=completing.references)
+@click.argument("reference", default="", metavar="[KERNEL | REFERENCE]", shell_complete=completing.references)
 @click.option("--model", metavar="NAME", envvar="NCU_ASSIST_MODEL", help="Model to ask; else $NCU_ASSIST_MODEL.")
 @click.option("--base-url", metavar="URL", envvar="NCU_ASSIST_BASE_URL", help="URL of an endpoint with OpenAI's API.")
 @click.option(
@@ -132,8 +130,8 @@ def command(
     The prompt is made from stored runs: the source with the profiler's counters at each hot line, the diagnosis, the
     evidence, and the earlier versions. The reply is one change. To prove a draft, it is built in a sandbox, checked on
     inputs that it cannot know, timed against its parent, and both are profiled. The draft becomes the next version if
-    it is right and faster, and if the counter that it was to move has moved. KERNEL or REFERENCE is the version to
-    start from (default: @best).
+    it is right and faster, and if the counter that it was to move has moved. REFERENCE is the version to start from.
+    For a KERNEL, or without either, it is the fastest version that is not a library's.
 
     If the endpoint supports tools, the model may ask for lines, instructions, metrics, a what-if or a build of its own
     change before it replies, with the tools of `ncu-assist mcp`.
@@ -160,7 +158,7 @@ def command(
     is_kernel = reference in kernel_names(project)
     proves = not dry_run and (_asked_to_prove() if prove is None else prove)
     request = SuggestRequest(
-        reference=BEST if is_kernel else reference,
+        reference=None if is_kernel else reference or None,
         kernel=reference if is_kernel else kernel,
         workload=workload,
         candidates=candidates,

@@ -16,9 +16,10 @@ from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
-from ncu_assist.spec_file import load_kernel
+from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.choosing import Context, best_run, choose_kernel, live_first, recorded_runs_matching
 from ncu_assist.store.drafts import Claim, DraftArchive, StoredDraft
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import (
@@ -30,7 +31,7 @@ from ncu_assist.suggest.drafting import (
     saved_reply,
     source_of_saved,
 )
-from ncu_assist.suggest.evidence.gathering import BEST, evidence, kernel_of, sources_of
+from ncu_assist.suggest.evidence.gathering import evidence, kernel_of, sources_of
 from ncu_assist.suggest.evidence.task import Cleaner, cleaner, this_machine
 from ncu_assist.suggest.model import (
     Endpoint,
@@ -53,12 +54,12 @@ from ncu_assist.versions import short_name
 class SuggestRequest:
     """From which run to go on and how: ``candidates`` drafts of each of ``rounds`` prompts.
 
-    ``libraries`` may do the work. ``proving`` None: drafts are kept in the archive, nothing of them is run; with
+    ``reference`` None: the fastest own version, see ``parent_of``. ``libraries`` may do the work. ``proving`` None: drafts are kept in the archive, nothing of them is run; with
     ``compiled`` they are compiled. ``force`` asks a model also where nothing is left to win. The budgets are for all
     drafts; tokens are those of prompts and replies together.
     """
 
-    reference: str = BEST
+    reference: str | None = None
     kernel: str | None = None
     workload: str | None = None
     candidates: int = 1
@@ -135,13 +136,32 @@ class RedactedTools:
         return self.clean.text(self.tools.call(name, arguments))
 
 
+def parent_of(project: Project, request: SuggestRequest) -> StoredRun:
+    """Return the run that a draft starts from: the one asked for, else that of the fastest own version of the kernel.
+
+    A version that calls a library has no kernel to improve. It is the parent only if no own version is checked and
+    timed. Raises as ``named`` does.
+    """
+    if request.reference is not None:
+        return named(project, [request.reference], request.kernel)[0]
+    store = Store(project.reports)
+    name = choose_kernel(store, Context(project, Path.cwd(), request.kernel), None, None)
+    if name in kernel_names(project):
+        kernel = load_kernel(project, name)
+        shown = recorded_runs_matching(store, kernel)
+        own = [run for one in kernel.versions if not one.is_peer and (run := shown[one.name]) is not None]
+        if best := best_run(live_first(own), kernel.default_workload.name):
+            return best
+    return named(project, [f"{name}/@best"], None)[0]
+
+
 @contextmanager
 def _tools(project: Project, request: SuggestRequest, answering: ReplyOptions) -> Iterator[ToolBox | None]:
     """Yield what a model may call; None where nobody could call it."""
     if answering.tools is None or answering.reply is not None:
         yield None
         return
-    (parent,) = named(project, [request.reference], request.kernel)
+    parent = parent_of(project, request)
     with answering.tools(parent.run.kernel) as tools:
         yield RedactedTools(tools, cleaner(parent.run, parent.source_texts().values(), this_machine()))
 
@@ -179,7 +199,7 @@ def compile_reply(project: Project, request: SuggestRequest, path: str) -> Sugge
     Raises UnusableReply for a reply of which no source can be made, EnvironmentProblem without a compiler or a sandbox,
     and as ``named`` and ``saved_reply`` do.
     """
-    (parent,) = named(project, [request.reference], request.kernel)
+    parent = parent_of(project, request)
     kernel, text = kernel_of(project, parent), saved_reply(path)
     suffix = kernel.version(parent.run.version).path.suffix
     reply = ParsedReply(Claim("", "", "draft"), text, ()) if Path(path).suffix == suffix else read_reply(text)
@@ -205,8 +225,8 @@ def _answered(
         prompt = archive.find(ids[0])
         _check_parent(project, request, prompt)
         return task_of_prompt(project, prompt, request.libraries)
-    (parent,) = named(project, [request.reference], request.kernel)
-    last = archive.last(parent.run.kernel, None if request.reference == BEST else parent.run.version)
+    parent = parent_of(project, request)
+    last = archive.last(parent.run.kernel, None if request.reference is None else parent.run.version)
     if last is None:
         reporter.note("the reply names no prompt, and none is kept: it is held against what a prompt would say now")
         return draft_task(project, request, "fences")
@@ -221,9 +241,9 @@ def _check_parent(project: Project, request: SuggestRequest, prompt: Prompt) -> 
     own = f"ncu-assist suggest {said.kernel}/{short_name(said.version)} --reply FILE"
     if request.kernel is not None and request.kernel != said.kernel:
         raise UsageProblem(f"{prompt.id} is of {said.kernel}, not of {request.kernel}", own)
-    if request.reference == BEST:
+    if request.reference is None:
         return
-    (parent,) = named(project, [request.reference], request.kernel)
+    parent = parent_of(project, request)
     if (parent.run.kernel, parent.run.version) != (said.kernel, said.version):
         raise UsageProblem(f"{prompt.id} is of {said.kernel}/{said.version}, not of {request.reference}", own)
 
@@ -306,7 +326,7 @@ class Prover(Protocol):
 
 def draft_task(project: Project, request: SuggestRequest, form: ReplyForm) -> DraftTask:
     """Return what the next draft is to improve, and the prompt that says so; raises as ``evidence`` does."""
-    (parent,) = named(project, [request.reference], request.kernel)
+    parent = parent_of(project, request)
     drafts = [one.draft for one in DraftArchive(project.reports).drafts()]
     found = evidence(project, parent.reference, request.workload, drafts, kernel=request.kernel)
     found = replace(found, task=replace(found.task, libraries_allowed=request.libraries))

@@ -8,11 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from factories import make_run, metrics_frame, samples_frame, save_run, times
 from pipeline.measured import Notes
 from suggest.recorded import made_project
 
 from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.project import Project
+from ncu_assist.sources import source_sha256
+from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive, MetricPrediction, ModelCost, Proof, Score, StoredDraft
 from ncu_assist.suggest.drafting import DraftTask, ReplySource, source_of_saved
 from ncu_assist.suggest.model import Message, ModelAnswer
@@ -215,6 +218,24 @@ def test_a_model_is_not_asked_where_nothing_is_left_to_win(project: Project, mon
         suggestion(project, author, 1.5, force=False).run()
     assert refused.value.hint.startswith("--force")
     assert len(suggestion(project, author, 1.5).run().drafts) == 1
+
+
+def test_without_a_version_the_parent_is_the_fastest_own_one(project: Project) -> None:
+    """A library's version has no kernel to improve. It is the parent only where nothing else is timed."""
+    library = project.kernels / "add_one" / "v2_library.py"
+    library.write_text(f"# Baseline: torch does it all.\n{SOURCE.format(3.0)}", encoding="utf-8")
+    run = make_run(version=library.stem, source_sha256=source_sha256(library))
+    samples = samples_frame(times(50_000.0, 2), version=library.stem)
+    source = {f"source/{library.name}": library.read_bytes()}
+    save_run(Store(project.reports), run, metrics_frame(), samples, **source)
+
+    def parent(**asked: str) -> str:
+        return draft_task(project, SuggestRequest(**asked), "fences").parent.run.version
+
+    assert (parent(kernel="add_one"), parent()) == ("v1_torch", "v1_torch")
+    assert parent(reference="@best") == parent(reference="v2") == "v2_library"
+    (project.kernels / "add_one" / "v1_torch.py").write_text("# changed since it was measured\n", encoding="utf-8")
+    assert parent(kernel="add_one") == "v2_library"
 
 
 def test_a_prompt_tells_what_a_draft_predicted_that_did_not_come(project: Project) -> None:
