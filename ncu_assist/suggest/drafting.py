@@ -28,7 +28,7 @@ from ncu_assist.store.drafts import (
     reply_name,
     source_name,
 )
-from ncu_assist.suggest.model import Message, Messages, ModelAnswer, ReplyForm
+from ncu_assist.suggest.model import FailedCall, Message, Messages, ModelAnswer, ReplyForm
 from ncu_assist.suggest.prompting import Prompt
 from ncu_assist.suggest.reply import UnusableReply, apply, flaws, read_reply
 
@@ -49,11 +49,14 @@ class ReplySource:
     """Who answers: a model, or the reply in a file, behind which there is nobody to ask again.
 
     ``name`` is the model, empty where it is not known. ``answer`` raises ModelProblem where there is no answer.
+    ``extra_tokens`` go with each prompt, for the tools and the form of the reply; ``tool_calls`` are allowed.
     """
 
     name: str
     answer: Callable[[Messages], ModelAnswer] = field(repr=False)
     can_be_answered: bool = True
+    extra_tokens: int = 0
+    tool_calls: int = 0
 
 
 def source_of_saved(text: str, name: str = "") -> ReplySource:
@@ -190,6 +193,8 @@ def _write(task: DraftTask, conversation: Conversation, words: Words) -> _Writte
         except ModelProblem as error:
             if not written.replies:
                 raise
+            if isinstance(error, FailedCall):
+                written.cost = ModelCost.of_all((written.cost, error.cost))
             written.refusal += f"; asking again came to nothing: {error.message}"
             break
         written.replies.append(answer.text)

@@ -20,7 +20,7 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, best_run, choose_kernel, live_first, recorded_runs_matching
-from ncu_assist.store.drafts import Claim, DraftArchive, StoredDraft
+from ncu_assist.store.drafts import Claim, DraftArchive, ModelCost, StoredDraft
 from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import (
     Conversation,
@@ -35,6 +35,7 @@ from ncu_assist.suggest.evidence.gathering import evidence, kernel_of, sources_o
 from ncu_assist.suggest.evidence.task import Cleaner, cleaner, this_machine
 from ncu_assist.suggest.model import (
     Endpoint,
+    FailedCall,
     Messages,
     ModelAnswer,
     ReplyForm,
@@ -42,6 +43,7 @@ from ncu_assist.suggest.model import (
     ToolLimits,
     ask,
     expected_form,
+    tokens_beside,
 )
 from ncu_assist.suggest.prompting import Prompt, PromptArchive, build_prompt, ids_in
 from ncu_assist.suggest.proof.building import DraftCompiler, build_draft
@@ -54,9 +56,10 @@ from ncu_assist.versions import short_name
 class SuggestRequest:
     """From which run to go on and how: ``candidates`` drafts of each of ``rounds`` prompts.
 
-    ``reference`` None: the fastest own version, see ``parent_of``. ``libraries`` may do the work. ``proving`` None: drafts are kept in the archive, nothing of them is run; with
-    ``compiled`` they are compiled. ``force`` asks a model also where nothing is left to win. The budgets are for all
-    drafts; tokens are those of prompts and replies together.
+    ``reference`` None: the fastest own version, see ``parent_of``. ``libraries`` may do the work. ``proving`` None:
+    drafts are kept in the archive, nothing of them is run; with ``compiled`` they are compiled. ``force`` asks a model
+    also where nothing is left to win. The budgets are for all drafts; tokens are those of prompts and replies together,
+    also of requests that failed after they were sent.
     """
 
     reference: str | None = None
@@ -110,7 +113,8 @@ class ReplyOptions:
         def answer(messages: Messages) -> ModelAnswer:
             return ask(self.endpoint, messages, self.on_text, REPLY_SCHEMA, reporter.note, tools)
 
-        return ReplySource(self.model, answer)
+        extra = tokens_beside(self.endpoint, REPLY_SCHEMA, tools)
+        return ReplySource(self.model, answer, extra_tokens=extra, tool_calls=tools.limits.calls if tools else 0)
 
 
 @dataclass(frozen=True)
@@ -350,7 +354,8 @@ def task_of_prompt(project: Project, kept: Prompt, libraries: bool = False) -> D
 class SuggestSession:
     """A suggestion under way. ``prover`` None: drafts are archived, nothing of them is run.
 
-    ``first`` is what a saved reply answers, None for what is to be asked now.
+    ``first`` is what a saved reply answers, None for what is to be asked now. ``unanswered`` is what requests cost of
+    which no draft came.
     """
 
     project: Project
@@ -362,6 +367,7 @@ class SuggestSession:
     first: DraftTask | None = None
     drafts: list[StoredDraft] = field(default_factory=list)
     files: list[Path] = field(default_factory=list)
+    unanswered: ModelCost = field(default_factory=ModelCost)
     started: float = field(default_factory=time.monotonic)
 
     def run(self) -> Suggested:
@@ -376,12 +382,23 @@ class SuggestSession:
                 self.prover.close()
 
     def _tell_cost(self, task: DraftTask) -> None:
-        """Say before several drafts are asked for what that costs; replies come on top."""
-        count = self.request.rounds * self.request.candidates
-        if count > 1 and self.author.can_be_answered:
-            sent = f"{count} times about {task.prompt.tokens:,} tokens are sent, and more for repairs"
-            proof = "; each that builds is checked, timed and profiled" if self.prover is not None else ""
-            self.reporter.note(f"{count} drafts: {sent}{proof}")
+        """Say before a model is asked about how many tokens are sent at least."""
+        if not self.author.can_be_answered:
+            return
+        count, prompt, extra = (
+            self.request.rounds * self.request.candidates,
+            task.prompt.tokens,
+            self.author.extra_tokens,
+        )
+        parts = f" ({prompt:,} of the prompt, {extra:,} of tools and form)" if extra else ""
+        total = f" for each{parts}, {count * (prompt + extra):,} in all" if count > 1 else parts
+        calls = f"after each of up to {self.author.tool_calls} tool calls and " if self.author.tool_calls else ""
+        is_measured = self.prover is not None and not isinstance(self.prover, DraftCompiler)
+        self.reporter.note(
+            f"{count} draft{'s' * (count > 1)}: at least about {prompt + extra:,} tokens are sent{total}. "
+            f"They are sent again {calls}for each repair. Replies are extra."
+            + (" Each draft that builds is checked, timed and profiled." if is_measured else "")
+        )
 
     def _rounds(self) -> Suggested:
         request, ended = self.request, ""
@@ -414,7 +431,7 @@ class SuggestSession:
         asked: list[tuple[Conversation, StoredDraft]] = []
         ended = ""
         for candidate in range(1, self.request.candidates + 1):
-            ended = _spent(self.request, self.drafts, time.monotonic() - self.started)
+            ended = self._spent()
             if ended:
                 break
             conversation = Conversation(self.author)
@@ -433,7 +450,13 @@ class SuggestSession:
     ) -> StoredDraft:
         """Return a draft of what its author answers; its build begins."""
         self.reporter.status(f"draft {candidate} of round {number}: waiting for the reply")
-        stored = draft(DraftArchive(self.project.reports), task, conversation, words, number, candidate)
+        try:
+            stored = draft(DraftArchive(self.project.reports), task, conversation, words, number, candidate)
+        except FailedCall as error:
+            if tokens := error.cost.prompt_tokens + error.cost.reply_tokens:
+                self.reporter.note(f"no draft came of requests with about {tokens:,} tokens; the budget counts them")
+            self.unanswered = ModelCost.of_all((self.unanswered, error.cost))
+            raise
         if self.author.can_be_answered:
             PromptArchive(self.project.reports).keep(task.prompt)
         self.drafts.append(stored)
@@ -450,6 +473,9 @@ class SuggestSession:
             self.drafts[self.drafts.index(stored)] = stored = proved
             if not repair or not self.author.can_be_answered or repairs == REPAIRS:
                 break
+            if ended := self._spent():
+                self.reporter.note(f"the draft does not build, and {ended}")
+                break
             self.reporter.note("the draft does not build; its author gets the compiler's words")
             try:
                 stored = self._ask(task, conversation, repair, stored.draft.round, stored.draft.candidate)
@@ -457,6 +483,21 @@ class SuggestSession:
                 self.reporter.note(f"asking for a repair came to nothing: {error.message}")
                 break
         return stored
+
+    @property
+    def spent_tokens(self) -> int:
+        """The tokens of all requests and replies so far, also of those that came to nothing."""
+        costs = (*(one.draft.cost for one in self.drafts), self.unanswered)
+        return sum(one.prompt_tokens + one.reply_tokens for one in costs)
+
+    def _spent(self) -> str:
+        """Return why no further request may be sent; empty while the budget lasts."""
+        request, tokens, seconds = self.request, self.spent_tokens, time.monotonic() - self.started
+        if request.budget_tokens is not None and tokens >= request.budget_tokens:
+            return f"the budget of {request.budget_tokens:,} tokens is used up ({tokens:,})"
+        if request.budget_s is not None and seconds >= request.budget_s:
+            return f"the budget of {request.budget_s:g} s is used up ({seconds:.0f} s)"
+        return ""
 
     def _keep(self, task: DraftTask, proved: Sequence[StoredDraft]) -> StoredDraft | None:
         """Make the fastest draft of a round that may be kept the next version; the others stay drafts."""
@@ -485,13 +526,3 @@ def _done(task: DraftTask) -> str:
     evidence = task.prompt.evidence
     is_done = evidence.diagnosis_id in DONE
     return f"{short_name(evidence.version)} is at its floor ({evidence.diagnosis_id})" if is_done else ""
-
-
-def _spent(request: SuggestRequest, drafts: Sequence[StoredDraft], seconds: float) -> str:
-    """Return why no further draft may be asked for; empty while the budget lasts."""
-    tokens = sum(one.draft.cost.prompt_tokens + one.draft.cost.reply_tokens for one in drafts)
-    if request.budget_tokens is not None and tokens >= request.budget_tokens:
-        return f"the budget of {request.budget_tokens:,} tokens is used up ({tokens:,})"
-    if request.budget_s is not None and seconds >= request.budget_s:
-        return f"the budget of {request.budget_s:g} s is used up ({seconds:.0f} s)"
-    return ""

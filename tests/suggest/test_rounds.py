@@ -18,7 +18,7 @@ from ncu_assist.sources import source_sha256
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive, MetricPrediction, ModelCost, Proof, Score, StoredDraft
 from ncu_assist.suggest.drafting import DraftTask, ReplySource, source_of_saved
-from ncu_assist.suggest.model import Message, ModelAnswer
+from ncu_assist.suggest.model import FailedCall, Message, ModelAnswer
 from ncu_assist.suggest.session import SuggestRequest, SuggestSession, draft_task
 
 SOURCE = "import torch\n\n\ndef add_one(x, y):\n    torch.add(x, {}, out=y)\n"
@@ -169,9 +169,8 @@ def test_of_several_candidates_the_fastest_is_kept(project: Project) -> None:
     assert made.prover.kept == [found.drafts[1].draft.id]
     assert found.exit_code == 0
     assert isinstance(made.reporter, Notes)
-    said = [line for line in made.reporter.notes if line.startswith("3 drafts: 3 times about ")]
-    assert len(said) == 1, "what it costs is said before it starts"
-    assert said[0].endswith("each that builds is checked, timed and profiled")
+    assert made.reporter.notes[0].startswith("3 drafts: at least about "), "what it costs is said before it starts"
+    assert made.reporter.notes[0].endswith("Each draft that builds is checked, timed and profiled.")
 
 
 def test_candidates_are_built_while_others_are_asked_for_and_proved_in_turn(project: Project) -> None:
@@ -273,6 +272,40 @@ def test_budgets_end_the_work_before_the_next_draft(project: Project) -> None:
     assert found.ended == "the budget of 100 tokens is used up (110)"
     with pytest.raises(UsageProblem, match=r"used up .* before the model was asked"):
         suggestion(project, Queue([reply(1)]), 0.9, candidates=2, budget_s=1e-9).run()
+
+
+def test_the_announced_tokens_are_all_that_a_request_sends(project: Project) -> None:
+    made = suggestion(project, Queue([reply(1), reply(2)]), candidates=2)
+    made.author = replace(made.author, extra_tokens=1_000, tool_calls=12)
+    made.run()
+    prompt = draft_task(project, made.request, "fences").prompt.tokens
+    assert isinstance(made.reporter, Notes)
+    assert made.reporter.notes[0] == (
+        f"2 drafts: at least about {prompt + 1_000:,} tokens are sent for each ({prompt:,} of the prompt, 1,000 of "
+        f"tools and form), {2 * (prompt + 1_000):,} in all. They are sent again after each of up to 12 tool calls and "
+        "for each repair. Replies are extra."
+    )
+
+
+def test_a_budget_counts_requests_that_failed_after_they_were_sent(project: Project) -> None:
+    failed = FailedCall("the connection broke off", "ask again", ModelCost(1, 300, 0, 0.5, estimated=True))
+    queue = Queue([reply(1), failed, reply(2)])
+    found = suggestion(project, queue, "line 1: error", 1.5, rounds=2, candidates=1, budget_tokens=400)
+    assert [one.draft.cost.prompt_tokens for one in found.run().drafts] == [100]
+    assert isinstance(found.reporter, Notes)
+    assert "no draft came of requests with about 300 tokens; the budget counts them" in found.reporter.notes
+    assert found.spent_tokens == 410
+
+    queue = Queue(["only prose", failed, reply(2)])
+    again = suggestion(project, queue, 1.5, candidates=2, budget_tokens=400).run()
+    assert [one.draft.cost.prompt_tokens for one in again.drafts] == [400]
+    assert again.ended == "the budget of 400 tokens is used up (410)"
+
+
+def test_a_repair_is_not_asked_for_beyond_the_budget(project: Project) -> None:
+    queue = Queue([reply(1), reply(2)])
+    suggestion(project, queue, "line 1: error", 1.5, budget_tokens=100).run()
+    assert len(queue.heard) == 1
 
 
 def test_a_model_that_fails_later_keeps_what_there_is(project: Project) -> None:

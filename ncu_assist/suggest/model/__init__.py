@@ -3,6 +3,7 @@
 from ncu_assist.suggest.model.asking import FailedCall as FailedCall
 from ncu_assist.suggest.model.asking import ask as ask
 from ncu_assist.suggest.model.asking import expected_form as expected_form
+from ncu_assist.suggest.model.asking import tokens_beside as tokens_beside
 from ncu_assist.suggest.model.endpoint import REPLY_FORMS as REPLY_FORMS
 from ncu_assist.suggest.model.endpoint import Endpoint as Endpoint
 from ncu_assist.suggest.model.endpoint import Message as Message

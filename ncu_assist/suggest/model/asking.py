@@ -32,6 +32,7 @@ from ncu_assist.suggest.model.client import (
     connection_problem,
     form_of,
     gather,
+    is_charged,
     is_too_large,
     key_wanted,
     may_succeed_later,
@@ -45,6 +46,7 @@ from ncu_assist.suggest.model.client import (
     without_thoughts,
 )
 from ncu_assist.suggest.model.endpoint import (
+    CHARACTERS_PER_TOKEN,
     REPLY_FORMS,
     Endpoint,
     Key,
@@ -118,6 +120,11 @@ def request(
     if schema is not None and form.reply_form != "fences":
         arguments["response_format"] = _response_format(schema, form.reply_form)
     return arguments
+
+
+def _characters_beside(arguments: dict[str, Any]) -> int:
+    """Return the characters that a request sends beside its messages and that the model reads: tools and schema."""
+    return sum(len(json.dumps(arguments[key])) for key in ("tools", "response_format") if key in arguments)
 
 
 def _sent(message: Message) -> dict[str, Any]:
@@ -298,6 +305,13 @@ def expected_form(endpoint: Endpoint) -> ReplyForm:
     return (remembered(resolve(endpoint.base_url), endpoint.model) or RequestForm()).reply_form
 
 
+def tokens_beside(endpoint: Endpoint, schema: dict[str, Any] | None, tools: ToolBox | None) -> int:
+    """Return about how many tokens each question to ``endpoint`` sends beside the prompt: tools and reply schema."""
+    form = remembered(resolve(endpoint.base_url), endpoint.model) or RequestForm()
+    about = len(tools.about) if tools is not None and form.tools else 0
+    return (about + _characters_beside(request(endpoint, (), schema, form, tools))) // CHARACTERS_PER_TOKEN
+
+
 @dataclass
 class Attempts:
     """One question on its way; ``form`` and ``retries`` change with each failure.
@@ -370,10 +384,18 @@ class Attempts:
     def _call(self, gathered: ReplyInProgress) -> None:
         messages = self._question()
         arguments = request(self.endpoint, messages, self.schema, self.form, self.tools)
+        charged = True
         try:
             gather(self.client, partial(self.client.completion, arguments), self.clock, gathered)
+        except Exception as failure:
+            charged = is_charged(failure, gathered)
+            raise
         finally:
-            self.cost = with_reply(self.cost, gathered, sum(len(m.text) for m in messages), self.clock.elapsed())
+            seconds = self.clock.elapsed()
+            characters = sum(len(m.text) + sum(len(call.arguments) for call in m.calls) for m in messages)
+            characters += _characters_beside(arguments)
+            counted = with_reply(self.cost, gathered, characters, seconds)
+            self.cost = counted if charged else replace(self.cost, seconds=seconds)
 
     def _after_refusal(self, refused: Refused) -> None:
         model = self.endpoint.model

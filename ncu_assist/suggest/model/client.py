@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 QUOTED_CHARACTERS = 300  # of an endpoint's message
 PASSING = (408, 409, 425, 429, 500, 502, 503, 504, 520, 522, 524, 529)  # busy, restarting, or behind a busy proxy
+GAVE_UP = (502, 504, 524)  # from a proxy that no longer waits for a model that may be at work
 NO_CREDIT = re.compile(r"insufficient_quota|billing|credit|exceeded your current quota", re.IGNORECASE)
 TOO_LARGE = re.compile(
     r"context.?(length|window|size)|too many tokens|prompt is too long|exceed_context", re.IGNORECASE
@@ -423,6 +424,7 @@ NO_ENDPOINT = "check --base-url: most end in /v1"
 
 Clean = Callable[[str], str]
 Show = Callable[[str], None]
+REASON_FIELDS = ("finish_reason", "message", "detail", "reason", "status")  # of an answer without choices
 THOUGHT_FIELDS = ("reasoning_content", "reasoning")  # as vLLM, DeepSeek, llama.cpp and OpenRouter, Ollama name them
 FENCE = "```"
 
@@ -451,6 +453,7 @@ def objects(chunks: Iterable[bytes], limit: int, clean: Clean) -> Iterator[dict[
         raise _web_page(rest, clean)
     if first.startswith(b"{"):
         yield _single(rest, limit, clean)
+        yield {DONE: True}
     else:
         yield from _events(rest, limit, clean)
 
@@ -562,12 +565,16 @@ def _count(value: Any, known: int | None) -> int | None:
 class ReplyInProgress:
     """A reply as it arrives, or the tool ``calls`` in place of one.
 
-    ``thought`` counts the characters of reasoning, which are not stored.
+    ``thought`` counts the characters of reasoning, which are not stored. ``begun``: the endpoint accepted the request
+    and sent something. ``reason`` is what it says in place of choices.
     """
 
     show: Show
     scrubber: Scrubber
     limit: int
+    begun: bool = False
+    has_choices: bool = False
+    reason: str = ""
     thought: int = 0
     finish: str = ""
     refusal: str = ""
@@ -593,12 +600,15 @@ class ReplyInProgress:
         Fields of an unexpected type count as absent. Raises Refused for an error object in place of a reply,
         and ModelProblem if the reply exceeds its limit.
         """
+        self.begun = True
         if found.get(DONE):
             self.finish = self.finish or "done"  # the end mark of the stream comes after the finish reason
             return False
         if found.get("error"):
             raise _error(found)
         choice, usage = _first(found.get("choices")), _table(found.get("usage"))
+        self.has_choices = self.has_choices or bool(choice)
+        self.reason = self.reason or next((t for t in (_text(found.get(name)) for name in REASON_FIELDS) if t), "")
         said = _table(choice.get("delta")) or _table(choice.get("message"))
         text, refusal = _content(said.get("content")), _text(said.get("refusal"))
         thought = next((t for t in (_text(said.get(name)) for name in THOUGHT_FIELDS) if t), "")
@@ -639,7 +649,7 @@ class ReplyInProgress:
     def end(self) -> None:
         """Record the end of the stream. Raises Dropped if the reply is incomplete."""
         self._say(self.scrubber.rest())
-        if not self.finish:
+        if not self.finish and (self.has_choices or not self.begun):
             raise Dropped("the reply ended before its end")
 
     def _say(self, text: str) -> None:
@@ -661,13 +671,21 @@ def gather(client: ModelClient, opening: Opening, clock: Clock, gathered: ReplyI
     gathered.end()
 
 
-def with_reply(cost: ModelCost, gathered: ReplyInProgress, prompt_characters: int, seconds: float) -> ModelCost:
-    """Return ``cost`` plus a reply, complete or cut off; ``seconds`` count from when the question was asked.
+def is_charged(failure: Exception, gathered: ReplyInProgress) -> bool:
+    """Return whether a failed request counts as sent: the model may have read the prompt.
 
-    A request that returned nothing is not counted: endpoints do not charge for it.
+    It has not if there was no connection, or if the endpoint answered with an error status instead of a reply.
     """
-    if not gathered.characters and not gathered.finish:
-        return replace(cost, seconds=seconds)
+    if isinstance(failure, Refused):
+        return gathered.begun or failure.status in GAVE_UP
+    return not isinstance(failure, Unreachable)
+
+
+def with_reply(cost: ModelCost, gathered: ReplyInProgress, prompt_characters: int, seconds: float) -> ModelCost:
+    """Return ``cost`` plus a request and its reply, complete, cut off or absent.
+
+    ``seconds`` count from when the question was asked.
+    """
     prompt, reply = gathered.prompt_tokens, gathered.reply_tokens
     return ModelCost(
         calls=cost.calls + 1,
@@ -702,7 +720,7 @@ def _is_object(text: str) -> bool:
 
 
 def unusable(gathered: ReplyInProgress, text: str) -> ModelProblem | None:
-    """Return why a complete reply cannot be used (cut off, refused, empty); None if it can.
+    """Return why a complete reply cannot be used (cut off, refused, without choices, empty); None if it can.
 
     ``text`` is the reply without its reasoning.
     """
@@ -713,6 +731,9 @@ def unusable(gathered: ReplyInProgress, text: str) -> ModelProblem | None:
         words = f"the reply was cut off at the limit of tokens, after {len(text):,} characters"
         thought = f" and {gathered.thought:,} of reasoning" if gathered.thought else ""
         return ModelProblem(words + thought, "a model or an endpoint that may write more")
+    if not gathered.has_choices:
+        said = f": {reason}" if (reason := one_line(gathered.reason, REFUSAL_SHOWN)) else ""
+        return ModelProblem(f"the endpoint answered without choices{said}", "ask again, or another model with --model")
     if not text.strip():
         thought = f": it reasoned for {gathered.thought:,} characters and said nothing" if gathered.thought else ""
         return ModelProblem(f"the reply is empty{thought}", "ask again, or another model with --model")

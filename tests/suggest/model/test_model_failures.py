@@ -20,6 +20,7 @@ from suggest.protocol_server import (
     raw,
     slow,
     streamed,
+    usage,
 )
 
 from ncu_assist.errors import UsageProblem
@@ -28,6 +29,12 @@ from ncu_assist.suggest.model import Endpoint, asking
 HANG_S = 10 * CEILING_S
 PIECE = b"data: " + json.dumps(delta(content="x" * 1000)).encode() + b"\n\n"
 PAGE = b"<!DOCTYPE html><html><head><title>502 Bad \x1b[31mGateway</title></head></html>"
+
+
+def _object(**fields: object) -> Reply:
+    return raw(json.dumps(fields).encode(), "application/json")
+
+
 FAILURES: dict[str, tuple[Reply, str, str]] = {
     "wrong key": (error(401, "Incorrect API key provided"), "refused the key (HTTP 401", "OPENAI_API_KEY"),
     "no permission": (error(403, "Country not supported"), "refused the key (HTTP 403", "OPENAI_API_KEY"),
@@ -49,6 +56,20 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
     "garbage event": (events("{not json"), "an event that is no JSON object: {not json", "ask again"),
     "list event": (events("[1, 2]"), "an event that is no JSON object", "ask again"),
     "nested too deep": (events("[" * 100_000), "no JSON object", "ask again"),
+    "no choices": (_object(choices=[]), "the endpoint answered without choices", "--model"),
+    "no choices and why": (
+        _object(choices=[], finish_reason="content_\x1b[31mfilter"),
+        "the endpoint answered without choices: content_\\x1b[31mfilter",
+        "--model",
+    ),
+    "a message in place of choices": (
+        _object(object="error", message="upstream gave nothing", error=None),
+        "answered without choices: upstream gave nothing",
+        "--model",
+    ),
+    "no choices and an error": (_object(choices=[], error={"message": "GPU gone"}), "GPU gone", "some minutes"),
+    "a stream without choices": (events(usage(11, 0), "[DONE]"), "the endpoint answered without choices", "--model"),
+    "a stream that ends so": (events(usage(11, 0)), "the endpoint answered without choices", "--model"),
     "empty": (streamed(""), "the reply is empty", "ask again"),
     "blank": (streamed(" \n "), "the reply is empty", "ask again"),
     "only thoughts": (
@@ -71,6 +92,7 @@ FAILURES: dict[str, tuple[Reply, str, str]] = {
     "server error": (error(500, "out of memory"), "the endpoint failed (HTTP 500: out of memory)", "some minutes"),
     "overloaded": (error(529, "Overloaded"), "the endpoint failed (HTTP 529", "some minutes"),
     "error in the stream": (events({"error": {"message": "GPU gone", "code": 502}}), "HTTP 502: GPU gone", "minutes"),
+    "a proxy's time limit": (error(504, "Gateway Time-out"), "the endpoint failed (HTTP 504", "some minutes"),
     "redirect": (
         raw(b"", "text/plain", 302, location="http://evil.example/v1"),
         "redirects to http://evil.example/v1",
@@ -92,6 +114,8 @@ def test_words_for_a_failure(case: str) -> None:
 
 TRIED_AGAIN = ("server error", "overloaded", "broken stream", "broken JSON", "cut connection", "nothing at all")
 TRIED_ONCE = (
+    "no choices",
+    "a stream without choices",
     "wrong key",
     "no credit",
     "prompt too long",
@@ -109,6 +133,19 @@ def test_what_may_pass_is_asked_again_and_what_stays_is_not(case: str) -> None:
         said = heard(endpoint(server, limits=limits(retries=2)))
     assert len(server.questions) == (3 if case in TRIED_AGAIN else 1)
     assert len(said.notes) == (2 if case in TRIED_AGAIN else 0)
+
+
+SENT = ("nothing at all", "empty body", "error in the stream", "no choices", "a proxy's time limit", "web page")
+NOT_SENT = ("wrong key", "bad request", "server error", "overloaded", "redirect")
+
+
+@pytest.mark.parametrize("case", [*SENT, *NOT_SENT])
+def test_a_request_counts_unless_the_endpoint_refused_it(case: str) -> None:
+    with protocol_server(FAILURES[case][0]) as server:
+        cost = heard(endpoint(server, limits=limits(retries=0))).failed.cost
+    calls = 1 if case in SENT else 0
+    assert (cost.calls, cost.prompt_tokens) == (calls, 9 * calls)  # 33 characters of two messages
+    assert cost.estimated == bool(calls)
 
 
 def test_a_retry_that_succeeds_says_what_happened() -> None:

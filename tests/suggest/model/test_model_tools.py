@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from suggest.asking import REPLY, SCHEMA, endpoint, heard
+from suggest.asking import REPLY, SCHEMA, endpoint, heard, limits
 from suggest.protocol_server import KEY, Reply, calling, delta, error, events, protocol_server, raw, streamed
 
-from ncu_assist.suggest.model import Message, ToolLimits
+from ncu_assist.suggest.model import Message, ToolLimits, tokens_beside
 from ncu_assist.suggest.model.asking import NO_MORE
 from ncu_assist.suggest.model.client import MOST_CALLS
 from ncu_assist.suggest.model.endpoint import ToolCall
@@ -145,6 +145,19 @@ def test_an_endpoint_that_takes_none_is_asked_without_and_that_is_remembered(ref
     assert first.notes[0].endswith("; asks without tools instead")
     assert first.answer is not None
     assert first.answer.cost.calls == 1
+
+
+def test_tokens_beside_the_prompt_are_those_of_the_request() -> None:
+    box = Box(ToolLimits())
+    with protocol_server(calling(LINES), events(delta(content=""), end=False)) as server:
+        said = heard(endpoint(server, limits=limits(retries=0)), SCHEMA, box)
+        first, second = (asked.body for asked in server.questions)
+        beside = tokens_beside(endpoint(server), SCHEMA, box)
+    extra = len(json.dumps(first["tools"])) + len(json.dumps(first["response_format"]))
+    assert beside == (extra + len(box.about)) // 4
+    asked = sum(len(one["content"] or "") for one in second["messages"]) + len(LINES[1])
+    assert said.failed.cost.calls == 2
+    assert said.failed.cost.prompt_tokens == 11 + -(-(asked + extra) // 4)  # the first was counted by the server
 
 
 def test_nothing_is_offered_unless_there_is_something() -> None:
