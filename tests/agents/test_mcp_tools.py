@@ -183,7 +183,7 @@ BAD = [
     ("metrics", {"names": ["drum_bytes"], "reference": V3}, "drum_bytes"),
     ("profile", {"kernel": "python"}, "there is no kernel 'python'"),
     ("bench", {"kernel": "kernels/lightning_decode/v3_global_memory.cu"}, "there is no kernel"),
-    ("check", {"kernel": "lightning_decode", "versions": ["--help"]}, "is no version"),
+    ("check", {"kernel": "lightning_decode", "versions": ["--help"]}, "is not a version"),
     ("build", {"reference": "../secret.ncu-rep", "source": "x"}, "is outside the project"),
     ("build", {"reference": V6, "source": "x" * 10_000_000}, "at most 500000 characters"),
     ("build", {"reference": V6}, "it has no code"),

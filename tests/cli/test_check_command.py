@@ -94,7 +94,7 @@ def test_a_missing_extern_c_is_found_after_the_build(
     assert answer.code == 5
     write = 'write: extern "C" cudaError_t add_one(const …* x, float* y, long long n, cudaStream_t stream)'
     assert answer.err.count(write) == " ".join(answer.out.split()).count(write) == 2
-    assert 'as _Z7add_onePKfPfxP11CUstream_st: extern "C" is missing' in answer.err
+    assert 'with C++ linkage only, _Z7add_onePKfPfxP11CUstream_st: extern "C" is missing' in answer.err
     assert "the functions it has are launch" in answer.err
     assert "built, but not checked" not in answer.err
     assert run("check", "add_one", "v2").code == 5, "what is reused is looked at too"

@@ -163,12 +163,12 @@ class TestLive:
         assert (first["since"], [one["kernel"] for one in first["kernels"]]) == (None, ["add_one"])
         nothing = run("profile", "--changed")
         assert (nothing.code, nothing.out) == (0, "nothing has changed since it was measured here\n")
-        assert "add_one v0, v1: as measured on 20" in nothing.err
+        assert "add_one v0, v1: measured on 20" in nothing.err
         (folder / "v1_shared.py").write_text(RIGHT + "\n# edited\n")
         edited = run("profile", "add_one", "--json")
         assert [one["kept"] for one in edited.json["versions"]] == [False, False]
         assert "add_one v1: its source has changed" in edited.err
-        assert "add_one v0: timed again beside" in edited.err
+        assert "add_one v0: timed again with it" in edited.err
         assert "pages: reports/add_one/index.html" in edited.err
         same = run("profile", "add_one", "--json")
         assert [one["kept"] for one in same.json["versions"]] == [True, True]

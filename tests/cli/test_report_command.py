@@ -118,7 +118,7 @@ def test_a_dash_is_stdout(run: Run, recorded: Path, wanted: str) -> None:
     assert answer.out.rstrip().endswith("</html>")
     assert not (recorded / "-").exists()
     assert pages(recorded) == []
-    assert "leaves the page on stdout alone" in run("report", wanted, "-o", "-", "--json").err
+    assert "writes only the page to stdout" in run("report", wanted, "-o", "-", "--json").err
 
 
 @pytest.mark.parametrize(

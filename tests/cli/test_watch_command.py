@@ -70,7 +70,7 @@ def test_lines_and_keys(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch)
     assert "#1 v1: measuring" in answer.out
     assert "#1 v1: timed, " in answer.out
     assert " s after the save" in answer.out
-    assert "v1" in answer.out.split("after it was saved\n")[1].splitlines()[0]
+    assert "v1" in answer.out.split("after the save\n")[1].splitlines()[0]
     assert "#2 v1: done" in answer.out  # p: with counters
     assert "kept as v2_shared.py" in answer.err
     assert (folder / "v2_shared.py").read_text().startswith("# parent: v1\n")

@@ -81,7 +81,7 @@ class TestElevenVersions:
         }
         assert known.changed == {"v4_step": "its source has changed"}
         assert "add_one v4: its source has changed" in notes.notes
-        assert any("as measured on 20" in line and "nothing changed" in line for line in notes.notes)
+        assert any("measured on 20" in line and "and unchanged" in line for line in notes.notes)
         assert any(
             line.endswith("timed again with it, because a verdict needs times of one bench") for line in notes.notes
         )
@@ -102,7 +102,7 @@ class TestElevenVersions:
         assert (known.changed, known.beside) == ({}, frozenset())
         assert measured_again(work, before) == {}
         assert (len(notes.notes), notes.lines) == (1, [])
-        assert notes.notes[0].startswith("add_one v0 … v10: as measured on 20")
+        assert notes.notes[0].startswith("add_one v0 … v10: measured on 20")
 
     def test_a_pair_that_was_never_timed_together_is(self, work: MeasureJob, notes: Notes) -> None:
         edit(work, "v4")

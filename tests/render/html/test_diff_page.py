@@ -320,7 +320,7 @@ def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: P
     assert "no line numbers: it is from a library" in made.source.pair.missing[0]
     assert made.source.pair.files
     assert all(file.rows and not file.before for file in made.source.pair.files)  # the other side alone
-    assert re.sub(r'data-copy="[^"]*"', "", html.diff_html(facts)).count("of a library, PyTorch") == 1
+    assert re.sub(r'data-copy="[^"]*"', "", html.diff_html(facts)).count("from a library, PyTorch") == 1
     assert (made.speed, made.warps) == (None, None)  # of the chain each launch has its own
     check_page(browser, written(tmp_path, facts))
 

@@ -66,8 +66,8 @@ def test_where_operations_set_the_least_time_bytes_are_not_said_to_be_worth_anyt
     assert table is not None
     assert [column.title for column in table.columns] == ["version", "launches", "DRAM bytes", "of needed"]
     assert {len(row) for row in table.rows} == {len(table.columns)}
-    assert "operations set the least time" in traffic_words(shown)
-    assert traffic_words(ladder("add_relu")).startswith("What fewer bytes alone are worth")
+    assert "Operations set the least time here" in traffic_words(shown)
+    assert traffic_words(ladder("add_relu")).startswith("The speed-up that fewer bytes alone bring")
 
 
 def test_notes_on_the_copy_name_no_workload_that_is_held_against_tensor_cores() -> None:

@@ -149,12 +149,12 @@ def test_all_metrics_follow_the_launch_picked(browser: Browser, path: Path, reco
             assert page.evaluate(f"{row.replace('NAME', time_of.name)}.textContent").strip() == own[column]
             assert (
                 page.locator("[data-picked]").inner_text()
-                == f"{column}, the launch picked, stands beside all together."
+                == f"{column}, the launch picked, is shown next to all launches together."
             )
         page.evaluate("document.querySelector('.launch:not(.shown)').id = 'launch-99'")
         page.evaluate("location.hash = 'launch-99'")
         page.wait_for_function("document.getElementById('launch-99').checkVisibility()")
-        assert "#99, the launch picked, is none of the longest" in page.locator("[data-picked]").inner_text()
+        assert "#99, the launch picked, is not one of the longest" in page.locator("[data-picked]").inner_text()
 
 
 def test_what_is_asked_first_stands_first(record: RunRecord) -> None:
@@ -175,7 +175,7 @@ def test_what_is_asked_first_stands_first(record: RunRecord) -> None:
     for one, rows in zip(record.alone, told, strict=True):
         floor = launch_floor(one.shown.results)
         assert floor is not None
-        assert ("its finding would save" in rows["Time"].text) == floor.by_finding
+        assert ("the saving of its finding" in rows["Time"].text) == floor.by_finding
 
 
 def test_the_launch_shown_first_is_that_of_the_first_advice(record: RunRecord) -> None:
