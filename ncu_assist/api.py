@@ -625,7 +625,8 @@ class KernelHistory:
 
     def __repr__(self) -> str:
         on = f"{self.history.shown}, {', '.join(self.history.gpus) or 'no GPU'}"
-        return f"<{self.history.kernel}: {len(self.history.rows)} versions on {on}>"
+        damaged = f"; damaged: {', '.join(one.path for one in self.history.left_out)}" if self.history.left_out else ""
+        return f"<{self.history.kernel}: {len(self.history.rows)} versions on {on}{damaged}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.run_verdict import history_box
@@ -847,7 +848,8 @@ def history(
     """Return how a kernel got faster, version by version, from the archive.
 
     ``gpu`` is a model, or a part of its name such as ``H100``; without one each version is shown by its newest run,
-    whose GPU ``versions`` has. Raises UsageProblem as `history` does, and for a GPU that no run is of.
+    whose GPU ``versions`` has. Damaged runs are left out and named in ``history.left_out`` and in the repr. Raises
+    UsageProblem as `history` does, and for a GPU that no run is of; DamagedData if every run is damaged.
     """
     from ncu_assist.pipeline import history as histories
 

@@ -23,7 +23,7 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.frame.columns import Values
 from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
 from ncu_assist.rules.model.resources import Bottleneck, bottleneck
-from ncu_assist.store import StoredRun
+from ncu_assist.store import Damage, StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.findings import Judged
 from ncu_assist.verdict import Verdict
@@ -277,7 +277,7 @@ class History:
     ``shown`` is the workload whose times are shown: the default one, where it was timed. ``only`` has the workloads
     that are for some versions only, with those. ``others`` are GPU models that are not that of the newest run.
     ``against_library`` is the fastest own version against the fastest library, on each workload that versions are
-    compared on. Where ``rows`` are a page of the versions, ``every`` has all.
+    compared on. Where ``rows`` are a page of the versions, ``every`` has all. ``left_out`` is what cannot be read.
     """
 
     kernel: str
@@ -289,6 +289,7 @@ class History:
     others: tuple[OtherGpu, ...] = ()
     against_library: tuple[OwnAgainstLibrary, ...] = ()
     every: tuple[VersionRow, ...] = ()
+    left_out: tuple[Damage, ...] = ()
 
     def page(self, chosen: slice) -> History:
         """Return the history with these versions alone; what is said over all of them stays as it is."""

@@ -12,7 +12,7 @@ from ncu_assist.analysis.diff.comparability import differences
 from ncu_assist.analysis.diff.records import RunDifference
 from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.record import Run, Source, Timing
-from ncu_assist.store import StoredRun
+from ncu_assist.store import Damage, StoredRun
 from ncu_assist.verdict.levels import FEWEST, Level, Levels, error_of, levels_of
 from ncu_assist.verdict.samples import CLOCKS_APART
 
@@ -142,7 +142,8 @@ class TrendSeries:
 class Trend:
     """The series of a kernel on one workload, or on ``all``; ``notes`` say which runs are no part of them, and why.
 
-    ``nothing_between`` are pairs of commits at changes with none between them that could be measured.
+    ``nothing_between`` are pairs of commits at changes with none between them that could be measured. ``left_out`` is
+    what of the kernel cannot be read.
     """
 
     kernel: str
@@ -152,6 +153,7 @@ class Trend:
     metrics: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     nothing_between: frozenset[tuple[str, str]] = frozenset()
+    left_out: tuple[Damage, ...] = ()
 
     def can_bisect(self, change: TrendChange) -> bool:
         """Tell whether measuring commits between both runs can name the one that made it slower."""

@@ -44,7 +44,6 @@ def command(
     Default KERNEL: that of the current folder, else the only kernel with runs, else the one profiled last.
     """
     from ncu_assist.pipeline.history import history
-    from ncu_assist.pipeline.listing import left_out
 
     options.check_format(as_json, text_format)
     project = options.current_project()
@@ -52,7 +51,7 @@ def command(
     found = history(project, kernel, workload, gpu, page=paged)
     if len(found.rows) < len(found.all_rows):
         say(f"page {page or 1}: {len(found.rows)} of {len(found.all_rows)} versions")
-    note_damages(left_out(project, f"{found.kernel}/"))
+    note_damages(found.left_out)
     note_misnamed(project, found.kernel)
     if as_json:
         from ncu_assist.render.json.history import history_json

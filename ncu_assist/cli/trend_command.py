@@ -67,7 +67,6 @@ def command(
 
     Default KERNEL: that of the current folder, else the only kernel with runs, else the one profiled last.
     """
-    from ncu_assist.pipeline.listing import left_out
     from ncu_assist.pipeline.trend import TrendRequest, trend
 
     form = chosen_format or ("text" if as_json else form_of(output))
@@ -78,7 +77,7 @@ def command(
         output = page_target(output, force)
     project = options.current_project()
     found = trend(project, TrendRequest(named, workload, by, metrics, gpu))
-    note_damages(left_out(project, f"{found.kernel}/"))
+    note_damages(found.left_out)
     if as_json:
         from ncu_assist.render.json.history import trend_json
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.analysis.trend import BY_COMMIT, By, Trend, TrendSeries, by_commit, by_version, trend_point
 from ncu_assist.commits import has_between
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.project import Project
@@ -41,8 +41,8 @@ class TrendRequest:
 def trend(project: Project, request: TrendRequest) -> Trend:
     """Return the trend of a kernel on one workload or on all, over all its runs that can be read.
 
-    Raises UsageProblem for a name that means nothing and where no run was timed on the workload, DamagedData for
-    counters that were changed.
+    Damaged runs are left out and named in ``left_out``. Raises UsageProblem for a name that means nothing and if no
+    run was timed on the workload, DamagedData if the files of every run were changed.
     """
     for key in request.metrics:
         if key not in OVER_LAUNCHES:
@@ -56,6 +56,17 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     typed, _, version = (request.named or "").partition("/")
     kernel = choose_kernel(store, context, typed or None, None)
     name = full_name(store, context, kernel, version) if version else None
+    try:
+        found = _trend(project, store, request, kernel, name)
+    except DamagedData:  # rare: only now the files of all runs are read
+        store = store.without_changed(kernel)
+        if not store.heads(kernel, name):
+            raise
+        found = _trend(project, store, request, kernel, name)
+    return replace(found, left_out=tuple(one for one in store.damaged(kernel) if one.concerns(f"{kernel}/")))
+
+
+def _trend(project: Project, store: Store, request: TrendRequest, kernel: str, name: str | None) -> Trend:
     every = store.runs(kernel, name)[::-1]
     if request.gpu is not None:
         model = gpu_model((one.run.gpu for one in every), request.gpu, kernel)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Self
 
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Samples
@@ -22,7 +23,7 @@ from ncu_assist.store.folders import (
     leftovers,
     run_folders,
 )
-from ncu_assist.store.index import RunHead, entries, has_record
+from ncu_assist.store.index import RunHead, entries, has_record, shown_problem
 from ncu_assist.store.packs import Key, Pack, opened_packs
 from ncu_assist.store.reading import CODE, FACTS, INSTANCES, METRICS, SAMPLES, StoredRun, open_packed, open_run
 from ncu_assist.store.writing import write_run
@@ -183,9 +184,13 @@ def _without_reference(stored: StoredRun, error: DamagedData) -> str:
 
 @dataclass(frozen=True)
 class Store:
-    """The folder ``reports/`` of a project; it need not exist before the first save."""
+    """The folder ``reports/`` of a project; it need not exist before the first save.
+
+    The runs ``left_out`` are listed as damaged: see ``without_changed``.
+    """
 
     reports: Path
+    left_out: tuple[Damage, ...] = ()
 
     def save(self, run: Run, files: Mapping[str, bytes | Path]) -> StoredRun:
         """Write a run, its files' sizes and hashes filled in, and return it as it reads back.
@@ -225,7 +230,28 @@ class Store:
             found, wrong = entries(self.reports, name, loose, version)
             heads += found
             damages += wrong
+        lost = {one.path for one in self.left_out}
+        heads = [one for one in heads if one.path not in lost]
+        place = "".join(f"{name}/" for name in (kernel, version) if name)
+        damages += [one for one in self.left_out if one not in damages and one.concerns(place)]
         return sorted(heads, key=_age, reverse=True), sorted(damages, key=lambda one: one.path)
+
+    def whole(self, kernel: str | None = None) -> tuple[list[RunHead], list[Damage]]:
+        """Return what can be read whole and what cannot, by the hashes of what a ladder shows too."""
+        heads, damages = self.listed(kernel)
+        found = [(one, self.problem_of(one)) for one in heads if one.problem != ""]  # of most, nothing is wrong
+        wrong = {one.path: problem for one, problem in found if problem}
+        changed = [Damage(path, problem) for path, problem in wrong.items()]
+        whole = [one for one in heads if one.path not in wrong] if wrong else heads
+        return whole, sorted((*damages, *changed), key=lambda one: one.path)
+
+    def problem_of(self, head: RunHead) -> str:
+        """Return what is wrong with the files that a ladder goes by; empty for nothing."""
+        return shown_problem(self.opened(head)) if head.problem is None else head.problem
+
+    def without_changed(self, kernel: str) -> Self:
+        """Return the archive in which the runs of a kernel that ``whole`` calls damaged are left out."""
+        return replace(self, left_out=tuple(one for one in self.whole(kernel)[1] if one.concerns(f"{kernel}/")))
 
     def heads(self, kernel: str | None = None, version: str | None = None) -> list[RunHead]:
         """Return what the index knows of the runs that can be read, newest first; ``version`` is a full name.

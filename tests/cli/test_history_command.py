@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from pathlib import Path
 
@@ -111,12 +112,17 @@ def test_what_is_missing_says_so_and_is_passed_over(run: Run, recorded: Path) ->
 
 
 @pytest.mark.slow
-def test_damaged_samples_are_refused(run: Run, recorded: Path) -> None:
+def test_a_damaged_file_costs_one_version_and_not_the_history(run: Run, recorded: Path) -> None:
     (path,) = (recorded / "reports" / "lightning_decode" / "v6_coalesced_store").glob("*/samples.parquet")
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     answer = run("history")
-    assert (answer.code, answer.out) == (7, "")
-    assert "samples.parquet was changed" in answer.err
+    assert answer.code == 0
+    assert "v6_coalesced_store: its run is damaged: samples.parquet was changed" in " ".join(answer.out.split())
+    assert "left out: reports/lightning_decode/v6_coalesced_store/" in answer.err
+    assert re.search(r"^v7_\w+ +[\d.]+ µs", answer.out, re.MULTILINE)
+    trend = run("trend", "lightning_decode")
+    assert (trend.code, "v6_coalesced_store" in trend.out) == (0, False)
+    assert "left out: reports/lightning_decode/v6_coalesced_store/" in trend.err
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples
 from kernel_folder import PYTHON_VERSION, write_kernel
 
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
-from ncu_assist.errors import UsageProblem
+from ncu_assist.api import KernelHistory
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.history import history
 from ncu_assist.pipeline.pages.index import neighbours
 from ncu_assist.project import Project
@@ -198,6 +199,32 @@ def test_a_damaged_run_is_named(archive: Archive) -> None:
     stored = archive.save("v0_torch", {"small": 4e5})
     (stored.folder / "metrics.parquet").write_bytes(b"")
     assert "its run is damaged: metrics.parquet" in archive.steps()["v0_torch"].missing
+
+
+@pytest.mark.parametrize("name", ["samples.parquet", "metrics.parquet"])
+def test_a_file_of_the_same_size_that_was_changed_costs_its_run_alone(archive: Archive, name: str) -> None:
+    """Only hashes show it, which are checked when a file is read."""
+    first = archive.save("v0_torch", {"small": 4e5}, "bench")
+    archive.save("v1_fused", {"small": 2e5}, "bench")
+    archive.save("v2_wide", {"small": 1e5}, "bench")
+    path = first.folder / name
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    found = archive.history()
+    rows = {row.version: row for row in found.rows}
+    assert rows["v0_torch"].missing == f"its run is damaged: {name} was changed after it was written (its hash differs)"
+    assert [one.path.split("/")[1] for one in found.left_out] == ["v0_torch"]
+    assert repr(KernelHistory(found)).endswith(f"; damaged: {found.left_out[0].path}>")
+    verdict = on(rows["v2_wide"]).verdict
+    assert verdict is not None
+    assert verdict.speedup == pytest.approx(2, rel=0.02)
+
+
+def test_where_every_run_was_changed_there_is_no_history(archive: Archive) -> None:
+    for version in ("v0_torch", "v1_fused"):
+        path = archive.save(version, {"small": 4e5}, "bench").folder / "samples.parquet"
+        path.write_bytes(path.read_bytes()[:-1] + b"x")
+    with pytest.raises(DamagedData, match=r"samples\.parquet was changed"):
+        archive.history()
 
 
 def test_another_gpu_is_not_passed_over(archive: Archive) -> None:

@@ -14,7 +14,7 @@ from ncu_assist.analysis.history import History, VersionRow
 from ncu_assist.analysis.yardstick import own_against_library
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.history import Floors, history_of
-from ncu_assist.pipeline.pages.readable import PageStore, own_comment, readable, top_comment
+from ncu_assist.pipeline.pages.readable import PageStore, own_comment, top_comment
 from ncu_assist.project import Project
 from ncu_assist.record import Run
 from ncu_assist.sources import source_sha256
@@ -37,7 +37,7 @@ def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
 
     Raises UsageProblem for a kernel without any run, or whose folder cannot be read.
     """
-    store = readable(Store(project.reports), kernel)
+    store = PageStore(project.reports).without_changed(kernel)
     runs = tuple(store.heads(kernel))
     if not runs and not store.left_out:
         raise UsageProblem(f"{kernel} has not been measured", f"ncu-assist profile {kernel}")

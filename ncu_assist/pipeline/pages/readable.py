@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from ncu_assist.ncu.blanking import SessionTexts, session_texts
@@ -18,7 +18,7 @@ from ncu_assist.render.redact import Identity, redact_file
 from ncu_assist.render.redact.frames import redact_run
 from ncu_assist.sources import header_comment
 from ncu_assist.store import Damage, Store, StoredRun, machine_hash
-from ncu_assist.store.index import RunHead, own_source, shown_problem
+from ncu_assist.store.index import RunHead, own_source
 
 MOST_OF_A_COMMENT = 20_000  # bytes of a source that are looked at for the comment at its top
 
@@ -78,40 +78,6 @@ class PageStore(Store):
     def opened(self, head: RunHead) -> StoredRun:
         """Return the run of an entry as ``of_no_machine`` does."""
         return of_no_machine(super().opened(head))
-
-    def whole(self, kernel: str | None = None) -> tuple[list[RunHead], list[Damage]]:
-        """Return what can be read whole and what cannot, by the hashes of what a ladder shows too."""
-        heads, damages = self.listed(kernel)
-        found = [(one, self.problem_of(one)) for one in heads if one.problem != ""]  # of most, nothing is wrong
-        wrong = {one.path: problem for one, problem in found if problem}
-        changed = [Damage(path, problem) for path, problem in wrong.items()]
-        whole = [one for one in heads if one.path not in wrong] if wrong else heads
-        return whole, sorted((*damages, *changed), key=lambda one: one.path)
-
-    def problem_of(self, head: RunHead) -> str:
-        """Return what is wrong with the files that a ladder goes by; empty for nothing."""
-        return shown_problem(self.opened(head)) if head.problem is None else head.problem
-
-
-@dataclass(frozen=True)
-class ReadableStore(PageStore):
-    """An archive of which one kernel is shown: ``left_out`` are its runs that cannot be read whole."""
-
-    left_out: tuple[Damage, ...] = ()
-
-    def listed(self, kernel: str | None = None, version: str | None = None) -> tuple[list[RunHead], list[Damage]]:
-        """Return the runs that are not left out, newest first, and those that are, all of the one kernel."""
-        lost = {damage.path for damage in self.left_out}
-        return [one for one in super().listed(kernel, version)[0] if one.path not in lost], list(self.left_out)
-
-
-def readable(store: Store, kernel: str) -> ReadableStore:
-    """Return the archive with the runs of a kernel left out that are damaged: their files are held to their hashes."""
-    heads, damages = store.listed(kernel)
-    known = [damage for damage in damages if damage.concerns(f"{kernel}/")]
-    seen = PageStore(store.reports)
-    changed = (Damage(one.path, problem) for one in heads if (problem := seen.problem_of(one)))
-    return ReadableStore(store.reports, (*known, *changed))
 
 
 def of_no_machine(stored: StoredRun) -> StoredRun:
