@@ -18,7 +18,7 @@ from ncu_assist.analysis.ladder import KernelOutcome
 from ncu_assist.analysis.launches import narrowed
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.trend import By, Trend
-from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.errors import NoSuchName, NoSuchPlace, UsageProblem, did_you_mean
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection, can_choose, chosen
 from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.child import MEMORY_BYTES
@@ -95,7 +95,10 @@ class RunSummary:
         return can_choose(which, self.launches)
 
     def __getitem__(self, which: int | slice | str | Iterable[Any]) -> RunSummary:
-        """Return some of the launches; raises IndexError for a place that is none, UsageProblem for other words."""
+        """Return some of the launches.
+
+        Raises NoSuchPlace, an IndexError too, and NoSuchName, a KeyError too; both are UsageProblems.
+        """
         numbers = tuple(one.index for one in chosen(which, self.launches))
         some = LaunchSelection(only=numbers)
         return _summary(self.stored, self.workload, self.project, some, self.with_lines)
@@ -104,7 +107,8 @@ class RunSummary:
         from ncu_assist.render.words.launches import selection_words
 
         words = selection_words(self.launches, len(self.stored.run.launches))
-        return f"<{self.view.reference}: {words}; {self.diagnosis.partition(':')[0] or 'no counters'}>"
+        on = f" on {self.view.combined.workload}" if self._other_workloads else ""
+        return f"<{self.view.reference}: {words}; {self.diagnosis.partition(':')[0] or 'no counters'}{on}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.run_verdict import run_box
@@ -113,9 +117,9 @@ class RunSummary:
 
     @property
     def diagnosis(self) -> str:
-        """What is wrong and what could be won, in a sentence: of the launch with the most to win, as `show` says it.
+        """What is wrong and what could be won, in a sentence, as `show` says it; empty without counters.
 
-        Empty without counters.
+        It is of ``workload``, by default of the first one that was profiled; ``findings`` has all workloads.
         """
         results = self.view.detail.results
         first = results.diagnosis.first if results else None
@@ -124,15 +128,24 @@ class RunSummary:
         won = "" if first.severity == "info" else f", up to {first.estimated_speedup:.3g}x"
         return f"{first.finding.rule}{won}: {first.finding.message}"
 
+    @property
+    def _other_workloads(self) -> tuple[str, ...]:
+        """The workloads of the launches that ``view`` is not about; none where one was asked for."""
+        shown = self.view.combined.workload
+        if self.workload is not None or shown is None:
+            return ()
+        return tuple(dict.fromkeys(one.workload for one in self.launches if one.workload not in (None, shown)))
+
     @cached_property
     def findings(self) -> pd.DataFrame:
-        """What the rules say of the workload shown: a row a finding, what could win most first.
+        """What the rules say: a row a finding, workload by workload, what could win most first.
 
-        launch, kernel, whole, rule, severity, estimated_speedup, saved_ns, message, advice; file and line of the first
-        place to look at, None without ``show(..., lines=True)``. What is ``whole`` is of all launches of the workload
-        together, and its first row is ``diagnosis``: there ``launch`` is NA where it is of several, ``kernel`` None
-        where they are of several kernels. Then come those of each launch alone, the longest first. Raises UsageProblem
-        for a ``workload`` that was timed and not profiled.
+        The workload that ``view`` and ``diagnosis`` are about is first; with ``show(..., workload=)`` it is alone.
+        workload, launch, kernel, whole, rule, severity, estimated_speedup, saved_ns, message, advice; file and line of
+        the first place to look at, None without ``show(..., lines=True)``. What is ``whole`` is of all launches of the
+        workload together, and its first row is ``diagnosis``: there ``launch`` is NA where it is of several,
+        ``kernel`` None where they are of several kernels. Then come those of each launch alone, the longest first.
+        Raises UsageProblem for a ``workload`` that was timed and not profiled.
         """
         import pandas as pd
 
@@ -148,6 +161,9 @@ class RunSummary:
         found = [*_findings(results, whole)] if whole or len(about) > 1 else []
         rows = [row for row in self.view.launches_shown if not found or len(about) > 1]
         found += [one for row in rows for one in _findings(row.results, False)]
+        for workload in self._other_workloads:
+            other = _summary(self.stored, workload, self.project, self.selection, self.with_lines)
+            found += other.findings.astype(object).itertuples(index=False, name=None)
         return pd.DataFrame(found, columns=list(FINDING)).astype({"launch": "Int64", "line": "Int64"})
 
     @cached_property
@@ -203,7 +219,11 @@ class RunSummary:
         return _table(self.project, self.stored.reference, self.selection, self.workload, metrics, name)
 
     def plot(self, kind: str = "roofline", ax: Any = None) -> Any:
-        """Draw ``roofline``, ``stalls`` or ``timeline`` into matplotlib axes, new ones unless given; return them."""
+        """Draw ``roofline``, ``stalls`` or ``timeline`` into matplotlib axes, new ones unless given; return them.
+
+        It is of one workload: ``workload``, by default the first one that was profiled. The title names it, and the
+        launches that are drawn: all of a call, else the one to look at first, or the longest.
+        """
         from ncu_assist.ncu.tables import sampled_metrics
         from ncu_assist.render.plots import plot_run
 
@@ -281,7 +301,7 @@ HINTS = {
     "ncu-assist metrics": 'ncu_assist.metrics("PART OF A NAME")',
 }
 FINDING = (
-    *("launch", "kernel", "whole", "rule", "severity", "estimated_speedup", "saved_ns"),
+    *("workload", "launch", "kernel", "whole", "rule", "severity", "estimated_speedup", "saved_ns"),
     *("message", "advice", "file", "line"),
 )
 STEP = (
@@ -302,7 +322,7 @@ def _findings(results: RuleResults | None, whole: bool) -> Iterator[tuple[object
         said, place = one.finding, next(iter(one.places), None)
         win = (one.severity, one.estimated_speedup, one.saved_ns)
         where = (place.file, place.line) if place else (None, None)
-        yield *of, whole, said.rule, *win, said.message, said.full_advice, *where
+        yield launches[0].workload, *of, whole, said.rule, *win, said.message, said.full_advice, *where
 
 
 @dataclass(frozen=True, repr=False)
@@ -324,18 +344,18 @@ class RunComparison:
         return (self[place] for place in range(len(self)))
 
     def __getitem__(self, which: int | str) -> pd.Series[Any]:
-        """Return the row of one metric; raises IndexError for a place, UsageProblem for a name of none."""
+        """Return the row of one metric; raises NoSuchPlace, an IndexError too, or NoSuchName, a KeyError too."""
         if isinstance(which, str):
             names = [*self.changes["metric"], *self.changes["label"]]
             if not names:
-                raise UsageProblem(f"nothing was compared but times: {self._why_empty()}", ".verdict")
+                raise NoSuchName(f"nothing was compared but times: {self._why_empty()}", ".verdict")
             if which not in names:
                 told = "it is compared by every=True, if both have it" if "__" in which else did_you_mean(which, names)
                 hint = "diff(…, every=True) compares all metrics" if not self.options.every else "a metric of .changes"
-                raise UsageProblem(f"this diff has no metric '{which}'; {told}", hint)
+                raise NoSuchName(f"this diff has no metric '{which}'; {told}", hint)
             return self.changes.iloc[names.index(which) % len(self)]
         if not -len(self) <= which < len(self):
-            raise IndexError(f"{which} is no place among {len(self)} metrics")
+            raise NoSuchPlace(f"{which} is no place among {len(self)} metrics", "a place in .changes")
         return self.changes.iloc[which]
 
     @property
@@ -467,14 +487,16 @@ class MeasuredKernel:
         return (self[name] for name in self.versions)
 
     def __getitem__(self, which: int | str) -> RunSummary:
-        """Return what `show` says of one version; raises IndexError for a place, UsageProblem for a name of none."""
+        """Return what `show` says of one version; raises NoSuchPlace, an IndexError too, or NoSuchName, a KeyError."""
         if isinstance(which, int):
+            if not -len(self) <= which < len(self):
+                raise NoSuchPlace(f"{which} is no place among {len(self)} versions", "a name of .versions")
             name = self.versions[which]
         else:
             called = {name: (name, *name.split("_", 1)) for name in self.versions}
             name = next((name for name, names in called.items() if which in names), "")
             if not name:
-                raise UsageProblem(self._why_not(which, called), f"one of {', '.join(self.versions) or 'none'}")
+                raise NoSuchName(self._why_not(which, called), f"one of {', '.join(self.versions) or 'none'}")
         stored = next(one.run for one in self.outcome.versions if one.version == name)
         assert stored is not None
         return _summary(stored, self.workload, self.project, EVERY_LAUNCH, False)
@@ -657,10 +679,12 @@ class KernelTrend:
         """A row a run, the oldest of each series first: series, gpu, reference, created, median_ns, level_ns, error, …
 
         version, commit and dirty (NA where no git was), source_sha256, source (live, recorded, imported), driver and
-        sm_clock_mhz of the bench; then each counter of ``trend(metrics=)``, NaN where the run has not counted it.
+        sm_clock_mhz of the bench; then each counter of ``trend(metrics=)``, NaN where the run has not counted it, in
+        the unit that ``attrs["units"]`` has.
         """
         import pandas as pd
 
+        from ncu_assist.ncu.catalogue.rows import ROWS
         from ncu_assist.pipeline.querying import commit_columns
         from ncu_assist.render.words.trend import name_of
 
@@ -677,6 +701,7 @@ class KernelTrend:
         names = ("series", "gpu", "reference", "created", "median_ns", "level_ns", "error", "version", "commit")
         more = ("dirty", "source_sha256", "source", "driver", "sm_clock_mhz", *self.trend.metrics)
         frame = pd.DataFrame(rows, columns=[*names, *more]).astype({"dirty": "boolean"})
+        frame.attrs["units"] = {key: ROWS[key].unit for key in self.trend.metrics}
         return frame.assign(created=pd.to_datetime(frame["created"], utc=True, format="ISO8601"))
 
     @cached_property

@@ -27,6 +27,17 @@ class UsageProblem(NcuAssistError):
     exit_code = 2
 
 
+class NoSuchPlace(UsageProblem, IndexError):
+    """An index in Python that is out of range. An IndexError too, as Python expects."""
+
+
+class NoSuchName(UsageProblem, KeyError):
+    """A name in Python that fits none of those there. A KeyError too, as pandas' own methods expect."""
+
+    def __str__(self) -> str:
+        return self.message  # KeyError would quote it
+
+
 class StageFailed(NcuAssistError):
     """A build, a check or a profiling run failed."""
 

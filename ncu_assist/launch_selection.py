@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from ncu_assist.errors import UsageProblem, cut, did_you_mean
+from ncu_assist.errors import NoSuchName, NoSuchPlace, UsageProblem, cut, did_you_mean
 from ncu_assist.record import Launch
 
 NUMBERS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
@@ -83,27 +83,28 @@ def selection_of(numbers: str | None, filters: Iterable[str] = ()) -> LaunchSele
 def chosen(which: object, launches: Sequence[Launch]) -> list[Launch]:
     """Return the launches that an index in Python chooses: a place, a slice, a name, a list of these, or a mask.
 
-    Raises TypeError for what is none of them, IndexError where no launch stands, UsageProblem for a name of none.
+    Raises TypeError for anything else, NoSuchPlace (an IndexError) if there is no such launch, NoSuchName (a KeyError)
+    for a name that fits none, UsageProblem for a bad expression.
     """
     if isinstance(which, str):
         return _named(which, launches)
     if isinstance(which, slice):
         if (which.step or 1) < 1:
-            raise IndexError(
+            raise NoSuchPlace(
                 f"a selection keeps the order of its launches: a step of {which.step} is none to choose by"
             )
         found = list(launches[which])
         if not found:
             parts = (which.start, which.stop, *([which.step] if which.step else []))
             text = ":".join("" if one is None else str(one) for one in parts)
-            raise IndexError(f"[{text}] holds none of {_count(launches)}")
+            raise NoSuchPlace(f"[{text}] holds none of {_count(launches)}")
         return found
     if isinstance(which, Iterable):
         return _listed_ones(list(which), launches)
     place = _place(which)
     if not -len(launches) <= place < len(launches):
         there = f", whose places are 0 to {len(launches) - 1}" if len(launches) > 1 else ""
-        raise IndexError(f"{which} is no place among {_count(launches)}{there}")
+        raise NoSuchPlace(f"{which} is no place among {_count(launches)}{there}")
     return [launches[place]]
 
 
@@ -111,7 +112,7 @@ def can_choose(which: object, launches: Sequence[Launch]) -> bool:
     """Tell whether ``chosen`` finds something."""
     try:
         return bool(chosen(which, launches))
-    except (TypeError, IndexError, UsageProblem):
+    except (TypeError, UsageProblem):
         return False
 
 
@@ -120,20 +121,20 @@ def _named(text: str, launches: Sequence[Launch]) -> list[Launch]:
         return list(selection_of(None, [text]).of(launches))
     except UsageProblem as error:
         hint = IN_PYTHON if FILTERS in error.hint else re.sub(r"^--filter (.*)$", r"['\1']", error.hint)
-        raise UsageProblem(error.message, hint) from error
+        raise type(error)(error.message, hint) from error
 
 
 def _listed_ones(some: list[object], launches: Sequence[Launch]) -> list[Launch]:
     if some and all(str(one) in ("True", "False") for one in some):  # of Python, numpy or pandas
         if len(some) != len(launches):
-            raise IndexError(f"a mask of {len(some)} truths does not fit {_count(launches)}")
+            raise NoSuchPlace(f"a mask of {len(some)} truths does not fit {_count(launches)}")
         found = [one for one, is_meant in zip(launches, some, strict=True) if is_meant]
         if not found:
-            raise IndexError(f"the mask is true for none of {_count(launches)}")
+            raise NoSuchPlace(f"the mask is true for none of {_count(launches)}")
         return found
     found = list({one.index: one for each in some for one in chosen(each, launches)}.values())
     if not found:
-        raise IndexError(f"an empty list holds none of {_count(launches)}")
+        raise NoSuchPlace(f"an empty list holds none of {_count(launches)}")
     return found
 
 
@@ -191,7 +192,7 @@ def _fitting(
     part = filters[0].strip("*/ ")
     prefix = NVTX if fit is _range_fits else ""
     is_part = len(filters) == 1 and part and any(part in one for one in known)
-    raise UsageProblem(
+    raise NoSuchName(
         f"none of {len(launches)} launches {what} '{', '.join(filters)}'; {_listed(filters, known)}",
         f"--filter {prefix}{REGEX}{re.escape(part)}" if is_part else _how(launches),
     )

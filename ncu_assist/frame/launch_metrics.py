@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import NoSuchName, UsageProblem
 from ncu_assist.ncu.catalogue.rows import ROWS
 
 NEAR = 0.8
@@ -17,13 +17,6 @@ UNITS = "units"
 OF_LAUNCHES = {"launch", "stream", "context", "process", "device", "workload"} | {
     f"{of}_{axis}" for of in ("grid", "block") for axis in "xyz"
 }
-
-
-class NoSuchMetric(UsageProblem, KeyError):
-    """A frame has no such name. A KeyError, as pandas' own methods expect, with a suggestion."""
-
-    def __str__(self) -> str:
-        return self.message  # KeyError would quote it
 
 
 class _Located(type(pd.DataFrame().loc)):  # type: ignore[misc]
@@ -62,14 +55,14 @@ class LaunchMetrics(pd.DataFrame):
             return False
 
     def __getitem__(self, key: Any) -> Any:
-        """Return one or more columns; raises NoSuchMetric, with a suggestion, for an unknown name."""
+        """Return one or more columns; raises NoSuchName, with a suggestion, for an unknown name."""
         names = [key] if isinstance(key, str) else key
         are_names = isinstance(names, list) and names and all(isinstance(one, str) for one in names)
         if are_names and any(one not in self.columns for one in names) and self._is_of_launches:
             found = self._found(names)
             return _with_unit(found[key]) if isinstance(key, str) and list(found) == [key] else found
         if isinstance(key, str) and key not in self.columns:
-            raise NoSuchMetric(
+            raise NoSuchName(
                 f"'{key}' is no column of this frame, which is no selection of a report's launches",
                 f"choose it first: metrics[[…, '{key}']], or metrics['{key}']",
             )
@@ -137,11 +130,11 @@ class LaunchMetrics(pd.DataFrame):
             for name in asked:
                 near = difflib.get_close_matches(name, self.columns, n=1, cutoff=NEAR)
                 if near and name not in self.columns and "__" not in name:  # ncu's names have a double underscore
-                    raise NoSuchMetric(f"no metric is called '{name}'; did you mean '{near[0]}'?") from error
+                    raise NoSuchName(f"no metric is called '{name}'; did you mean '{near[0]}'?") from error
             if OF_LAUNCHES & {*asked}:
                 said = f"{' and '.join(sorted(OF_LAUNCHES & {*asked}))}: of a launch, and no metric"
-                raise NoSuchMetric(said, 'table("launches"), whose column launch is the index here') from error
-            raise NoSuchMetric(error.message, error.hint) from error
+                raise NoSuchName(said, 'table("launches"), whose column launch is the index here') from error
+            raise NoSuchName(error.message, error.hint) from error
         more = [name for name in found if name not in self._whole.columns]
         whole = self._whole.join(found[more])
         found = found.loc[self.index]

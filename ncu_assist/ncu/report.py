@@ -218,7 +218,7 @@ class Report:
     def __getitem__(self, which: int | slice | str | Iterable[Any]) -> pd.Series[Any] | pd.DataFrame:
         """Return rows of ``launches``: of a place one as a Series, else a frame.
 
-        Raises IndexError for a place that is none, and UsageProblem, with what there is, for words that fit no launch.
+        Raises as ``RunSummary`` does: NoSuchPlace, an IndexError; NoSuchName, a KeyError, which says what there is.
         """
         places = [one.index for one in chosen(which, self.records)]
         return self.launches.iloc[places if isinstance(which, (slice, Iterable)) else places[0]]
@@ -249,7 +249,7 @@ class Report:
         grid_x … block_z, process, context, stream, device Int64 (NA for what a range or a graph has not) · ranges,
         domain_ranges, start_end_ranges (tuples of names of NVTX ranges, outermost first; those outside the default
         domain as 'domain:name') · then a float64 column for each metric, by name, and last those of metrics that are
-        texts, object.
+        texts, object. ``attrs["units"]`` has the unit of each metric that is a number, empty where it has none.
         """
         return tables.launches_frame(self.contents)
 

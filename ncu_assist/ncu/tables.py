@@ -106,7 +106,9 @@ def launches_frame(contents: Contents) -> pd.DataFrame:
     names = sorted(contents.units)
     kept = [i for i, name in enumerate(names) if name not in texts]
     wide = pd.DataFrame(numbers[:, kept], columns=[names[i] for i in kept])
-    return pd.concat([facts, wide, pd.DataFrame(dict(sorted(texts.items())), dtype=object)], axis=1)
+    made = pd.concat([facts, wide, pd.DataFrame(dict(sorted(texts.items())), dtype=object)], axis=1)
+    made.attrs["units"] = {names[i]: contents.units[names[i]] for i in kept}
+    return made
 
 
 def _axis(field: str, number: int) -> Callable[[LaunchFacts], int | None]:

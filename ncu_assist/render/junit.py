@@ -14,14 +14,15 @@ from ncu_assist.render.words.gate import (
     NOTHING_CHANGED,
     gate_title,
     limit_words,
-    moved,
     not_measured_summary,
     reason_words,
     summary,
     why_unmeasured,
+    within,
     workload_words,
 )
 
+INTERVAL = "99 % interval "
 NOT_XML = dict.fromkeys((0xFFFE, 0xFFFF), "\N{REPLACEMENT CHARACTER}")  # beside controls, which one_line spells out
 
 
@@ -81,11 +82,11 @@ def _case(gate: Gate, check: GateCheck) -> xml.Element:
     limit = f"{check.limit.metric.key} {limit_words(check.limit)}"
     against = "" if not gate.by_window else " alone" if gate.is_alone else " against earlier runs"
     case = _named(run.kernel, run.version, f"{workload_words(check)}: {limit}{against}")
-    if gate.lets_pass(check):
-        xml.SubElement(case, "system-out").text = _text(f"{moved(check)}: {reason_words(check)}", GATE_LETTERS)
-    elif check.outcome != "pass":
+    said = ": ".join(part for part in (within(check, INTERVAL), reason_words(check)) if part)
+    if check.outcome == "pass" or gate.lets_pass(check):
+        xml.SubElement(case, "system-out").text = _text(said, GATE_LETTERS)
+    else:
         kind = "failure" if check.outcome == "regression" else "error"
-        said = ": ".join(part for part in (moved(check), reason_words(check)) if part)
         found = xml.SubElement(case, kind, type=check.outcome, message=_text(f"{limit}: {said}", GATE_LETTERS))
         found.text = _text(f"try: {check.next}", GATE_LETTERS) if check.next else ""
     return case

@@ -70,8 +70,7 @@ def test_what_a_notebook_has_of_a_run(recorded: Path) -> None:
     shown = ncu_assist.show("lightning_decode/v6", lines=True)
     assert repr(shown).startswith("<lightning_decode/v6_coalesced_store@")
     assert shown.diagnosis.startswith("uncoalesced-global-load, up to ")
-    (own,) = shown.findings["launch"].unique()
-    first = shown.findings.iloc[0]
+    own, first = shown.findings["launch"].iloc[0], shown.findings.iloc[0]
     assert (first["rule"], first["line"]) == ("uncoalesced-global-load", 42)
     box = shown._repr_html_()
     assert "What to do" in box
@@ -88,8 +87,10 @@ def test_what_a_notebook_has_of_a_run(recorded: Path) -> None:
 @pytest.mark.parametrize("reference", ["add_relu/v0", "fast_h2d/v0"])
 def test_findings_are_of_the_call_then_of_each_launch(reference: str) -> None:
     """Two library kernels a call: what the first writes the second reads again, which neither launch shows."""
-    run = ncu_assist.show(reference, project=Path(__file__).parents[2])
+    every = ncu_assist.show(reference, project=Path(__file__).parents[2])
+    run = ncu_assist.show(reference, workload=every.view.combined.workload, project=Path(__file__).parents[2])
     first = run.findings.iloc[0]
+    pd.testing.assert_series_equal(every.findings.iloc[0], first)
     assert run.diagnosis.startswith(f"{first['rule']}, up to {first['estimated_speedup']:.3g}x")
     assert (first["whole"], pd.isna(first["launch"])) == (True, True)
     alone = run.findings[~run.findings["whole"]]
@@ -99,6 +100,71 @@ def test_findings_are_of_the_call_then_of_each_launch(reference: str) -> None:
         own = alone[alone["launch"] == each.launches[0].index]
         assert each.findings["estimated_speedup"].tolist() == own["estimated_speedup"].tolist()
     assert alone["saved_ns"].sum() <= first["saved_ns"]
+
+
+def test_findings_are_of_each_workload_that_was_profiled() -> None:
+    run = ncu_assist.show("softmax/v4", project=ROOT)
+    assert run.findings["workload"].unique().tolist() == ["c4k", "c64k", "c256"]
+    assert run.findings.groupby("workload")["launch"].unique().map(list).to_dict() == {
+        "c4k": [0],
+        "c64k": [1],
+        "c256": [2],
+    }
+    assert repr(run).endswith(": 3 launches; near-ceiling on c4k>")
+    assert run.diagnosis.startswith(run.findings["rule"].iloc[0])
+    for name, own in run.findings.groupby("workload"):
+        alone = ncu_assist.show("softmax/v4", workload=str(name), project=ROOT)
+        assert alone.findings["message"].tolist() == own["message"].tolist()
+        assert f" on {name}" not in repr(alone)
+    assert run[1:].findings["workload"].unique().tolist() == ["c64k", "c256"]
+
+
+def test_a_run_is_compared_with_itself_by_that_word() -> None:
+    said = repr(ncu_assist.diff("softmax/v4", "softmax/v4", project=ROOT))
+    assert said.startswith("<v4 is as fast as itself on c4k")
+    shown = ncu_assist.show("softmax/v4", project=ROOT)
+    assert "launch 1" in repr(ncu_assist.diff(shown[0], shown[1], project=ROOT))
+
+
+def test_two_runs_of_one_version_are_told_apart_by_their_references() -> None:
+    first, second = sorted(path.name for path in (ROOT / "reports/gemm_bias_gelu/v12_wgmma").iterdir())
+    versions = (f"gemm_bias_gelu/v12_wgmma@{one}" for one in (first, second))
+    said = repr(ncu_assist.diff(*versions, force=True, project=ROOT))
+    assert said.startswith(f"<gemm_bias_gelu/v12_wgmma@{second} against gemm_bias_gelu/v12_wgmma@{first} on ")
+
+
+def test_numbers_have_a_unit_by_name_or_in_attrs() -> None:
+    report = ncu_assist.read_report(SMALL_REPORT)
+    units = report.launches.attrs["units"]
+    counted = set(report.metrics["metric"]) - set(report.launches.select_dtypes(exclude="number"))
+    assert set(units) == counted
+    assert units["gpu__time_duration.sum"] == "ns"
+    runs = ncu_assist.trend("softmax", metrics=["duration", "dram_bytes"], project=ROOT).runs
+    assert runs.attrs["units"] == {"duration": "ns", "dram_bytes": "byte"}
+
+
+WRONG_LOOKUPS: list[tuple[Callable[[], Any], type[LookupError]]] = [
+    (lambda: ncu_assist.show("softmax/v4", project=ROOT)[99], IndexError),
+    (lambda: ncu_assist.show("softmax/v4", project=ROOT)["nobody"], KeyError),
+    (lambda: ncu_assist.read_report(SMALL_REPORT)[-99], IndexError),
+    (lambda: ncu_assist.diff("softmax/v3", "softmax/v4", project=ROOT)[999], IndexError),
+    (lambda: ncu_assist.diff("softmax/v3", "softmax/v4", project=ROOT)["nobody"], KeyError),
+    (lambda: ncu_assist.profile("softmax", "v4", project=ROOT)[7], IndexError),
+    (lambda: ncu_assist.profile("softmax", "v4", project=ROOT)["nobody"], KeyError),
+]
+
+
+@pytest.mark.parametrize(("look", "kind"), WRONG_LOOKUPS)
+def test_a_failed_lookup_is_an_error_of_ours_and_of_python(
+    look: Callable[[], Any], kind: type[LookupError], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")  # recorded runs answer
+    with pytest.raises(kind) as caught:
+        look()
+    assert isinstance(caught.value, ncu_assist.NcuAssistError)
+    assert str(caught.value) == caught.value.message  # a KeyError would quote it
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert (type(again), str(again)) == (type(caught.value), str(caught.value))
 
 
 def test_a_report_is_pickled(tmp_path: Path) -> None:

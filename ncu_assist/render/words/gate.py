@@ -224,12 +224,15 @@ def moved(check: GateCheck) -> str:
     return values(check) or "-"
 
 
-def within(check: GateCheck) -> str:
-    """Return by how much a metric moved, and of a time between which ends of its 99 % interval, where there is one."""
+def within(check: GateCheck, label: str = "") -> str:
+    """Return by how much a metric moved, and of a time between which ends of its 99 % interval, where there is one.
+
+    ``label`` names the interval, if nothing above it does.
+    """
     if check.low is None or check.high is None or check.delta is None:
         return moved(check)
     low, high = (percent(end).removesuffix(" %") for end in (check.low, check.high))
-    return f"{moved(check)} ({low} to {high})"
+    return f"{moved(check)} ({label}{low} to {high})"
 
 
 def values(check: GateCheck) -> str:

@@ -48,6 +48,8 @@ def verdict_line(diff: Diff, width: int = LINE) -> str:
     Where it is wider than ``width`` it is told in fewer words.
     """
     baseline, candidate = names(diff)
+    if baseline == candidate and diff.is_one_run:
+        baseline = "itself"
     if _are_of_kernels(diff):
         baseline += ", another kernel"
     workloads = dict.fromkeys(one_line(side.workload) for side in (diff.candidate, diff.baseline) if side.workload)
