@@ -12,6 +12,7 @@ from ncu_assist.store.drafts import Draft, ModelCost, Score
 
 FROM_FILE = "from a file"  # what stands for the model of a reply that was saved elsewhere
 NO_DIAGNOSIS = "none"
+NOT_PROVED = "not proved yet"  # the reason of a draft that nobody has measured
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def _measured(draft: Draft) -> float:
 
 def _reasons(drafts: Sequence[Draft]) -> tuple[FateReason, ...]:
     """Return why drafts were not kept, the most frequent first: what stands before the first colon tells them apart."""
-    counted = Counter((draft.fate, draft.reason.partition(":")[0]) for draft in drafts if draft.fate != "kept")
+    counted = Counter((draft.fate, draft.reason.partition(":")[0] or NOT_PROVED) for draft in drafts if draft.fate != "kept")
     ordered = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
     return tuple(FateReason(fate, text, count) for (fate, text), count in ordered)
 

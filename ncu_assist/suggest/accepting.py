@@ -136,7 +136,7 @@ def _predicted(one: MetricPrediction) -> str:
 def _measured(draft: Draft, proof: Proof | None) -> str:
     if proof is None or proof.speedup is None:
         why = f" ({_inert(draft.reason)})" if draft.reason else ""
-        return f"nothing; the draft was {draft.fate}{why}"
+        return f"nothing; the draft was {'not proved' if draft.fate == 'drafted' else draft.fate}{why}"
     text = f"{proof.speedup:.3g}x on {_inert(proof.workload, 80)}"
     if proof.parent_ns and proof.draft_ns:
         text += f", {duration(proof.draft_ns)} against {duration(proof.parent_ns)} of its parent"

@@ -53,6 +53,12 @@ def test_the_ledger_of_one_kernel(run: Run, archive: DraftArchive) -> None:
     assert "add_one" not in answer.partition("drafts, the oldest first")[2].partition("v1")[0]
 
 
+def test_a_draft_that_nobody_proved_has_a_reason(run: Run, archive: DraftArchive) -> None:
+    save_draft(archive, fate="drafted", reason="", proof=None)
+    assert "\n  1 drafted: not proved yet\n" in run("ledger").out
+    assert run("ledger", "--json").json["reasons"] == [{"fate": "drafted", "text": "not proved yet", "count": 1}]
+
+
 def test_the_json_that_others_read(run: Run, archive: DraftArchive) -> None:
     several(archive)
     answer = run("ledger", "--json").json

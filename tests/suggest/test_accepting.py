@@ -91,6 +91,8 @@ def test_what_was_not_measured_says_so() -> None:
     text = with_header(SOURCE, make_draft(proof=None, fate="unproven", reason="no GPU", model="")).decode()
     assert "# measured: nothing; the draft was unproven (no GPU)" in text
     assert "# Drafted by a model from" in text
+    text = with_header(SOURCE, make_draft(proof=None, fate="drafted", reason="")).decode()
+    assert "# measured: nothing; the draft was not proved\n" in text
 
 
 def test_never_over_a_file(archive: DraftArchive, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
