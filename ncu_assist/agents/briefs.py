@@ -139,7 +139,7 @@ class ShowBrief(Brief):
     floor: NotRequired[Json | None]
     copy_ns: NotRequired[float | None]
     bound_by: str | None
-    busiest: NotRequired[dict[str, str | float | None]]
+    busiest: NotRequired[dict[str, float]]
     launch: Json | None
     launches_profiled: int
     findings: NotRequired[list[FindingLine]]
@@ -147,7 +147,7 @@ class ShowBrief(Brief):
     furthest_from_floor: NotRequired[Json]
     workloads: NotRequired[list[Json]]
     metrics: NotRequired[list[Json]]
-    stalls: NotRequired[dict[str, float | str | None]]
+    stalls: NotRequired[dict[str, float]]
     occupancy: NotRequired[list[Json]]
 
 
@@ -286,7 +286,7 @@ class BuildBrief(Brief):
     """Whether a change compiles, what the compiler says, and what ptxas counts of each kernel.
 
     ``warps`` of a kernel are those that fit an SM, by threads a block; ``parent`` is what was measured of its longest
-    launch.
+    launch, with the catalogue's keys and units.
     """
 
     passed: bool
@@ -404,33 +404,28 @@ def _more(answer: Json, more: Sequence[str]) -> ShowBrief:
     if "metrics" in more:
         shown["metrics"] = _grouped(answer["metrics"])
     if "stalls" in more:
-        shown["stalls"] = {reason: _counted(share, "%") for reason, share in answer["stalls"].items() if share}
+        shown["stalls"] = {reason: share for reason, share in answer["stalls"].items() if share}
     if "occupancy" in more:
         shown["occupancy"] = [_curve(one) for one in answer["occupancy_curves"]]
     return shown
 
 
-def _busiest(metrics: Json) -> dict[str, str | float | None]:
+def _busiest(metrics: Json) -> dict[str, float]:
     """Return the units that are nearest to what they can do, the nearest first, in percent of it."""
     values = {key: one["value"] for key, one in metrics.items()}
     shares = [(one.share(values), one.name) for one in (*PARTS, *SM_PARTS)]
     near = sorted(((share, name) for share, name in shares if share), reverse=True)
-    return {name: _counted(share, "%") for share, name in near[:MOST_BUSY]}
+    return {name: share for share, name in near[:MOST_BUSY]}
 
 
 def _grouped(metrics: Json) -> list[Json]:
-    """Return the counters of an answer in the groups of the catalogue, each with its unit; what is absent is not."""
-    told = []
+    """Return the counters of an answer by the groups of the catalogue and by unit; what is absent is not."""
+    told: dict[tuple[str, str | None], Json] = {}
     for group, counted in GROUPS.items():
         rows: tuple[Row, ...] = (*counted, *DERIVED_GROUPS.get(group, ()))
-        known = [(row.key, metrics[row.key]) for row in rows if row.key in metrics]
-        values = {key: _with_unit(one["value"], one["unit"]) for key, one in known if one["value"] is not None}
-        told += [{"group": group, "values": values}] if values else []
-    return told
-
-
-def _with_unit(value: Any, unit: str | None) -> str:
-    return f"{value:.{DIGITS}g} {unit or ''}".strip() if isinstance(value, int | float) else str(value)
+        for key in (row.key for row in rows if row.key in metrics and metrics[row.key]["value"] is not None):
+            told.setdefault((group, metrics[key]["unit"]), {})[key] = metrics[key]["value"]
+    return [{"group": group, "unit": unit, "values": values} for (group, unit), values in told.items()]
 
 
 def _furthest(answer: Json) -> Json | None:
@@ -440,11 +435,6 @@ def _furthest(answer: Json) -> Json | None:
     if worst is None or worst["name"] == answer["workload"]:
         return None
     return {"workload": worst["name"], **_picked(worst, "median_ns", "times_floor")}
-
-
-def _counted(value: float | None, unit: str | None) -> float | str | None:
-    """Return a counter, one in percent with its sign: what has none is in its own unit."""
-    return f"{value:.{DIGITS}g} %" if value is not None and unit == "%" else value
 
 
 def _focus(answer: Json) -> Json | None:
@@ -496,7 +486,7 @@ def lines(answer: Json, rule: str) -> LinesBrief:
             {
                 **_picked(one, "rule", "severity", "estimated_speedup"),
                 "lines": [_placed(line, "finding", "line", "text") for line in one["lines"][:MOST_LINES]],
-                "evidence": {value["metric"]: _counted(value["value"], value["unit"]) for value in one["evidence"]},
+                "evidence": [_picked(value, "metric", "value", "unit") for value in one["evidence"]],
             }
             for one in found
         ],
@@ -768,10 +758,10 @@ def measured_parent(answer: Json) -> Json | None:
     focus, metrics = _focus(answer), answer["metrics"]
     if focus is None:
         return None
-    told = {"kernel": focus["kernel"], "block": focus["block"]}
+    told: Json = {"kernel": focus["kernel"], "block": focus["block"]}
     for key in ("registers", "spill_instructions", "shared_memory_static", "theoretical_occupancy", "instructions"):
         if key in metrics and metrics[key]["value"] is not None:
-            told[key] = _with_unit(metrics[key]["value"], metrics[key]["unit"])
+            told[key] = metrics[key]["value"]
     return told
 
 

@@ -157,7 +157,9 @@ def _measured(draft: Draft) -> float:
 
 def _reasons(drafts: Sequence[Draft]) -> tuple[FateReason, ...]:
     """Return why drafts were not kept, the most frequent first: what stands before the first colon tells them apart."""
-    counted = Counter((draft.fate, draft.reason.partition(":")[0] or NOT_PROVED) for draft in drafts if draft.fate != "kept")
+    counted = Counter(
+        (draft.fate, draft.reason.partition(":")[0] or NOT_PROVED) for draft in drafts if draft.fate != "kept"
+    )
     ordered = sorted(counted.items(), key=lambda entry: (-entry[1], entry[0]))
     return tuple(FateReason(fate, text, count) for (fate, text), count in ordered)
 
