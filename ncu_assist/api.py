@@ -466,8 +466,8 @@ class RunComparison:
 class MeasuredKernel:
     """What `bench` or `profile` came to: ``outcome`` has a run of each version, or why there is none.
 
-    ``len`` counts the versions that were measured; an index is a place among them, a version (``v1``, ``v1_fused``) or
-    the name of a function, and gives what `show` says of its run.
+    ``len`` counts the versions that have a run, measured now or recorded. An index is a place among them, a version
+    (``v1``, ``v1_fused``) or the name of a function, and gives what `show` says of its run.
     """
 
     outcome: KernelOutcome
@@ -477,7 +477,7 @@ class MeasuredKernel:
 
     @property
     def versions(self) -> tuple[str, ...]:
-        """The names of the versions that were measured."""
+        """The names of the versions that have a run."""
         return tuple(one.version for one in self.outcome.versions if one.run)
 
     def __len__(self) -> int:

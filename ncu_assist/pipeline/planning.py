@@ -163,7 +163,7 @@ def replay(
         raise _nothing_to_show(kernel, versions, workloads, why)
     source: Source = "live" if all(stored.run.source == "live" for stored in runs) else "recorded"
     word, when = ("STORED", "now") if source == "live" else ("RECORDED", "here")
-    reporter.note(f"{word}: {_measured_on(runs)}. Nothing was measured {when}: {why.message}.")
+    reporter.note(f"{word}: {_origin_of(runs)}. Nothing was measured {when}: {why.message}.")
     missing = [f"{row.version} on {', '.join(row.unmeasured)}" for row in rows if row.unmeasured]
     if missing:
         lacks = "ncu-assist doctor says what this machine lacks"
@@ -210,10 +210,10 @@ def _shown(store: Store, kernel: Kernel, version: Version, served: set[str]) -> 
     return every or newest_of_source([stored for stored, names in held if names], source)
 
 
-def _measured_on(runs: list[StoredRun]) -> str:
+def _origin_of(runs: list[StoredRun]) -> str:
     devices = sorted({r.run.device.name for r in runs if r.run.device})
     dates = sorted({r.run.created[:10] for r in runs})
-    return f"measured on {' and '.join(devices) or 'an unknown GPU'}, {' and '.join(dates)}"
+    return f"runs on {' and '.join(devices) or 'an unknown GPU'}, {' and '.join(dates)}"
 
 
 @dataclass(frozen=True)

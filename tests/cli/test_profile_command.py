@@ -26,7 +26,7 @@ class TestRecorded:
         before = files(recorded)
         answer = run("profile", "lightning_decode")
         assert answer.code == 0
-        assert answer.err.startswith("RECORDED: measured on NVIDIA H200, 20")
+        assert answer.err.startswith("RECORDED: runs on NVIDIA H200, 20")
         assert "Nothing was measured here" in answer.err
         assert "RECORDED" not in answer.out
         assert "v7_registers_128bit" in answer.out

@@ -55,7 +55,7 @@ def test_runs_that_match_are_shown_and_said_to_be_recorded(store: Store, kernel:
     ]
     assert (outcome.exit_code, outcome.versions[1].unmeasured) == (6, ("small",))
     assert notes.notes == [
-        f"RECORDED: measured on NVIDIA H200, 2026-11-21. Nothing was measured here: {WHY.message}.",
+        f"RECORDED: runs on NVIDIA H200, 2026-11-21. Nothing was measured here: {WHY.message}.",
         "NOT MEASURED: v1_torch on small. No run has that source on that workload; "
         "ncu-assist doctor says what this machine lacks",
     ]
@@ -106,13 +106,13 @@ def test_runs_of_several_days_and_gpus(store: Store, kernel: Kernel, notes: Note
     assert other is not None
     recorded(store, kernel, "v1_torch", created="2026-11-20T07:45:00Z", device=replace(other, name="NVIDIA L4"))
     answer(store, kernel, notes)
-    assert "measured on NVIDIA H200 and NVIDIA L4, 2026-11-20 and 2026-11-21" in notes.notes[0]
+    assert "runs on NVIDIA H200 and NVIDIA L4, 2026-11-20 and 2026-11-21" in notes.notes[0]
 
 
 def test_a_live_run_of_this_machine_answers_as_live(store: Store, kernel: Kernel, notes: Notes) -> None:
     recorded(store, kernel, "v0_torch", source="live", machine=make_run().machine)
     assert answer(store, kernel, notes).source == "live"
-    assert notes.notes[0].startswith("STORED: measured on ")
+    assert notes.notes[0].startswith("STORED: runs on ")
     assert "Nothing was measured now: " in notes.notes[0]
 
 

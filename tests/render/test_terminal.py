@@ -9,12 +9,14 @@ import pytest
 from factories import DEVICE, PROFILE, launch, make_run, metrics_frame, samples_frame, save_run, times
 from made import chain, outcome, saved, wrong
 
+from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.analysis.ladder import KernelListing, KernelOutcome, VersionOutcome
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.render.html.run_verdict import outcome_box
 from ncu_assist.render.json.versions import outcome_json
-from ncu_assist.render.terminal.archive import list_text, verify_text
+from ncu_assist.render.markdown import query_markdown
+from ncu_assist.render.terminal.archive import list_text, query_text, verify_text
 from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.render.terminal.run import show_text
 from ncu_assist.render.terminal.style import Style
@@ -68,7 +70,7 @@ def test_a_slower_version_is_explained(tmp_path: Path) -> None:
 def test_the_other_verdicts(tmp_path: Path) -> None:
     one = saved(tmp_path, "v1_a", 1e5)
     itself = diff_text(diff_runs(one, one), Style())
-    assert itself.startswith("v1 is as fast as v1 on small (99 % interval 1.000 to 1.000, 100 pairs)\n")
+    assert itself.startswith("v1 is as fast as itself on small (99 % interval 1.000 to 1.000, 100 pairs)\n")
     assert "note: both sides are the same run" in itself
     slow = saved(tmp_path, "v2_b", None, launches=(launch(duration_ns=178_000.0),))
     text = diff_text(diff_runs(slow, one), Style())
@@ -229,3 +231,10 @@ def test_list_and_verify(tmp_path: Path) -> None:
     assert verify_text([], 1) == "✓ 1 run, nothing damaged\n"
     damaged = verify_text([Damage("k/v/\x1b", "is a link")], 3)
     assert damaged.startswith("✗ reports/k/v/\\x1b: is a link\n1 damaged; 3 other runs can be read")
+
+
+def test_a_query_has_floats_as_integers_are_in_one_column() -> None:
+    found = QueryResult(("n",), ((1234567,), (1234567.8,), (23456789.0,), (0.25,), (None,)))
+    shown = ["n", "1234567", "1234568", "23456789", "0.25", "-"]
+    assert query_text(found).split() == shown
+    assert [line.strip("| ") for line in query_markdown(found).splitlines() if "--" not in line] == shown

@@ -33,6 +33,7 @@ from ncu_assist.render.words.gate import (
     within,
     workload_words,
 )
+from ncu_assist.render.words.values import query_cell
 from ncu_assist.render.words.verdicts import (
     clock_words,
     kernels_and_origins,
@@ -120,7 +121,7 @@ def query_markdown(found: QueryResult) -> str:
         all(isinstance(row[place], int | float | None) for row in found.rows) for place in range(len(found.columns))
     ]
     columns = [(name, "right" if is_number else "left") for name, is_number in zip(found.columns, numbers, strict=True)]
-    rows = [["-" if v is None else f"{v:.6g}" if isinstance(v, float) else str(v) for v in row] for row in found.rows]
+    rows = [[query_cell(value) for value in row] for row in found.rows]
     return "\n".join(table(columns, rows))
 
 

@@ -14,7 +14,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
 from ncu_assist.render.words.floors import library_sentence
-from ncu_assist.render.words.values import number_of, shown_path
+from ncu_assist.render.words.values import number_of, query_cell, shown_path
 from ncu_assist.render.words.verdicts import origin
 
 if TYPE_CHECKING:
@@ -82,11 +82,6 @@ def query_text(found: QueryResult) -> str:
     for row in found.rows:
         made.add_row(*(one_line(query_cell(value), 200) for value in row))
     return to_text([made])
-
-
-def query_cell(value: object) -> str:
-    """Return a value of a query as text: a dash for what is absent."""
-    return "-" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def query_csv(found: QueryResult) -> str:

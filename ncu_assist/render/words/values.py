@@ -32,6 +32,17 @@ def evidence_value(value: float, unit: str, approximate: bool = False) -> str:
     return about + (str(int(value)) if value == int(value) and abs(value) < IN_FULL_BELOW else quantity(value, ""))
 
 
+WHOLE = 1e6  # from here on six digits would need an exponent
+EXACT = 2.0**53  # beyond it a float does not have every integer, and its digits say nothing
+
+
+def query_cell(value: object) -> str:
+    """Return a value of a query as text: a dash for what is absent, large floats in full, as integers are."""
+    if not isinstance(value, float):
+        return "-" if value is None else str(value)
+    return f"{value:.0f}" if WHOLE <= abs(value) < EXACT else f"{value:.6g}"
+
+
 def shown_path(path: Path, folder: Path) -> str:
     """Return a path relative to the folder one stands in, where it lies below that, else the whole of it."""
     whole, here = path.absolute(), folder.absolute()
