@@ -7,7 +7,8 @@ Why it costs time: no rule knows a cause. The distance to the ceiling is what pe
 
 What to try: give this unit less to do: for DRAM and L2 fewer bytes, for L1 more reuse in registers, for a pipe or the
 issue slots fewer instructions for the same result. For a matrix product on the FMA pipe, use the tensor cores if its
-accuracy allows it. Or stop here.
+accuracy allows it. If the unit takes the time, stopping is an answer too: this work is near its ceiling, and only an
+algorithm with less of it is faster. Further away the same work may still be done faster, if the unit waits less.
 
 When it is reported: the unit is at two thirds or more of what it can reach. That is 60 % of its peak, below which
 NVIDIA's own speed-of-light rule calls a kernel bound by latency. No rule with a cause names this unit, and the kernel
@@ -24,11 +25,11 @@ from __future__ import annotations
 
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import OF_CEILING
+from ncu_assist.rules.model.dram import fill
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA
 from ncu_assist.rules.model.resources import RESOURCES
-from ncu_assist.rules.model.savings import busiest_unit
+from ncu_assist.rules.model.savings import Busiest, busiest_unit
 
 ID = "near-ceiling"
 NEEDS: tuple[str, ...] = ()
@@ -39,13 +40,14 @@ STANDING_STILL = ("no_instruction", "branch_resolving", "barrier", "membar", "sl
 MOST = 50.0  # percent of all warp states
 FEWER = "do the same with fewer instructions"
 IDLE_PERCENT = 1.0  # of the time that tensor cores work: less is some helper's
-LESS_BYTES = "move fewer bytes, or stop here"
+LESS_BYTES = "move fewer bytes"
 LESS = {
     "DRAM": LESS_BYTES,
-    "L2": "reuse fetched data while it is on the chip, or stop here",
-    "L1": "keep reused values in registers, or stop here",
-    "SM": f"{FEWER}, or stop here",
+    "L2": "reuse fetched data while it is on the chip",
+    "L1": "keep reused values in registers",
+    "SM": FEWER,
 }
+STOP, OVERLAP = "or stop here", "or keep this unit busy: start its work earlier, and do the rest meanwhile"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -54,7 +56,7 @@ def find(facts: Facts) -> Finding | None:
     if busiest is None or not busiest.is_busy or (_stands_still(facts) and not busiest.takes_the_time):
         return None
     resource = RESOURCES.get(busiest.name)
-    reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
+    reached = min(1.0, fill(facts) if busiest.name == "DRAM" else busiest.load)
     return Finding(
         rule=ID,
         message=f"{busiest.name} is busy {percent(busiest.share)} of the time, {percent(reached)} of what it can "
@@ -65,16 +67,16 @@ def find(facts: Facts) -> Finding | None:
         unless_known=True,
         detail={"unit": busiest.name},
         assumed=facts.ceilings is None,
-        advice=_advice(facts, busiest.name, resource.group if resource else ""),
+        advice=_advice(facts, busiest, resource.group if resource else ""),
     )
 
 
-def _advice(facts: Facts, unit: str, group: str) -> str:
+def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
     """Return what to do less of; a pipe of products is not the last word where the tensor cores stand idle."""
     idle = facts.get("pipe_tensor_cycles")
-    if unit == FMA and idle is not None and idle < IDLE_PERCENT:
+    if busiest.name == FMA and idle is not None and idle < IDLE_PERCENT:
         return f"{FEWER}; for a matrix product use the tensor cores, which are idle, if its accuracy allows it"
-    return LESS.get(group, LESS_BYTES)
+    return f"{LESS.get(group, LESS_BYTES)}, {STOP if busiest.takes_the_time else OVERLAP}"
 
 
 def _stands_still(facts: Facts) -> bool:

@@ -310,7 +310,7 @@ def _figures(one: Ranked, facts: Facts) -> str:
     won = f"{one.estimated_speedup:.2f}x"
     said, up_to = [finding.figures], "" if f": {won}" in finding.figures else f"up to {won}, "
     if one.to_floor:
-        said.append(f"up to {won}, which is the floor")
+        said.append("which is the floor" if not up_to else f"up to {won}, which is the floor")
     if then is not None:
         said.append(f"{up_to}then the {then.name} is at {percent(then.load)} of what it can reach")
     if finding.whole_ns - one.saved_ns >= LEAST_WORTH * facts.duration_ns and not (one.to_floor or finding.launches):
