@@ -495,7 +495,8 @@ def removed_before(
     """Return the changes that removed the fault ``rule`` in other kernels and in kept drafts, largest gain first.
 
     In the archive, such a change is a version faster than its parent for which ``rule`` was the parent's first finding
-    and is not its own. Versions of ``kernel`` itself belong to its story.
+    and is not its own. Both are own versions: a step from a library's version, often many kernels, removes more than
+    the fault. Versions of ``kernel`` itself belong to its story.
     """
     found = [
         RemovedFault(clean.line(f"draft {one.id} of {one.kernel}", 80), clean.line(one.claim.change, IDEA), won)
@@ -518,6 +519,8 @@ def _removed_in(store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterato
         workload, own = firsts[name]
         parent = next((one for one in lineage.ancestors(name) if firsts[one][0] == workload), None)
         if own == rule or parent is None or firsts[parent][1] != rule or workload is None:
+            continue
+        if lineage.said(name).is_peer or lineage.said(parent).is_peer:
             continue
         pair = common_bench([newest[parent]], [stored], workload)
         verdict = verdict_by_time(*pair, workload, SampleReader()) if pair else None

@@ -15,8 +15,9 @@ from ncu_assist.render.redact import NOBODY
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import DraftArchive
-from ncu_assist.suggest.evidence.gathering import evidence, name_of
+from ncu_assist.suggest.evidence.gathering import evidence, name_of, removed_before
 from ncu_assist.suggest.evidence.records import Evidence
+from ncu_assist.suggest.evidence.task import Cleaner
 
 pytestmark = pytest.mark.slow
 
@@ -178,3 +179,12 @@ def test_what_answered_the_same_diagnosis_is_of_other_kernels_and_of_kept_drafts
     assert where["draft 20261121T221601Z-02975f of lightning_decode"].speedup == pytest.approx(1.88, abs=0.01)
     assert not [name for name in where if name.startswith("lightning_decode/")]
     assert [one.speedup for one in found.removed] == sorted((one.speedup for one in found.removed), reverse=True)
+
+
+def test_a_step_from_a_library_s_version_is_no_precedent_of_a_fault() -> None:
+    """It replaces several kernels by one, so its gain is of more than the fault: softmax/v3 is 4.49x faster than v0."""
+    project = Project(ROOT)
+    found = removed_before(project, Store(project.reports), "fast_h2d", "redundant-traffic", (), Cleaner(NOBODY))
+    where = {one.where for one in found}
+    assert "fusion_limit/v3_everything_in_registers" in where
+    assert "softmax/v3_three_pass" not in where
