@@ -30,7 +30,7 @@ COMMAND_LINE = re.compile(r"^ncu-assist .*")
 QUOTED_COMMAND = re.compile(r"`(ncu-assist [^`]+)`")
 OF_NCU = re.compile(r"(?<![\w-])ncu(?![\w-])|\bof ncu\b")
 # What follows the tool's name in prose, and is no command of it.
-PROSE = frozenset({"as", "blanked", "has", "measures", "or", "that", "uses", "wrote"})
+PROSE = frozenset({"as", "blanked", "builds", "has", "measures", "or", "that", "uses", "wrote"})
 # Of `ncu --help`, release 2025.3: the options that the texts of the package name.
 NCU_OPTIONS = frozenset(
     f"--{name}"

@@ -342,7 +342,7 @@ def ceilings_to_export(project: Project, gpu: str | None) -> Ceilings:
     names = sorted({one.device.name for one in found})
     if not found:
         what = f"no ceilings are known for '{gpu}'" if gpu else "no ceilings are known for this GPU"
-        raise UsageProblem(what, "ncu-assist ceilings to measure them, or --show to list those known")
+        raise UsageProblem(what, "ncu-assist ceilings, or --show to list those known")
     if len(names) > 1:
         raise UsageProblem(f"ceilings of several GPUs are known: {', '.join(names)}", f"--gpu '{names[0]}'")
     newest = max(found, key=lambda one: one.created)

@@ -166,7 +166,7 @@ def replay(
     reporter.note(f"{word}: {_origin_of(runs)}. Nothing was measured {when}: {why.message}.")
     missing = [f"{row.version} on {', '.join(row.unmeasured)}" for row in rows if row.unmeasured]
     if missing:
-        lacks = "ncu-assist doctor says what this machine lacks"
+        lacks = "what this machine lacks: ncu-assist doctor"
         reporter.note(f"NOT MEASURED: {'; '.join(missing)}. No run has that source on that workload; {lacks}")
     return KernelOutcome(kernel.name, tuple(w.name for w in workloads), source, rows)
 

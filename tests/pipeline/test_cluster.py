@@ -360,7 +360,7 @@ def test_a_tunnel_hides_no_open_scheduler(tmp_path: Path) -> None:
         cluster.scheduler.kill()
         cluster.scheduler.wait()
         cluster.start_scheduler("--host", "0.0.0.0")
-        with pytest.raises(UsageProblem, match="whoever reaches"), cluster_workers(cluster.where, False, Notes()):
+        with pytest.raises(UsageProblem, match="anyone who reaches it"), cluster_workers(cluster.where, False, Notes()):
             pass
 
 

@@ -198,7 +198,7 @@ def test_a_report_that_says_more_than_the_tables_stays(with_it: StoredRun, monke
 
 def test_a_report_whose_code_cannot_be_kept_stays(with_it: StoredRun, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(recording.kept, "packed", lambda *_: None)
-    with pytest.raises(UsageProblem, match="the code in its report cannot be kept"):
+    with pytest.raises(UsageProblem, match="its code cannot be kept without the report"):
         kept_files(with_it)
 
 

@@ -199,7 +199,7 @@ def test_a_recorded_run_keeps_its_numbers_and_says_what_its_report_lacks(project
     for table in set(OF_THE_REPORT) - {"session"}:
         part = export(project, ExportRequest(shipped.reference, table=table))
         assert set(part.frame["launch"]) == {1, 2}
-        assert any("holds 2 of the 3 launches of the run" in note for note in part.notes)
+        assert any("has 2 of the 3 launches of the run" in note for note in part.notes)
 
 
 def test_a_report_of_other_launches_is_damaged(project: Project) -> None:

@@ -194,7 +194,7 @@ def test_a_report_without_lines_says_why(name: str, reason: str) -> None:
 
 
 def test_a_recorded_run_keeps_the_lines_of_one_workload() -> None:
-    assert changed(6, 7, "b1_d96").notes == ("kept of b64_d96, not of b1_d96: --workload b64_d96",) * 2
+    assert changed(6, 7, "b1_d96").notes == ("kept for b64_d96, not for b1_d96: --workload b64_d96",) * 2
 
 
 def test_a_run_that_knows_no_workloads_has_no_command_for_them() -> None:

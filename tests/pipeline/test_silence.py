@@ -170,7 +170,7 @@ def test_pages_of_it_have_no_section_on_launches(
     written = report(with_copies.project, PageRequest(every=True), notes)
     assert (written.problems, written.exit_code) == ((), 0)
     page = (run_of(outcome, 2).folder / "report.html").read_text()
-    assert "It launches no kernel: there is nothing to count" in page
+    assert "It launches no kernel, so there is nothing to count" in page
     assert SILENT in page
     assert "none: it launched no kernel" in page
     assert 'id="timing"' in page
