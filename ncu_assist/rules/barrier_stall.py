@@ -17,8 +17,8 @@ barrier. `tensor-underfed` uses the code to tell these waits apart.
 How the saving is estimated: the share of warp states at barriers, times the room that the busiest resource has. A
 barrier takes one step of the ADU pipe and comes with about ten instructions: a store and a load of shared memory, their
 addresses, the loop. The issue slots of these instructions do not count as busy; all other issue slots do. A product
-with a barrier in 400 instructions keeps its products. If DRAM is at 88 % of its ceiling, as streams that wait for
-nothing else keep it, barriers cost nothing. Without DRAM's throughput the saving is *assumed*.
+with a barrier in 400 instructions keeps its products. If DRAM is at its ceiling, barriers cost nothing. Without DRAM's
+throughput the saving is *assumed*.
 
 If barriers are the first stall reason, the steps between them can be most of the work: sums and scans that a block does
 by halves in shared memory. The rule assumes this if the steps are most of what is executed and keep a unit busy for 60
@@ -46,7 +46,7 @@ from ncu_assist.rules.model.pipes import (
     shuffles,
 )
 from ncu_assist.rules.model.resources import RESOURCES, SM_PARTS
-from ncu_assist.rules.model.savings import filled, filled_by
+from ncu_assist.rules.model.savings import filled
 from ncu_assist.rules.model.shape import LATENCY_BELOW, room_beside, working_part, working_share
 
 ID = "barrier-stall"
@@ -76,8 +76,6 @@ def find(facts: Facts) -> Finding | None:
         by_steps = waiting * (1.0 - facts.stall(FOR_MEMORY) / 100.0 / (1.0 - waiting))
         saved = min(by_steps * room_beside(facts, OF_STEPS) + steps * instruction_time(facts), 1.0 - taken)
     else:
-        if filled_by(("DRAM",), facts):
-            return None  # DRAM is as busy as streams that wait for nothing else keep it
         kept = max(0.0, 1.0 - WITH_A_BARRIER / between) if between else 0.0
         room = min(room_beside(facts, RELIEVES), 1.0 - kept * filled(facts)[ISSUE])
         saved = waiting * room * working_share(facts)

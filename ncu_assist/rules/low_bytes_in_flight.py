@@ -10,9 +10,9 @@ What to try: more bytes a thread before the first is used: vector loads of 16 by
 unrolled loop, cp.async or TMA into shared memory a few stages ahead. More warps also help if the SM has room.
 
 When it is reported: waits for loads are the first stall reason, and nearly all that L1 misses comes from DRAM. DRAM is
-at least a tenth below the rate from which a kernel is done. It is the busiest unit, or every other unit is below 60 %.
-Loads are coalesced. Each warp has a smaller part of its share of the needed bytes in flight than the SM has of its
-warps; otherwise warps are missing, and that is `low-occupancy`.
+at least a tenth below what it can reach. It is the busiest unit, or every other unit is below 60 %. Loads are
+coalesced. Each warp has a smaller part of its share of the needed bytes in flight than the SM has of its warps;
+otherwise warps are missing, and that is `low-occupancy`.
 
 The bytes shown are a lower bound. A warp that waits counts with one request, however many it has in flight. A warp that
 works while it loads does not count. By Little's law at least DRAM's read rate times the shortest latency of a load is
@@ -42,7 +42,7 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SECTOR_BYTES
 from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import OF_CEILING, fill, reach
+from ncu_assist.rules.model.dram import fill, reach
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.savings import BUSY, busiest_unit, loads, worth_saying
 from ncu_assist.rules.model.traffic import come_by_copies, is_coalesced, is_widest
@@ -63,8 +63,8 @@ SEVERAL = "several values before the first is used"
 STAGES = "ask for the next pieces while one is used: more stages in shared memory, or larger ones"
 # What is read once comes wholly from DRAM; below three quarters a cache answers the rest, and latency is another one.
 FROM_DRAM = 0.75
-# Of the rate from which a kernel is done. What arrives in a second is what is under way over the latency: so close DRAM
-# has nearly enough under way, and counters that give a lower bound cannot tell what little is missing.
+# Of DRAM's limit. What arrives in a second is what is under way over the latency: so close to its limit DRAM has nearly
+# enough under way, and counters that give a lower bound cannot tell what little is missing.
 CLOSE = 0.1
 HELD_UP = 0.5  # of the rate that the bytes shown must bring by Little's law; a factor of two is room for SMs that rest
 LATENCY_NS = 270.0  # of a load from DRAM that does not queue, with a margin (above)
@@ -79,10 +79,9 @@ def find(facts: Facts) -> Finding | None:
     if under_way is None or not _waits_for_dram(facts) or _is_held_up(facts, needed):
         return None
     lacking = 1.0 - fill(facts)
-    is_close = fill(facts) > (1.0 - CLOSE) * OF_CEILING
     waiting = facts.stall(WAIT) / 100.0 * facts.value("sm_active_share") / 100.0
     saved = worth_saying(facts.duration_ns * lacking * waiting, facts)
-    if is_close or not saved:
+    if lacking < CLOSE or not saved:
         return None
     words = f"at {'least' if is_counted else 'most'} {quantity(under_way, 'byte')}"
     wanted = f", where DRAM needs {quantity(needed, 'byte')}" if needed else ""

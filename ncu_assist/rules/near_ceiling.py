@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import fill
+from ncu_assist.rules.model.dram import OF_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA
 from ncu_assist.rules.model.resources import RESOURCES
@@ -56,7 +56,7 @@ def find(facts: Facts) -> Finding | None:
     if busiest is None or not busiest.is_busy or (_stands_still(facts) and not busiest.takes_the_time):
         return None
     resource = RESOURCES.get(busiest.name)
-    reached = min(1.0, fill(facts) if busiest.name == "DRAM" else busiest.load)
+    reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
     return Finding(
         rule=ID,
         message=f"{busiest.name} is busy {percent(busiest.share)} of the time, {percent(reached)} of what it can "

@@ -20,7 +20,7 @@ from __future__ import annotations
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS, TOLD_APART, WGMMA, spoken
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import fill, link_load, reach
+from ncu_assist.rules.model.dram import OF_CEILING, fill, link_load, reach
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import Resource
 
@@ -59,7 +59,7 @@ def _distance(facts: Facts, resource: Resource, share: float) -> str:
     limit = reach(facts)
     if resource.name != "DRAM" or facts.ceilings is None or limit.assumed:
         return _short(share)
-    reached = fill(facts)
+    reached = fill(facts) * OF_CEILING
     return f"at {percent(reached)} of what a plain kernel of this mix and size gets ({limit.why})"
 
 

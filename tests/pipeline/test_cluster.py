@@ -104,7 +104,7 @@ def test_workers_measure_what_they_are_sent_on_each_model_of_gpu(
         assert f"one v1 on {chip}: its source has changed" in part.err
         assert f"two v0, v1 on {chip}: measured on 20" in part.err
     assert "and unchanged" not in again.err
-    assert part.out.index("two on 2 models of GPUs")
+    assert part.out.index("two on 2 GPU models")
     new = [stored.run for stored in Store(tmp_path / "reports").runs() if stored.run.run_id not in before]
     timed = Counter((one.kernel, one.version, one.profile is not None) for one in new)
     assert timed == {

@@ -57,7 +57,7 @@ def test_runs_that_match_are_shown_and_said_to_be_recorded(store: Store, kernel:
     assert notes.notes == [
         f"RECORDED: runs on NVIDIA H200, 2026-11-21. Nothing was measured here: {WHY.message}.",
         "NOT MEASURED: v1_torch on small. No run has that source on that workload; "
-        "ncu-assist doctor says what this machine lacks",
+        "what this machine lacks: ncu-assist doctor",
     ]
     assert len(store.runs()) == 1
     assert answer(store, kernel, notes, "v0").exit_code == 0

@@ -8,11 +8,8 @@ import pytest
 from shape_facts import found, made, of_case
 
 from ncu_assist.ceilings import ceilings_of
-from ncu_assist.quantity import percent
 from ncu_assist.rules import RULES, diagnose, near_ceiling
-from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import fill, is_full
-from ncu_assist.rules.model.savings import bounded_ns, busiest_unit, saved_ns
+from ncu_assist.rules.model.savings import busiest_unit, saved_ns
 
 CASES = ["traffic_small_halo", "healthy_float_product"]
 
@@ -48,18 +45,6 @@ def test_to_stop_is_said_only_of_a_unit_that_takes_the_time(busy: float, stops: 
     assert finding
     assert ("or stop here" in finding.advice) is stops
     assert ("keep this unit busy" in finding.advice) is not stops
-
-
-def test_the_distance_to_dram_s_ceiling_is_what_any_other_fix_may_win() -> None:
-    """One ceiling: what near-ceiling leaves is what a fix that leaves DRAM its work is bounded by."""
-    facts = replace(made({"dram_throughput": 70.0, "dram_bytes_read": 3e8, "dram_bytes_write": 3e8}), ceilings=None)
-    assert not is_full(facts)
-    finding = found(near_ceiling, facts)
-    assert finding
-    left = 1.0 - fill(facts)
-    assert f"at most {percent(left)} of the time" in finding.message
-    other = Finding(rule="tail-effect", message="", saved_ns=facts.duration_ns, evidence=(), left={"SM": 0.0})
-    assert bounded_ns(other, facts) == pytest.approx(left * facts.duration_ns)
 
 
 def test_not_where_most_warps_wait_for_something_else() -> None:

@@ -71,17 +71,13 @@ def asked_share(facts: Facts) -> float:
 
 
 def fill(facts: Facts) -> float:
-    """Return the rate of DRAM over its ceiling for this mix and size; 1 is at the ceiling. Both count what L2 holds.
-
-    It is the ceiling of the floor as well: what is saved up to here no kernel that moves the same bytes exceeds.
-    """
-    return OF_CEILING * asked_share(facts) / reach(facts).share
+    """Return how far DRAM was from what it can be asked for; 1 is at its limit. Both count what L2 still holds."""
+    return asked_share(facts) / reach(facts).share
 
 
 def is_full(facts: Facts) -> bool:
     """Return whether DRAM is at its limit, as far as that can be told."""
-    limit = reach(facts)
-    return asked_share(facts) / limit.share >= 1.0 - limit.strays
+    return fill(facts) >= 1.0 - reach(facts).strays
 
 
 def streams_share(facts: Facts, default: DramDefault) -> float:

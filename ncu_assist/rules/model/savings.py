@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
-from ncu_assist.rules.model.dram import asked_share, fill, is_full, link_load, needed_link_load
+from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill, link_load, needed_link_load
 from ncu_assist.rules.model.facts import Facts, once
 from ncu_assist.rules.model.pipes import ISSUE
 from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, RESOURCES, SM, SM_PARTS
@@ -60,7 +60,7 @@ class Busiest:
 
 def takes_the_time(name: str, load: float) -> bool:
     """Return whether a unit is so near to its limit that the time goes with its work."""
-    return load >= (OWNED_DRAM if name == "DRAM" else OWNED)
+    return load >= (OWNED_DRAM / OF_CEILING if name == "DRAM" else OWNED)
 
 
 def busiest_unit(facts: Facts) -> Busiest | None:
@@ -173,18 +173,10 @@ def loads(facts: Facts) -> Mapping[str, float]:
         return {name: sum(share * own[name] for share, own in parts) for name in parts[0][1]}
     found = {HOST_LINK: link_load(facts)}
     for one in (*PARTS, *SM_PARTS):
-        load = _dram_load(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
+        load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
         found[one.name] = max(load, found.get(one.name, 0.0))
     found[L2_READS] = max(found[L2_READS], _l2_reads(facts))
     return {name: load * facts.left.get(name, 1.0) for name, load in {**found, **_coarse(facts)}.items()}
-
-
-def _dram_load(facts: Facts) -> float:
-    """Return how near DRAM is to its ceiling; 1 at least from where a kernel is done: nobody should chase what is left.
-
-    Below that a fix may win all that is left to the ceiling, the same one as of the floor.
-    """
-    return max(1.0, fill(facts)) if is_full(facts) else fill(facts)
 
 
 def _coarse(facts: Facts) -> dict[str, float]:
