@@ -9,7 +9,7 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TypedDict
@@ -86,6 +86,7 @@ def run(
     process is killed. Raises EnvironmentProblem if the program cannot be started.
     """
     started = time.monotonic()
+    _GUARD.ready()
     try:
         child = subprocess.Popen(
             list(argv),
@@ -142,18 +143,33 @@ class _Guard:
         finally:
             self._tell("-", group)
 
+    def ready(self) -> None:
+        """Start the shell before the program, so that only one write lies between the program's start and its guard."""
+        if hasattr(os, "killpg"):
+            with self._lock, contextlib.suppress(OSError):
+                self._running()
+
     def _tell(self, did: str, group: int) -> None:
         if not hasattr(os, "killpg"):
             return
         with self._lock, contextlib.suppress(OSError):
-            (self._groups.add if did == "+" else self._groups.discard)(group)
-            if self._shell is None or self._shell.poll() is not None:
-                self._shell = self._start()
-                did, told = "+", self._groups
-            else:
-                told = {group}
-            assert self._shell.stdin is not None
-            self._shell.stdin.write("".join(f"{did} {one}\n" for one in told).encode())
+            try:
+                shell = self._running()
+            finally:
+                (self._groups.add if did == "+" else self._groups.discard)(group)
+            self._write(shell, did, [group])
+
+    def _running(self) -> subprocess.Popen[bytes]:
+        """Return the shell, which is told all groups again if it was ended."""
+        if self._shell is None or self._shell.poll() is not None:
+            self._shell = self._start()
+            self._write(self._shell, "+", self._groups)
+        return self._shell
+
+    @staticmethod
+    def _write(shell: subprocess.Popen[bytes], did: str, groups: Iterable[int]) -> None:
+        assert shell.stdin is not None
+        shell.stdin.write("".join(f"{did} {one}\n" for one in groups).encode())
 
     def _start(self) -> subprocess.Popen[bytes]:
         silent = subprocess.DEVNULL

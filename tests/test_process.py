@@ -127,3 +127,15 @@ def test_a_program_does_not_outlive_a_process_that_is_killed(tmp_path: Path) -> 
     started.kill()
     started.wait()
     assert all(has_ended(int(pid)) for pid in said.read_text().split())
+
+
+def test_the_guard_stands_before_the_program_starts() -> None:
+    """A process that is killed at once after it started a program takes it along: the guard is the older child."""
+    program = "import os, sys; print(os.getpid(), open('/proc/{0}/task/{0}/children'.format(os.getppid())).read())"
+    parent = (
+        f"import sys; from ncu_assist import process; print(process.run([sys.executable, '-c', {program!r}]).stdout)"
+    )
+    said = subprocess.run([sys.executable, "-c", parent], capture_output=True, text=True, check=True).stdout
+    own, *children = map(int, said.split())
+    assert len(children) == 2
+    assert children[1] == own
