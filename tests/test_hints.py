@@ -218,7 +218,16 @@ def _filled(command: click.Command, words: list[str]) -> list[str]:
 
 def _hints() -> Iterator[tuple[str, ast.expr]]:
     """Yield the hint of each error that a user can act on."""
-    kinds = {"UsageProblem", "StageFailed", "EnvironmentProblem", "DamagedData", "ModelProblem", "NcuAssistError"}
+    kinds = {
+        "UsageProblem",
+        "NoSuchPlace",
+        "NoSuchName",
+        "StageFailed",
+        "EnvironmentProblem",
+        "DamagedData",
+        "ModelProblem",
+        "NcuAssistError",
+    }
     for path, tree in _trees().items():
         for node in ast.walk(tree):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in kinds:

@@ -9,8 +9,8 @@ Why it costs time: with few warps, none may be ready, and the cycle is lost.
 What to try, by limiter. Registers: smaller blocks, if the registers that are left over have room for one more of them;
 `__launch_bounds__` with a number of blocks; smaller tiles a thread; loads next to their use; beware of spills. Shared
 memory: smaller or fewer buffers, smaller types, a larger carve-out, a table that larger blocks share. Blocks: larger
-blocks. Warps: a block size that divides the warp slots evenly. Barriers: named barriers with constant numbers; a number
-known only at run time reserves all sixteen.
+blocks, of whole warps. Warps: a block size that divides the warp slots evenly. Barriers: named barriers with constant
+numbers; a number known only at run time reserves all sixteen.
 
 When it is reported: waiting is the problem, that is, no resource is busy for 60 % of the time in which multiprocessors
 had work (the threshold of Nsight Compute's own rule SOLBottleneck). More warps do not speed up a kernel at the limit of
@@ -46,7 +46,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ncu_assist.ceilings.chips import SCHEDULERS
+from ncu_assist.ceilings.chips import LANES, SCHEDULERS
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
@@ -178,6 +178,8 @@ def _advice(limiter: str, named: list[Change], facts: Facts, is_spilling: bool) 
     sizes = [f"blocks of {values['block_size'][1]} threads" for values, _ in named if "block_size" in values]
     if limiter == "shared":
         return ", or ".join([TRY[limiter], *(f"{size} that share it" for size in sizes)])
+    if limiter == "blocks" and facts.value("block_size") < LANES:
+        return f"{TRY[limiter]}, of whole warps: {_lanes_idle(facts)}"
     if limiter != "registers":
         return TRY[limiter]
     blocks = [f"use {size}" for size in sizes]
@@ -190,6 +192,13 @@ def _advice(limiter: str, named: list[Change], facts: Facts, is_spilling: bool) 
         return blocks[0]
     either = ", ".join([*blocks, f"give it __launch_bounds__{''.join(more) or ' with more blocks'}{less}"])
     return f"{either}{',' if blocks or less else ''} or keep fewer values a thread"
+
+
+def _lanes_idle(facts: Facts) -> str:
+    """Say how few lanes a block shorter than a warp has: larger ones need fewer warps for the same work as well."""
+    threads = facts.value("block_size")
+    lanes = "a single thread" if threads == 1 else f"{threads:.0f} threads"
+    return f"a block is {lanes}, so {LANES - threads:.0f} of {LANES} lanes are idle"
 
 
 def _figures(named: list[Change], facts: Facts) -> Iterator[str]:

@@ -91,6 +91,16 @@ def test_equal_limits_of_one_warp_blocks_are_the_places_for_blocks() -> None:
     finding = found(low_occupancy, made(small | {"block_limit_shared_memory": 32}, long_scoreboard=90))
     assert finding
     assert finding.detail == {"limiter": "blocks"}
+    assert finding.advice == "use larger blocks"
+
+
+@pytest.mark.parametrize(("threads", "words"), [(1, "a single thread, so 31 of 32"), (24, "24 threads, so 8 of 32")])
+def test_a_block_shorter_than_a_warp_is_told_to_have_whole_ones(threads: int, words: str) -> None:
+    small = WAITS | {"block_size": threads, "theoretical_warps": 32, "grid_size": 8448, "shared_memory_dynamic": 0}
+    small |= {"block_limit_registers": 64, "block_limit_warps": 64, "block_limit_barriers": 32}
+    finding = found(low_occupancy, made(small | {"block_limit_shared_memory": 32}, long_scoreboard=90))
+    assert finding
+    assert finding.advice == f"use larger blocks, of whole warps: a block is {words} lanes are idle"
 
 
 def test_the_estimate_is_of_the_change_that_is_named_not_of_all_that_the_limit_costs() -> None:
