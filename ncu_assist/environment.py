@@ -35,9 +35,9 @@ class Gpu:
 
 
 def query_gpus() -> tuple[str, tuple[Gpu, ...]]:
-    """Return the driver's version and its GPUs, in NVML's order.
+    """Return the driver's version and its GPUs, in NVML's order; without those that are lost or not permitted.
 
-    Raises EnvironmentProblem where there is no driver or no GPU.
+    Raises EnvironmentProblem where there is no driver, or no GPU that answers.
     """
     import pynvml
 
@@ -45,16 +45,22 @@ def query_gpus() -> tuple[str, tuple[Gpu, ...]]:
         pynvml.nvmlInit()
     except pynvml.NVMLError as error:
         raise EnvironmentProblem(f"there is no working NVIDIA driver: {error}", NO_DRIVER) from error
+    found, silent = list[Gpu](), list[str]()
     try:
-        found = tuple(_gpu(index) for index in range(pynvml.nvmlDeviceGetCount()))
         driver = str(pynvml.nvmlSystemGetDriverVersion())
+        for index in range(pynvml.nvmlDeviceGetCount()):
+            try:
+                found.append(_gpu(index))
+            except pynvml.NVMLError as error:
+                silent.append(f"GPU {index}: {error}")
     except pynvml.NVMLError as error:
         raise EnvironmentProblem(f"the NVIDIA driver does not answer: {error}", "nvidia-smi") from error
     finally:
         pynvml.nvmlShutdown()
     if not found:
-        raise EnvironmentProblem("the NVIDIA driver has no GPU", "nvidia-smi -L")
-    return driver, found
+        why = f" that answers: {'; '.join(silent)}" if silent else ""
+        raise EnvironmentProblem(f"the NVIDIA driver has no GPU{why}", "nvidia-smi -L")
+    return driver, tuple(found)
 
 
 def _gpu(index: int) -> Gpu:
@@ -99,7 +105,7 @@ def called(gpus: Sequence[Gpu], word: str) -> Gpu | None:
     A word is an index as NVML counts, the UUID of a GPU or of an instance, or a beginning of a UUID that is its alone.
     Of a GPU that is cut into instances CUDA uses the first, unless one is named.
     """
-    if word.isdigit():
+    if word.isascii() and word.isdigit():
         found = {gpu.uuid: gpu for gpu in gpus if gpu.index == int(word)}
     elif word.startswith(("GPU-", "MIG-")):
         uuids = {uuid: gpu for gpu in gpus for uuid in (gpu.uuid, *gpu.instances)}

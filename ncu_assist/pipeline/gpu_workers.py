@@ -78,7 +78,7 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
     there = f"here: {', '.join(str(gpu.index) for gpu in seen) or 'none'}"
     if choice == "all":
         found = seen
-    elif choice.isdigit():
+    elif choice.isascii() and choice.isdigit():
         found = seen[: int(choice)]
         if not 0 < int(choice) <= len(seen):
             raise UsageProblem(f"--gpus {choice} asks for {choice} GPUs, but {len(seen)} can be used", "--gpus all")

@@ -24,10 +24,12 @@ def pretend(
     query: str = "",
     mig: bool = False,
     unsupported: tuple[str, ...] = (),
+    lost: tuple[int, ...] = (),
 ) -> None:
     """Put an NVML with ``gpus`` GPUs in place; ``init`` and ``query`` are what it fails with.
 
-    With ``mig`` the first GPU is cut into instances. ``unsupported`` are questions that it does not answer.
+    With ``mig`` the first GPU is cut into instances. ``unsupported`` are questions that it does not answer,
+    ``lost`` the GPUs that have fallen off the bus.
     """
 
     def start() -> None:
@@ -41,6 +43,11 @@ def pretend(
 
     def refuse(*_: object) -> None:
         raise NVMLError("Not Supported")
+
+    def handle(index: int) -> int:
+        if index in lost:
+            raise NVMLError("GPU is lost")
+        return index
 
     def instance(index: int, number: int) -> str:
         if number >= len(INSTANCES):
@@ -56,7 +63,7 @@ def pretend(
         nvmlShutdown=lambda: None,
         nvmlDeviceGetCount=count,
         nvmlSystemGetDriverVersion=lambda: "580.95",
-        nvmlDeviceGetHandleByIndex=lambda index: index,
+        nvmlDeviceGetHandleByIndex=handle,
         nvmlDeviceGetName=lambda index: NAMES[index],
         nvmlDeviceGetUUID=lambda handle: UUIDS[handle] if isinstance(handle, int) else handle,
         nvmlDeviceGetCudaComputeCapability=lambda index: CAPABILITIES[index],

@@ -113,7 +113,7 @@ def test_workers_measure_what_they_are_sent_on_each_model_of_gpu(
         ("one", "v0_naive", True): 2,
     }
     assert done.code == 0, done.err
-    table = done.out[done.out.index("one on 2 models of GPUs") :]
+    table = done.out[done.out.index("one on 2 GPU models") :]
     assert "H100 80GB HBM3" in table
     assert table.count("v1_shared") == 4  # two kernels on two workloads
     assert max(map(len, done.out.splitlines())) <= 80
@@ -209,8 +209,8 @@ def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
     faults = tmp_path / "faults"
     faults.mkdir()
     kernels = [f"k{number}" for number in range(8)]
-    due = ["full", "child-full", "gone", "kill", "ncu", "ncu-full", "ncu-kill", "throttled"]
-    for kind, kernel in zip(due, kernels, strict=True):
+    due = ["full", "child-full", "gone", "kill", "ncu", "ncu-full", "ncu-kill"]
+    for kind, kernel in zip(due, kernels[:-1], strict=True):
         (faults / f"{kind}.{kernel}").touch()
     gpu = FakeGpu(dict.fromkeys(kernels, 0.1), dict.fromkeys(kernels, 0.1), faults=faults)
     jobs = make_jobs(tmp_path, kernels, gpu)
@@ -225,6 +225,7 @@ def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
         hanging = make_jobs(tmp_path / "more", ["hang"], FakeGpu(faults=faults), limit_s=1.0)
         (faults / "hang.hang").touch()
         hung = measured(cluster, hanging, notes)
+        (faults / "throttled.k7").touch()  # apart: a worker that is killed takes along what it would say of its clocks
         assert measured(cluster, jobs[-1:], notes) == [0]  # sources again, as they were
     took = time.monotonic() - began
     assert [path.name for path in faults.glob("[!d]*")] == []  # each fault was met

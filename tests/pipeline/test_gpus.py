@@ -138,3 +138,11 @@ def test_what_a_driver_does_not_tell_is_unknown(monkeypatch: pytest.MonkeyPatch,
     expected = (141 * 2**30, 345, 1980, 33)
     assert told == tuple(None if q in unsupported else value for q, value in zip(QUESTIONS, expected, strict=False))
     assert gpu.capability == ("" if QUESTIONS[5] in unsupported else "90")
+
+
+def test_a_lost_gpu_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, lost=(0,))
+    assert [gpu.index for gpu in query_gpus()[1]] == [1]
+    pretend(monkeypatch, lost=(0, 1))
+    with pytest.raises(EnvironmentProblem, match="no GPU that answers: GPU 0: GPU is lost; GPU 1: GPU is lost"):
+        query_gpus()
