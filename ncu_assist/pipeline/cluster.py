@@ -16,6 +16,7 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
@@ -105,7 +106,8 @@ def cluster_workers(where: str, is_open_allowed: bool, reporter: Reporter) -> It
     address = address_of(where)
     logging.getLogger("distributed").setLevel(logging.CRITICAL)
     with dask.config.set(dask_settings()):
-        asyncio.run(_asked(address, is_open_allowed))
+        with ThreadPoolExecutor(1) as apart:  # in a notebook this thread has a loop that runs already
+            apart.submit(asyncio.run, _asked(address, is_open_allowed)).result()
         security = Security() if address.startswith("tls://") else None
         with Client(address, security=security, timeout=GONE_S, set_as_default=False) as client:
             place = GpuWorkers(client, is_away=True)

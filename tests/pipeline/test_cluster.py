@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import os
 import signal
@@ -11,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -361,8 +363,13 @@ def test_a_tunnel_hides_no_open_scheduler(tmp_path: Path) -> None:
         cluster.scheduler.kill()
         cluster.scheduler.wait()
         cluster.start_scheduler("--host", "0.0.0.0")
-        with pytest.raises(UsageProblem, match="anyone who reaches it"), cluster_workers(cluster.where, False, Notes()):
-            pass
+
+        async def asked() -> None:
+            with pytest.raises(UsageProblem, match="anyone who reaches it"):
+                cluster_workers(cluster.where, False, Notes()).__enter__()
+
+        with ThreadPoolExecutor(1) as notebook:  # whose thread has a loop that runs
+            notebook.submit(asyncio.run, asked()).result()
 
 
 @pytest.mark.slow
