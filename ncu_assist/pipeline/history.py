@@ -16,7 +16,7 @@ from ncu_assist.analysis.diff.timing import SampleReader, common_bench, is_timed
 from ncu_assist.analysis.history import CounterReader, History, HistoryCell, OtherGpu, Sweep, VersionRow
 from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.ceilings import Ceilings, Floor, ceilings_of, floor_of
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.pipeline.derived import judged_now
 from ncu_assist.pipeline.pages.readable import own_comment
 from ncu_assist.project import Project
@@ -154,26 +154,19 @@ def history(
     """
     store, context = Store(project.reports), Context(project, Path.cwd())
     name = choose_kernel(store, context, kernel, None)
-    try:
-        return _read_whole(project, store, name, workload, gpu, page)
-    except DamagedData:  # rare: only now the files of all runs are read
-        store = store.without_changed(name)
-        if not store.heads(name):
-            raise
-    return _read_whole(project, store, name, workload, gpu, page)
 
+    def read(whole: Store) -> History:
+        """All that the printers of a history need is read here, so that damage is met here and not by them."""
+        answers = Answers(whole.reports, name)
+        found = history_of(project, whole, name, workload, answers, gpu)
+        found = found.page(page(len(found.rows))).read_counters()
+        for predicted in (cell.predicted for row in found.rows for cell in row.cells):
+            _ = predicted and predicted.findings()
+        answers.save()
+        return found
 
-def _read_whole(
-    project: Project, store: Store, name: str, workload: str | None, gpu: str | None, page: Callable[[int], slice]
-) -> History:
-    """Return a history with all that its printers need already read, so that damage is met here and not by them."""
-    answers = Answers(store.reports, name)
-    found = history_of(project, store, name, workload, answers, gpu)
-    found = found.page(page(len(found.rows))).read_counters()
-    for predicted in (cell.predicted for row in found.rows for cell in row.cells):
-        _ = predicted and predicted.findings()
-    answers.save()
-    return replace(found, left_out=tuple(one for one in store.damaged(name) if one.concerns(f"{name}/")))
+    found, left_out = store.read_whole(name, None, read)
+    return replace(found, left_out=left_out)
 
 
 def history_of(

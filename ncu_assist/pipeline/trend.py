@@ -10,7 +10,7 @@ from pathlib import Path
 from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.analysis.trend import BY_COMMIT, By, Trend, TrendSeries, by_commit, by_version, trend_point
 from ncu_assist.commits import has_between
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import combine_tables
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.project import Project
@@ -56,14 +56,8 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     typed, _, version = (request.named or "").partition("/")
     kernel = choose_kernel(store, context, typed or None, None)
     name = full_name(store, context, kernel, version) if version else None
-    try:
-        found = _trend(project, store, request, kernel, name)
-    except DamagedData:  # rare: only now the files of all runs are read
-        store = store.without_changed(kernel)
-        if not store.heads(kernel, name):
-            raise
-        found = _trend(project, store, request, kernel, name)
-    return replace(found, left_out=tuple(one for one in store.damaged(kernel) if one.concerns(f"{kernel}/")))
+    found, left_out = store.read_whole(kernel, name, lambda whole: _trend(project, whole, request, kernel, name))
+    return replace(found, left_out=left_out)
 
 
 def _trend(project: Project, store: Store, request: TrendRequest, kernel: str, name: str | None) -> Trend:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Self, TypeVar
 
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Samples
@@ -182,6 +182,9 @@ def _without_reference(stored: StoredRun, error: DamagedData) -> str:
     return error.message.removeprefix(f"{stored.reference}: ")
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True)
 class Store:
     """The folder ``reports/`` of a project; it need not exist before the first save.
@@ -252,6 +255,21 @@ class Store:
     def without_changed(self, kernel: str) -> Self:
         """Return the archive in which the runs of a kernel that ``whole`` calls damaged are left out."""
         return replace(self, left_out=tuple(one for one in self.whole(kernel)[1] if one.concerns(f"{kernel}/")))
+
+    def read_whole(self, kernel: str, version: str | None, read: Callable[[Self], T]) -> tuple[T, tuple[Damage, ...]]:
+        """Return what ``read`` finds of a kernel, and what is left out of it: a second reading has no changed runs.
+
+        Raises DamagedData if all runs were changed. Only when damage is met are the files of all runs read.
+        """
+        store = self
+        try:
+            found = read(store)
+        except DamagedData:
+            store = self.without_changed(kernel)
+            if not store.heads(kernel, version):
+                raise
+            found = read(store)
+        return found, tuple(one for one in store.damaged(kernel) if one.concerns(f"{kernel}/"))
 
     def heads(self, kernel: str | None = None, version: str | None = None) -> list[RunHead]:
         """Return what the index knows of the runs that can be read, newest first; ``version`` is a full name.
