@@ -28,6 +28,7 @@ from ncu_assist.quantity import digits, percent
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
+    block_words,
     coverable_share,
     has_room,
     of_each_shape,
@@ -70,7 +71,7 @@ def _find(facts: Facts) -> Finding | None:
     idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"
     threads = facts.value("block_size")
     few = "1 block" if blocks == 1 else f"{blocks:.0f} blocks"
-    of = "" if threads >= LANES else f" of {threads:.0f} threads" if threads > 1 else " of a single thread"
+    of = f" of {block_words(facts)}" if threads < LANES else ""
     return Finding(
         rule=ID,
         message=f"{few}{of} fill{'s' * (blocks == 1)} {_share(waves)} of what the chip holds at once, {idle}",

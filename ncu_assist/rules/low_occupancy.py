@@ -54,6 +54,7 @@ from ncu_assist.rules.model.occupancy import UNITS, Change, changes
 from ncu_assist.rules.model.pipes import is_matrix_work
 from ncu_assist.rules.model.savings import REACHABLE, bounded_ns
 from ncu_assist.rules.model.shape import (
+    block_words,
     coverable_share,
     latency_bound,
     of_each_shape,
@@ -196,9 +197,7 @@ def _advice(limiter: str, named: list[Change], facts: Facts, is_spilling: bool) 
 
 def _lanes_idle(facts: Facts) -> str:
     """Say how few lanes a block shorter than a warp has: larger ones need fewer warps for the same work as well."""
-    threads = facts.value("block_size")
-    lanes = "a single thread" if threads == 1 else f"{threads:.0f} threads"
-    return f"a block is {lanes}, so {LANES - threads:.0f} of {LANES} lanes are idle"
+    return f"a block is {block_words(facts)}, so {LANES - facts.value('block_size'):.0f} of {LANES} lanes are idle"
 
 
 def _figures(named: list[Change], facts: Facts) -> Iterator[str]:

@@ -64,6 +64,12 @@ def warps_a_block(facts: Facts) -> float:
     return -(-facts.value("block_size") // LANES)
 
 
+def block_words(facts: Facts) -> str:
+    """Return how many threads a block has, in words."""
+    threads = facts.value("block_size")
+    return "a single thread" if threads == 1 else f"{threads:.0f} threads"
+
+
 def working_share(facts: Facts) -> float:
     """Return the part of the time in which at least one multiprocessor had a warp, 0 to 1; 1 where not counted."""
     longest, elapsed = facts.get("sm_cycles_active_max"), facts.get("sm_cycles_elapsed")
