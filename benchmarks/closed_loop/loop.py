@@ -342,7 +342,7 @@ def _kept(proof: Path, made: Draft) -> str:
         return f"not proved: {made.reason}"
     write_whole(proof, msgspec.json.format(msgspec.json.encode(made), indent=1) + b"\n")
     speedup = f"{made.proof.speedup:.2f}x" if made.proof and made.proof.speedup else ""
-    return " ".join(filter(None, (made.fate, speedup, made.reason)))
+    return ": ".join(filter(None, (f"{made.fate} {speedup}".strip(), made.reason)))
 
 
 Taken = tuple[Path, ExitStack, Callable[[], Draft]]
@@ -602,9 +602,9 @@ def _draft_row(one: ReplyOutcome, folder: Path, start: Path) -> str:
     files = {"prompt": prompt, "reply": folder / "replies" / f"{name}.md", "proof": folder / "proofs" / f"{name}.json"}
     links = ", ".join(f"[{word}]({os.path.relpath(path, start)})" for word, path in files.items())
     time = f"{one.speedup:.2f}x ({one.low:.2f} to {one.high:.2f})" if one.speedup and one.low and one.high else "-"
-    fate = "kept" if one.kept else one.fate
-    outcome, change = (text.replace("|", "\\|").replace("\n", " ") for text in (f"{fate} {one.reason}", one.change))
-    return f"| {name} | {links} | {change} | {outcome.strip()} | {time} | {one.came_true} of {one.predicted} |"
+    fate = ": ".join(filter(None, ("kept" if one.kept else one.fate, one.reason)))
+    outcome, change = (text.replace("|", "\\|").replace("\n", " ") for text in (fate, one.change))
+    return f"| {name} | {links} | {change} | {outcome} | {time} | {one.came_true} of {one.predicted} |"
 
 
 def main(words: Sequence[str]) -> int:

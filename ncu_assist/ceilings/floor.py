@@ -14,10 +14,14 @@ from typing import Literal
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, ChipFacts, chip_facts
 from ncu_assist.ceilings.records import Ceiling, Ceilings, dram_ceiling, link_ceiling
 from ncu_assist.record import Run, Timing, WorkloadFacts
-from ncu_assist.spec import MATHS, Math, math_of
+from ncu_assist.spec import DTYPE_BYTES, MATHS, Math, math_of
 
 NS = 1e9
 HALF_ASSUMED = "that half of the bytes are written is assumed"
+# One instruction may work on two halves or four quarters of a register, and DPX, from 9.0 on, does a sum and a
+# maximum of both halves (CUDA C++ Programming Guide, SIMD Intrinsics and DPX).
+PACKED_ASSUMED = "packed instructions, which do several small numbers at once, can take less"
+INTEGER_BYTES = 4  # of the integers that an operation is on
 OF_MULTIPLY_ADD = 2  # operations: a product and a sum
 
 Kind = Literal["dram", "l2", "link", "fma", "fp64", "int", "xu", "tensor", "launch"]
@@ -157,7 +161,10 @@ def _of_math(
     """Return the time of one kind of arithmetic; None where its rate was not measured and no table says it."""
     kind: Kind = "tensor" if math == "tf32" else math
     found = _rate(math, dtype, ceilings, run, clock_mhz)
-    return Floor(kind, amount, "op" if math in ("int", "xu") else "flop", *found) if found else None
+    least = Floor(kind, amount, "op" if math in ("int", "xu") else "flop", *found) if found else None
+    if least and math == "int" and DTYPE_BYTES.get(dtype, INTEGER_BYTES) < INTEGER_BYTES:
+        return replace(least, assumed=True, why=f"{least.why}; {PACKED_ASSUMED}")
+    return least
 
 
 # Operations a second, where that is from, whether it is assumed, and the clock of the SMs while it was measured

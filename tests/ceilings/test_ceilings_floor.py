@@ -83,6 +83,14 @@ def test_each_kind_of_work_is_a_term_at_its_own_rate() -> None:
     assert took["int"] == pytest.approx(1e6)  # on either pipe
 
 
+def test_operations_on_small_integers_are_no_bound_for_packed_ones() -> None:
+    rates = (pipe("alu", 2e11), pipe("imad", 3e11))
+    for dtype, assumed in (("uint8", True), ("int32", False), ("int64", False)):
+        found = floor_of(replace(FACTS, dtype=dtype, work={"int": 10**14}), replace(DRAM, rates=rates))
+        assert found is not None
+        assert (found.kind, found.assumed, "packed" in found.why) == ("int", assumed, assumed)
+
+
 def test_a_type_that_warp_groups_were_not_measured_with_goes_by_halves() -> None:
     mma = replace(MMA, name="mma_tf32", per_second=3e14)
     found = floor_of(replace(FACTS, work={"tf32": 10**12}), replace(DRAM, rates=(mma, WGMMA)))
