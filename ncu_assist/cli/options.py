@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,7 +12,7 @@ import click
 
 from ncu_assist.cli import completing
 from ncu_assist.cli.console import is_named
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import StageFailed, UsageProblem
 from ncu_assist.project import Project, find_project
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -154,6 +156,26 @@ def before_words(command: click.Command, ctx: click.Context, args: list[str]) ->
         found = ()
     rest = found if isinstance(found, tuple) else ()
     return args[: len(args) - len(rest)], rest
+
+
+@contextmanager
+def own_options_behind(words: Sequence[str]) -> Iterator[None]:
+    """Let a failure say which options of ours stand behind the name of a program, which got them."""
+    try:
+        yield
+    except StageFailed as failed:
+        command = click.get_current_context().command
+        ours = {name: option for option in command.params for name in option.opts if name.startswith("--")}
+        moved = list[str]()
+        for place, word in enumerate(words):
+            option = ours.get(word.partition("=")[0])
+            if isinstance(option, click.Option):
+                has_value = not option.is_flag and "=" not in word
+                moved += words[place : place + 1 + has_value]
+        if not moved:
+            raise
+        hint = f"put {shlex.join(moved)} before {words[0]}, if it is for {command.name}: the program got it"
+        raise StageFailed(failed.message, hint) from failed
 
 
 def check_format(as_json: bool, text_format: str) -> None:

@@ -330,7 +330,8 @@ def _program(
             write(built + dry_run(project, call.command, ncu))
             return 0
         made = partial(build, project, call, reporter)
-        stored = profile_program(project, names, call.command, ncu, reporter, made, repeats)
+        with options.own_options_behind(words):
+            stored = profile_program(project, names, call.command, ncu, reporter, made, repeats)
     shown = gather(stored, store=Store(project.reports))
     write_result(shown, as_json, show_json, show_text)
     write_pages(project, [stored])

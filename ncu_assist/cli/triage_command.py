@@ -114,7 +114,8 @@ def command(
             trace = read_file(project, path, reporter)
         else:
             assert call is not None
-            trace, kept, spent = record(project, call, recording, seconds, reporter)
+            with options.own_options_behind(words):
+                trace, kept, spent = record(project, call, recording, seconds, reporter)
         name = call.name if call else name_of_file(words[0])
         found = triage_of(trace, name, shlex.join(call.command) if call else "")
         if top is not None and call is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -24,7 +25,9 @@ def test_right_and_wrong_versions(run: Run, tmp_path: Path, monkeypatch: pytest.
     assert "1000 of 1000 elements are wrong" in checks["v1_wrong"]["reason"]
     only = run("check", "add_one", "v0")
     assert only.code == 0
-    assert "passed" in only.out
+    assert re.search(r"version +check +error\nv0_right +passed +\d\.\de-0\d\nerror: ", only.out)
+    wrong = run("check", "add_one").out
+    assert re.search(r"v1_wrong +FAILED +\d\.\de[-+]\d\d\n", wrong)
 
 
 def test_a_version_that_does_not_compile(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,6 +256,15 @@ class TestProgram:
         assert (answer.json["kernel"], answer.json["source"]) == ("train", "live")
         assert "stopped after 3 launches; --max-launches N profiles more" in answer.err
 
+    def test_an_option_of_ours_behind_a_program_that_fails_is_named(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("FAKE_NCU_MODE", "kernel-failed")
+        answer = run("profile", "./train", "--repeats", "3", "--epochs", "3")
+        assert answer.code == 5
+        assert "try: put --repeats 3 before ./train, if it is for profile: the program got it" in answer.err
+        assert "the program got it" not in run("profile", "./train", "--epochs", "3").err
+
     def test_dry_run(self, run: Run, folder: Path) -> None:
         answer = run("profile", "--dry-run", *PROGRAM)
         assert answer.code == 0

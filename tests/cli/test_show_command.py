@@ -171,6 +171,9 @@ def test_hot_lines_and_findings(run: Run, tmp_path: Path, monkeypatch: pytest.Mo
     assert "@url" not in answer.out
     assert "--lines" not in answer.out
     assert max(map(len, answer.out.splitlines())) <= 80
+    brief = run("show", reference, "--lines", "--brief").out
+    assert " 34.1 %  transpose.cu:14, long scoreboard, 918 k excess sectors\n    out[x * N + y] =" in brief
+    assert "more: --full (units, warp states, counters), --ncu-rules\n" in brief
     shown = run("show", reference, "--lines", "--ncu-rules", "--json").json
     assert [line["line"] for line in shown["hot_lines"]] == [15, 14, 20]
     assert sum(line["share"] for line in shown["hot_lines"]) == pytest.approx(0.824, abs=1e-3)

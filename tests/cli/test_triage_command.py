@@ -206,6 +206,9 @@ WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     (("--profile-top", "2", "--set", "fulll", "train.py"), 2, "no section set 'fulll'", "--set full train.py"),
     (("train.py",), 5, "imported torch and launched a kernel", "--with"),
     (("dies.py",), 5, "dies ended with exit code 3", "run it alone"),
+    (("dies.py", "--steps", "3"), 5, "dies ended with exit code 3", "run it alone"),
+    (("dies.py", "--profile-top", "2", "--json"), 5, "exit code 3", "put --profile-top 2 --json before dies.py"),
+    (("dies.py", "--seconds=2", "x"), 5, "exit code 3", "put --seconds=2 before dies.py, if it is for triage"),
 ]
 
 

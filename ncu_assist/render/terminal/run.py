@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.run_view import BARS, RunView, WorkloadRow, gigabytes_per_second, throughputs
@@ -170,8 +171,12 @@ def brief_text(shown: RunView) -> str:
         parts += [styled(line) for line in _waits(told.counted)]
         first = brief_diagnosis(told.results, BRIEF_LETTERS) if told.results else []
         parts += [styled(line, "" if place else "bold") for place, line in enumerate(first)]
+    if shown.close.spots is not None:
+        hottest = replace(shown.close.spots, lines=shown.close.spots.lines[:BRIEF_ROWS])
+        parts += hot_lines_text(hottest, style.width, _alone(shown))
     notes = f", {number_of(len(shown.run.notes), 'note')}" if shown.run.notes else ""
-    held = ", --lines, --ncu-rules" if shown.keeps_report else ""
+    asked = {"--lines": shown.close.spots, "--ncu-rules": shown.close.nvidia} if shown.keeps_report else {}
+    held = "".join(f", {name}" for name, found in asked.items() if found is None)
     more = f"more: --full (units, warp states, counters{notes}){held}"
     page = f"page: ncu-assist report {shlex.quote(one_line(shown.reference).partition('@')[0])}"
     return to_text([*parts, styled(""), styled(more, "dim"), styled(page, "dim")], style)

@@ -17,7 +17,7 @@ from ncu_assist.analysis.ladder import (
     Values,
     VersionOutcome,
 )
-from ncu_assist.analysis.run_view import gigabytes_per_second
+from ncu_assist.analysis.run_view import WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
@@ -36,10 +36,11 @@ if TYPE_CHECKING:
     from ncu_assist.record import Timing
 
 MEASURES = (COPY, LINK, OPERATIONS)
-HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES), "check", "DRAM")
+HEADINGS = ("median", "vs v0", "GB/s", *(measure.title for measure in MEASURES), "check", "error", "DRAM")
 COLUMNS = (Column("version", wraps=True), *(Column(name, "left" if name == "check" else "right") for name in HEADINGS))
 UNPAIRED_MARK = "*"
 UNPAIRED = f"{UNPAIRED_MARK}: of the medians of two benches, not paired"
+OF_ERRORS = "error: ||out - ref|| / ||ref||, the worst of all outputs and seeds"
 LONGEST_REASON = 2000  # letters
 Cells = dict[str, tuple[LadderCell, ...]]  # by version, one a workload
 
@@ -71,6 +72,7 @@ def outcome_text(outcome: KernelOutcome, style: Style | None = None) -> str:
             *_not_served(outcome.versions, len(served), workload),
             _no_rate(own),
             _unpaired(own),
+            OF_ERRORS if any(_error(cell.row) != ABSENT for cell in own) else "",
         )
         parts += [styled(line, "dim") for line in remarks if line]
     troubles = [line for version in outcome.versions for line in _troubles(version, cells[version.version])]
@@ -154,7 +156,14 @@ def _row(version: VersionOutcome, cell: LadderCell) -> Iterator[Cell]:
     yield Cell(gigabytes_per_second(row) if row and row.in_l2 is None else ABSENT)
     yield from (percent(row.share_of(measure) if row else None) for measure in MEASURES)
     yield Cell(check_word(row))
+    yield Cell(_error(row))
     yield Cell(f"{cell.dram_percent:.0f} %" if cell.dram_percent is not None else ABSENT)
+
+
+def _error(row: WorkloadRow | None) -> str:
+    """Return how far a version is from the reference, where nothing else was measured of it."""
+    error = row.check.norm_error if row and row.check and not row.timing else None
+    return ABSENT if error is None else f"{error:.1e}" if error else "0"
 
 
 def over_v0(cell: LadderCell) -> str:
