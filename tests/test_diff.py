@@ -222,6 +222,13 @@ def test_hard_differences_forbid_the_comparison(bench: Bench, change: dict[str, 
     assert {c.role for c in changes(diff).values()} == {"none"}
 
 
+def test_a_gpu_is_the_same_one_whether_its_driver_says_nvidia_or_not(bench: Bench) -> None:
+    old = bench.save(1e5, {}, device=replace(DEVICE, name=DEVICE.name.removeprefix("NVIDIA "), driver="460"))
+    diff = diff_runs(bench.save(2e5, {}), old)
+    assert diff.verdict.verdict == "faster"
+    assert {d.what for d in diff.differences} == {"driver"}
+
+
 def test_soft_differences_are_named_only(bench: Bench) -> None:
     other = bench.save(
         1e5,
