@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import check_output, progress, say, write, write_bytes, write_json
+from ncu_assist.cli.console import STDOUT, check_output, progress, say, write, write_bytes, write_json
 
 
 @click.command("bug-report")
@@ -27,6 +27,7 @@ def command(output: Path | None, force: bool, as_json: bool) -> int:
     from ncu_assist.render.markdown import bug_report_markdown
     from ncu_assist.suggest.model.endpoint import endpoint_condition
 
+    output = None if output == STDOUT else output
     if output is not None:
         check_output(output, force, binary=False)
     with progress() as reporter:

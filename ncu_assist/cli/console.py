@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TextIO, TypeVar
 
 import click
 
-from ncu_assist.atomic import atomic_write
+from ncu_assist.atomic import is_stream, open_output
 from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.render.escape import plain
 
@@ -252,19 +252,22 @@ def check_output(path: Path | None, force: bool, binary: bool) -> None:
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else "would be in a folder that does not exist"
         raise UsageProblem(f"{path} {what}", "name another file")
-    if path.exists() and not force:
+    if path.exists() and not force and not is_stream(path):
         raise UsageProblem(f"{path} already exists", "--force to replace it, or name another file")
 
 
 def write_bytes(chunks: Iterable[bytes], path: Path | None) -> None:
-    """Write all chunks to ``path``, or to stdout where it is None. Raises EnvironmentProblem when a disk refuses."""
+    """Write all chunks to ``path``, or to stdout if it is None; a link is followed, a FIFO or device written to.
+
+    Raises EnvironmentProblem if it cannot be written.
+    """
     if path is None:
         for chunk in chunks:
             sys.stdout.buffer.write(chunk)
         sys.stdout.buffer.flush()
         return
     try:
-        with atomic_write(path) as file:
+        with open_output(path if is_stream(path) else Path(os.path.realpath(path))) as file:
             file.writelines(chunks)
     except OSError as error:
         raise EnvironmentProblem(f"{path} cannot be written: {error.strerror}", "name another file") from error

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import check_output, progress, write_bytes
+from ncu_assist.cli.console import STDOUT, check_output, progress, write_bytes
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.export import FORMATS
 
@@ -70,6 +70,7 @@ def command(
     from ncu_assist.launch_selection import selection_of
     from ncu_assist.pipeline.exporting import ExportRequest, export
 
+    output = None if output == STDOUT else output
     writer = FORMATS[_chosen_format(file_format, output, as_json)]
     check_output(output, force, writer.BINARY)
     request = ExportRequest(reference, kernel, table, _names(metrics), redact, selection_of(launch, filters), workload)

@@ -8,7 +8,7 @@ from typing import Literal
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import check_output, write, write_bytes, write_json
+from ncu_assist.cli.console import STDOUT, check_output, write, write_bytes, write_json
 from ncu_assist.errors import NcuAssistError, UsageProblem
 
 
@@ -102,6 +102,8 @@ def command(
     if since is None:
         candidate = candidate or kernel_here(project)
     _check_named(candidate, since, window)
+    if junit == STDOUT:
+        raise UsageProblem("--junit writes to a file, because stdout has the result", "--junit FILE, or /dev/stdout")
     if junit is not None:
         check_output(junit, True, binary=False)
     request = GateRequest(candidate or "", against, kernel, workload, fail_on, force, require_live, unclear == "pass")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, say, write, write_json, write_pages
+from ncu_assist.cli.console import STDOUT, progress, say, write, write_json, write_pages
 from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
@@ -92,6 +92,8 @@ def command(
 
     if not words:
         raise UsageProblem("no program or trace was named", "ncu-assist triage -- python train.py")
+    if output == STDOUT:
+        raise UsageProblem("the page goes to a file, because stdout has the table", "--output FILE.html")
     if output is not None:
         check_place(output, force)
     project = options.current_project()

@@ -63,6 +63,7 @@ def test_a_file(run: Run, own_folder: Path) -> None:
     assert (own_folder / "bug.md").read_text().startswith("## What happened")
     assert run("bug-report", "-o", "bug.md").code == 2
     assert run("bug-report", "-o", "bug.md", "--force").code == 0
+    assert run("bug-report", "-o", "-").out.startswith("## What happened")
 
 
 def test_a_folder_that_is_not_ours_is_left_alone(run: Run, tmp_path: Path) -> None:

@@ -88,6 +88,19 @@ def test_a_file_is_replaced_only_when_asked(run: Run, here: Path) -> None:
     assert (here / "out.csv").read_text().startswith("launch,")
 
 
+def test_a_stream_is_not_replaced(run: Run, here: Path) -> None:
+    words = ("export", "mine.ncu-rep.zst", *FEW, "-o")
+    to_stdout = run(*words, "-")
+    assert (to_stdout.code, to_stdout.out.count("\n"), files(here)) == (0, 4, {"mine.ncu-rep.zst"})
+    os.mkfifo(here / "fifo")
+    reader = os.open(here / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run(*words, "fifo", "--format", "csv").code == 0
+        assert os.read(reader, 1 << 16).decode().splitlines() == to_stdout.out.splitlines()
+    finally:
+        os.close(reader)
+
+
 def test_a_wrong_metric_is_said_before_anything_is_written(run: Run, here: Path) -> None:
     answer = run("export", "mine.ncu-rep.zst", "--metrics", "duraton", "-o", "out.csv")
     assert (answer.code, answer.out) == (2, "")

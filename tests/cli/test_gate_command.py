@@ -191,6 +191,27 @@ def test_an_error_replaces_the_junit_of_an_earlier_gate(
     assert '<error type="UsageProblem"' in file.read_text()
 
 
+def test_the_junit_goes_through_links_and_into_pipes(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two_alike(tmp_path, monkeypatch)
+    (tmp_path / "link.xml").symlink_to("other.xml")
+    words = ("gate", "add_one/v1", "--against", "v0", "--junit")
+    assert run(*words, "link.xml").code == 0
+    assert (tmp_path / "link.xml").is_symlink()
+    assert "<testcase" in (tmp_path / "other.xml").read_text()
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        assert run(*words, "fifo").code == 0
+        assert b"<testcase" in os.read(reader, 1 << 16)
+    finally:
+        os.close(reader)
+    assert (tmp_path / "fifo").is_fifo()
+    refused = run(*words, "-")
+    assert (refused.code, "/dev/stdout" in refused.err, (tmp_path / "-").exists()) == (2, True, False)
+
+
 def test_the_help_says_what_a_limit_is(run: Run) -> None:
     answer = run("gate", "--help")
     assert answer.code == 0

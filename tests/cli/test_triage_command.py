@@ -198,6 +198,7 @@ WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     (("t.json", "--set", "basic"), 2, "--set is for --profile-top", "drop --set"),
     (("--set", "full", "train.py"), 2, "--set is for --profile-top", "drop --set"),
     (("t.json", "--with", "nsys"), 2, "--with is for a program", "drop --with"),
+    (("t.json", "--output", "-"), 2, "stdout has the table", "--output FILE.html"),
     (("t.json", "--output", "nothere/page.html"), 2, "a folder that does not exist", "--output"),
     (("cpu.json",), 5, "has no kernel launch", "ProfilerActivity.CUDA"),
     (("torn.json",), 7, "no whole trace", "record it again"),

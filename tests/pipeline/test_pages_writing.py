@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -218,6 +219,17 @@ def test_links_folders_and_foreign_files_are_not_replaced(tmp_path: Path) -> Non
             write_page(tmp_path / name, OURS)
     write_page(tmp_path / "link.html", f"{OURS} new", force=True)
     assert (tmp_path / "other.html").read_text() == OURS, "the link is replaced, not what it leads to"
+
+
+def test_a_page_goes_into_a_pipe(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    reader = os.open(tmp_path / "fifo", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        write_page(tmp_path / "fifo", OURS)
+        assert os.read(reader, 1 << 16).decode() == OURS
+    finally:
+        os.close(reader)
+    assert (tmp_path / "fifo").is_fifo()
 
 
 def test_a_page_that_cannot_be_made_loses_no_measurement(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:

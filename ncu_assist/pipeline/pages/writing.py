@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist import process
 from ncu_assist.analysis.diff.timing import Pair
-from ncu_assist.atomic import atomic_write
+from ncu_assist.atomic import is_stream, open_output
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.importing import stem
@@ -56,7 +56,7 @@ def check_place(path: Path, force: bool) -> None:
     if path.is_dir() or not path.parent.is_dir():
         what = "is a folder" if path.is_dir() else "would be in a folder that does not exist"
         raise UsageProblem(f"{path} {what}", "name another file with --output")
-    if not force and (path.exists() or path.is_symlink()) and not is_our_page(path):
+    if not force and not is_stream(path) and (path.exists() or path.is_symlink()) and not is_our_page(path):
         raise UsageProblem(
             f"{path} already exists and is not a page of ncu-assist", "--force to replace it, or --output"
         )
@@ -66,9 +66,11 @@ def check_place(path: Path, force: bool) -> None:
 
 def is_our_page(path: Path) -> bool:
     """Return whether a file is a page that this tool wrote; a link is not."""
+    if path.is_symlink() or not path.is_file():  # a FIFO would be read for ever
+        return False
     try:
         with path.open("rb") as file:
-            return not path.is_symlink() and GENERATOR in file.read(HEAD)
+            return GENERATOR in file.read(HEAD)
     except OSError:
         return False
 
@@ -85,7 +87,7 @@ def write_page(path: Path, text: str, force: bool = False) -> None:
     """
     check_place(path, force)
     try:
-        with atomic_write(path, sync=True) as file:
+        with open_output(path, sync=True) as file:
             file.write(text.encode("utf-8", "replace"))
     except OSError as error:
         hint = HINTS.get(error.errno or 0, "name another file with --output")
