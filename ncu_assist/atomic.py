@@ -59,5 +59,5 @@ def open_output(path: Path, *, sync: bool = False) -> Iterator[IO[bytes]]:
             yield file
         return
     own = _own_stream(path)  # opened again, a redirected stdout would begin at its first byte
-    with open(path if own is None else os.dup(own), "wb") as file:
+    with path.open("wb") if own is None else os.fdopen(os.dup(own), "wb") as file:
         yield file

@@ -20,7 +20,8 @@ class Gpu:
     """One GPU as NVML sees it: clocks in MHz, memory in bytes. What the driver does not tell of it is None or empty.
 
     ``capability`` is its compute capability without the dot, such as 90. ``instances`` are the UUIDs of those that it
-    is cut into (MIG); where one of them is used, ``uuid`` is that of the instance.
+    is cut into (MIG); where one of them is used, ``uuid`` is that of the instance. ``is_mig``: MIG is on, also if no
+    instance was made.
     """
 
     index: int
@@ -32,6 +33,7 @@ class Gpu:
     temperature_c: int | None = None
     capability: str = ""
     instances: tuple[str, ...] = ()
+    is_mig: bool = False
 
 
 def query_gpus() -> tuple[str, tuple[Gpu, ...]]:
@@ -76,6 +78,7 @@ def _gpu(index: int) -> Gpu:
             return None
 
     memory = ask(pynvml.nvmlDeviceGetMemoryInfo)
+    is_mig = bool((ask(pynvml.nvmlDeviceGetMigMode) or [0])[0])
     return Gpu(
         index=index,
         name=str(pynvml.nvmlDeviceGetName(handle)),
@@ -85,7 +88,8 @@ def _gpu(index: int) -> Gpu:
         max_sm_clock_mhz=ask(pynvml.nvmlDeviceGetMaxClockInfo, pynvml.NVML_CLOCK_SM),
         temperature_c=ask(pynvml.nvmlDeviceGetTemperature, pynvml.NVML_TEMPERATURE_GPU),
         capability="".join(map(str, ask(pynvml.nvmlDeviceGetCudaComputeCapability) or ())),
-        instances=tuple(_instances(handle)) if (ask(pynvml.nvmlDeviceGetMigMode) or [0])[0] else (),
+        instances=tuple(_instances(handle)) if is_mig else (),
+        is_mig=is_mig,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
 
 FOLDER = Path(__file__).parent / "skill"
 NAME = "ncu-assist"
@@ -45,16 +45,20 @@ AGENTS: dict[str, Callable[[], dict[str, str]]] = {"claude": _claude, "cursor": 
 def install(agent: str, root: Path, force: bool) -> list[Path]:
     """Write the files of the skill for an agent below ``root`` and return them.
 
-    Raises UsageProblem, before anything is written, for a file that is there with another text, unless ``force``. Of a
-    shared file all but the own section stays.
+    Raises UsageProblem, before anything is written, for a file that is there with another text, unless ``force``.
+    Raises EnvironmentProblem if a file cannot be written. Of a shared file all but the own section stays.
     """
-    planned = [(root / path, _merged(root / path, text)) for path, text in AGENTS[agent]().items()]
-    for path, text in planned:
-        if not force and path.is_file() and path.name != SHARED and path.read_text(encoding="utf-8") != text:
-            raise UsageProblem(f"{path.relative_to(root)} already exists with other text", "--force")
-    for path, text in planned:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    try:
+        planned = [(root / path, _merged(root / path, text)) for path, text in AGENTS[agent]().items()]
+        for path, text in planned:
+            if not force and path.is_file() and path.name != SHARED and path.read_text(encoding="utf-8") != text:
+                raise UsageProblem(f"{path.relative_to(root)} already exists with other text", "--force")
+        for path, text in planned:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        said = f"the skill cannot be written: {error.filename}: {error.strerror}"
+        raise EnvironmentProblem(said, "ncu-assist skill --print") from error
     return [path for path, _ in planned]
 
 

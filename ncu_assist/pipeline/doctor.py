@@ -141,8 +141,11 @@ def _programs() -> Iterator[tuple[int, str]]:
 def _mig() -> Condition:
     """On a GPU that is cut into instances, ncu counts within one, and lacks what all of them share."""
     used = gpu_here()
-    if not used.instances:
+    if not used.is_mig:
         return Condition("MIG", "ok", "off", needed=False)
+    if not used.instances:
+        fix = "nvidia-smi mig -cgi 0 -C for an instance of the whole GPU, or nvidia-smi -mig 0"
+        raise EnvironmentProblem("on, but no instance was made: CUDA sees no device", fix)
     said = "an instance has a part of the SMs and of L2, metrics of units that all share are missing"
     if os.environ.get(VISIBLE, "").startswith("MIG-"):
         return Condition("MIG", "ok", f"{used.uuid} is used: {said}", needed=False)

@@ -75,29 +75,41 @@ def chosen_slots(choice: str, gpus: Sequence[Gpu], visible: str | None) -> tuple
     Raises UsageProblem for any other choice, and for more GPUs than there are.
     """
     seen = visible_gpus(gpus, visible)
-    there = f"here: {', '.join(str(gpu.index) for gpu in seen) or 'none'}"
+    first = _first_of_each(seen)
+    there = f"here: {', '.join(map(str, first)) or 'none'}"
     if choice == "all":
-        found = seen
+        slots = first
     elif choice.isascii() and choice.isdigit():
-        found = seen[: int(choice)]
-        if not 0 < int(choice) <= len(seen):
-            raise UsageProblem(f"--gpus {choice} asks for {choice} GPUs, but {len(seen)} can be used", "--gpus all")
+        slots = dict(list(first.items())[: int(choice)])
+        if not 0 < int(choice) <= len(first):
+            said = f"--gpus {choice} is a number of GPUs, and {len(first)} can be used"
+            alone = f"{VISIBLE}={choice} without --gpus, for GPU {choice} alone"
+            raise UsageProblem(said, alone if int(choice) in first else "--gpus all")
     else:
         found = []
         for word in filter(None, (word.strip() for word in choice.split(","))):
-            named = called(seen, word)
-            if named is None:
+            meant = called([gpu for gpu in gpus if gpu.index in first], word)
+            if meant is not None and visible is not None:  # the instance that is visible, or none
+                own = [gpu for gpu in seen if gpu.index == meant.index]
+                meant = next((gpu for gpu in own if gpu.uuid == meant.uuid or not word.startswith("MIG-")), None)
+            if meant is None:
                 raise UsageProblem(f"--gpus {choice}: there is no GPU {word}; {there}", "--gpus all, or nvidia-smi -L")
-            found.append(named)
-    slots: dict[int, Gpu] = {}
-    for gpu in found:
-        slots.setdefault(gpu.index, gpu)  # only the first of two instances of a GPU: they share its clocks
+            found.append(meant)
+        slots = _first_of_each(found)
     if not slots:
         raise UsageProblem(
             f"--gpus {choice} names no GPU; {there}", "--gpus all, a number of GPUs, or a list such as 0,1"
         )
     cores = cores_of([gpu.uuid for gpu in slots.values()])
     return tuple(GpuSlot(gpu.index, gpu.uuid, cores.get(gpu.uuid, ()), gpu.name) for gpu in slots.values())
+
+
+def _first_of_each(gpus: Sequence[Gpu]) -> dict[int, Gpu]:
+    """Return the GPUs by index, only the first of two instances of a GPU: they share its clocks."""
+    found: dict[int, Gpu] = {}
+    for gpu in gpus:
+        found.setdefault(gpu.index, gpu)
+    return found
 
 
 def _after(beginning: str, resources: dict[str, float]) -> str:

@@ -191,9 +191,7 @@ def test_an_error_replaces_the_junit_of_an_earlier_gate(
     assert '<error type="UsageProblem"' in file.read_text()
 
 
-def test_the_junit_goes_through_links_and_into_pipes(
-    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_junit_goes_through_links_and_into_pipes(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     two_alike(tmp_path, monkeypatch)
     (tmp_path / "link.xml").symlink_to("other.xml")
     words = ("gate", "add_one/v1", "--against", "v0", "--junit")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 import shlex
 from collections.abc import Iterator
@@ -118,6 +120,19 @@ class TestInstall:
         assert "references/proving.md already exists with other text" in answer.err
         assert run("skill", "--install", "claude", "--force").code == 0
         assert changed.read_text() != "mine\n"
+
+    @pytest.mark.parametrize("agent", ["claude", "cursor", "codex"])
+    def test_a_folder_that_may_not_be_written_to(
+        self, run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch, agent: str
+    ) -> None:
+        def refuse(path: Path, *_: object, **__: object) -> None:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+        monkeypatch.setattr(Path, "mkdir" if agent == "claude" else "write_text", refuse)
+        answer = run("skill", "--install", agent)
+        assert (answer.code, "AGENTS.md: Read-only" in answer.err) == (6, agent == "codex")
+        assert answer.err.startswith(f"error: the skill cannot be written: {recorded}/")
+        assert answer.err.endswith("  try: ncu-assist skill --print\n")
 
     @pytest.mark.parametrize("words", [[], ["--print", "--install", "codex"], ["--install", "emacs"]])
     def test_one_of_two_things(self, run: Run, recorded: Path, words: list[str]) -> None:

@@ -23,12 +23,13 @@ def pretend(
     init: str = "",
     query: str = "",
     mig: bool = False,
+    instances: tuple[str, ...] = INSTANCES,
     unsupported: tuple[str, ...] = (),
     lost: tuple[int, ...] = (),
 ) -> None:
     """Put an NVML with ``gpus`` GPUs in place; ``init`` and ``query`` are what it fails with.
 
-    With ``mig`` the first GPU is cut into instances. ``unsupported`` are questions that it does not answer,
+    With ``mig`` the first GPU is cut into ``instances``. ``unsupported`` are questions that it does not answer,
     ``lost`` the GPUs that have fallen off the bus.
     """
 
@@ -50,9 +51,9 @@ def pretend(
         return index
 
     def instance(index: int, number: int) -> str:
-        if number >= len(INSTANCES):
+        if number >= len(instances):
             raise NVMLError("Not Found")
-        return INSTANCES[number]
+        return instances[number]
 
     module = ModuleType("pynvml")
     module.__dict__.update(

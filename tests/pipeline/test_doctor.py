@@ -167,6 +167,11 @@ def test_a_gpu_cut_into_instances(whole: Path, monkeypatch: pytest.MonkeyPatch) 
     found = look("MIG")
     assert (found.state, found.needed) == ("missing", False)
     assert "nvidia-smi -mig 0" in found.fix
+    pretend(monkeypatch, mig=True, instances=())
+    found = look("MIG")
+    assert (found.state, found.detail) == ("missing", "on, but no instance was made: CUDA sees no device")
+    assert "nvidia-smi mig -cgi" in found.fix
+    pretend(monkeypatch, mig=True)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", INSTANCES[1])  # as the fix says
     assert look("GPU").state == "ok"
     found = look("MIG")

@@ -57,6 +57,16 @@ def test_gpus_that_are_not_there_are_refused(choice: str, visible: str | None) -
         chosen(choice, visible=visible)
 
 
+def test_an_index_is_no_number_of_gpus() -> None:
+    for choice, visible, can in (("0", None, 4), ("3", "3", 1)):
+        with pytest.raises(UsageProblem, match=f"--gpus {choice} is a number of GPUs, and {can} can be") as caught:
+            chosen(choice, visible=visible)
+        assert caught.value.hint == f"CUDA_VISIBLE_DEVICES={choice} without --gpus, for GPU {choice} alone"
+    with pytest.raises(UsageProblem) as caught:
+        chosen("5")
+    assert caught.value.hint == "--gpus all"
+
+
 def test_builds_are_for_the_gpus_that_were_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
     mixed = (Gpu(0, "NVIDIA A100", "GPU-0a", capability="80"), Gpu(1, "NVIDIA H100", "GPU-1a", capability="90"))
     for module in (gpu_workers, nvcc):

@@ -10,7 +10,7 @@ from nvml import INSTANCES, UUIDS, pretend
 
 from ncu_assist.backends.nvcc import Nvcc, find_arch
 from ncu_assist.environment import chosen_gpu, gpu_here, query_gpus, visible_gpus
-from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
 from ncu_assist.executors.local import gpu_key
 from ncu_assist.harness import client
 from ncu_assist.ncu import command
@@ -110,6 +110,32 @@ def test_two_instances_of_a_gpu_are_one_worker(monkeypatch: pytest.MonkeyPatch) 
     pretend(monkeypatch, mig=True)
     slots = chosen_slots("all", query_gpus()[1], ",".join([*INSTANCES, "1"]))
     assert [slot.uuid for slot in slots] == [INSTANCES[0], UUIDS[1]]
+
+
+@pytest.mark.parametrize(
+    ("choice", "visible", "uuids"),
+    [
+        ("GPU-aaaa", None, [INSTANCES[0]]),
+        ("GPU-aaaa,1", INSTANCES[1] + ",1", [INSTANCES[1], UUIDS[1]]),
+        ("0,1", ",".join([*INSTANCES, "1"]), [INSTANCES[0], UUIDS[1]]),
+        ("MIG-dddd,", ",".join(INSTANCES), [INSTANCES[1]]),
+        ("MIG-dddd,", None, [INSTANCES[1]]),
+        ("2", ",".join([*INSTANCES, "1"]), [INSTANCES[0], UUIDS[1]]),
+    ],
+)
+def test_a_gpu_with_instances_is_named(
+    monkeypatch: pytest.MonkeyPatch, choice: str, visible: str | None, uuids: list[str]
+) -> None:
+    pretend(monkeypatch, mig=True)
+    assert [slot.uuid for slot in chosen_slots(choice, query_gpus()[1], visible)] == uuids
+
+
+def test_an_instance_that_is_not_visible_is_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    pretend(monkeypatch, mig=True)
+    with pytest.raises(UsageProblem, match=r"there is no GPU MIG-dddd; here: 0\n"):
+        chosen_slots("MIG-dddd,", query_gpus()[1], INSTANCES[0])
+    with pytest.raises(UsageProblem, match="2 is a number of GPUs, and 1 can be used"):
+        chosen_slots("2", query_gpus()[1], ",".join(INSTANCES))
 
 
 def test_children_count_gpus_as_nvml_does(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
