@@ -20,6 +20,7 @@ from ncu_assist.store.findings import Judged, StoredFinding
 from ncu_assist.store.reading import SOURCE_FOLDER
 from ncu_assist.verdict import LIKELY_LONG, LIKELY_SHORT
 
+OFF_BY = 0.1  # of a saving: what estimates are off by in the median (docs/accuracy.md)
 LITTLE = 0.5  # of the time that a fault cost: a remark that still names more is of the same fault
 Source = Literal["stored", "computed now"]
 By = Literal["bench", "unpaired samples", "launches under ncu", "ncu"]
@@ -76,10 +77,14 @@ class FaultsGone:
 
     @property
     def high(self) -> float | None:
-        """What the faults were to win if each wastes time of its own; None where that is more time than there was."""
-        saved = [one.saved_ns for one in self.gone]
-        left = (self.duration_ns or 0.0) - sum(one or 0.0 for one in saved)
-        return (self.duration_ns or 0.0) / left if left > 0.0 and None not in saved else None
+        """What the faults were to win if each wastes time of its own.
+
+        None where that is all the time there was, or as much of it as makes no difference to such estimates.
+        """
+        saved = sum(one.saved_ns or 0.0 for one in self.gone)
+        left = (self.duration_ns or 0.0) - saved
+        is_known = left > OFF_BY * saved and all(one.saved_ns is not None for one in self.gone)
+        return (self.duration_ns or 0.0) / left if is_known else None
 
 
 def _key(one: StoredFinding) -> tuple[str, str]:

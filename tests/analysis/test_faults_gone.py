@@ -257,8 +257,9 @@ def test_several_faults_at_once(tmp_path: Path) -> None:
     assert words.TOGETHER in words.prediction_legend([one])
 
 
-def test_savings_of_more_time_than_there_is_have_no_sum(tmp_path: Path) -> None:
-    more = replace(TAIL, saved_ns=4e4)
+@pytest.mark.parametrize("saved_ns", [4e4, 3.8e4], ids=["all that is left", "nearly all"])
+def test_savings_of_as_much_time_as_there_is_have_no_sum(tmp_path: Path, saved_ns: float) -> None:
+    more = replace(TAIL, saved_ns=saved_ns)
     history = history_of(run_of(tmp_path, "v0_torch", STORE, more), run_of(tmp_path, "v1_fused"))
     assert (told(history).high, rows(told(history))[0][2]) == (None, "2.50x or more")
     unknown = StoredFinding("tail-effect", "high", None, None)
