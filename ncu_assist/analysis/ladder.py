@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ncu_assist.harness.sanitizer import Sanitized
     from ncu_assist.record import Run, Source, Timing
     from ncu_assist.sources import Misnamed
-    from ncu_assist.store import StoredRun
+    from ncu_assist.store import Damage, StoredRun
 
 BASELINE = "v0"  # the library or framework version: the number to beat
 NOT_MEASURED, NOT_SERVED, SKIPPED = "not measured", "not served", "skipped"
@@ -178,7 +178,7 @@ class KernelListing:
 
     ``only`` has the workloads that are for some versions only, with those. ``misnamed`` are sources that were probably
     meant as versions. ``against_library`` is how the fastest own version stands to the fastest library on the default
-    workload; None without both.
+    workload; None without both. ``left_out`` is what cannot be read.
     """
 
     kernel: str
@@ -189,6 +189,7 @@ class KernelListing:
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     misnamed: tuple[Misnamed, ...] = ()
     against_library: OwnAgainstLibrary | None = None
+    left_out: tuple[Damage, ...] = ()
 
 
 Values = Mapping[str, int]

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from ncu_assist.ncu.tables import SampledMetric
     from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
     from ncu_assist.rules.model.of_run import RuleResults
-    from ncu_assist.store import StoredRun
+    from ncu_assist.store import Damage, StoredRun
     from ncu_assist.verdict import Verdict
 
 LINK = "host_link_busy"
@@ -121,7 +121,8 @@ class CloseLook:
 class RunView:
     """A run ready to be shown; ``combined`` holds the counters of one workload, ``launches`` all that were asked for.
 
-    ``profiled`` is how many launches the run has of which these are some.
+    ``profiled`` is how many launches the run has of which these are some. ``left_out`` are the damaged runs of its
+    kernel, which it is not compared with.
     """
 
     run: Run
@@ -140,6 +141,7 @@ class RunView:
     ceilings: Ceilings | None = None
     close: CloseLook = CloseLook()
     profiled: int = 0
+    left_out: tuple[Damage, ...] = ()
 
     @property
     def launches_shown(self) -> tuple[LaunchRow, ...]:

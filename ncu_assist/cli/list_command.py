@@ -32,7 +32,9 @@ def command(kernel: str | None, limit: int | None, page: int | None, as_json: bo
     shown = names[options.page_of(len(names), limit, page, "kernels")]
     if len(shown) < len(names):
         say(f"page {page or 1}: {len(shown)} of {len(names)} kernels")
-    kernels, damages = listing(project, kernel, shown), left_out(project, f"{kernel}/" if kernel else "")
+    kernels = listing(project, kernel, shown)
+    damages = left_out(project, f"{kernel}/" if kernel else "")
+    damages = tuple(dict.fromkeys((*damages, *(one for listed in kernels for one in listed.left_out))))
     note_misnamed(project, *(shown.kernel for shown in kernels))
     if kernel and (folder := project.kernels / kernel).is_dir() and (problem := reference_problem(folder)):
         say(f"note: {problem}")

@@ -165,7 +165,7 @@ def history(
         answers.save()
         return found
 
-    found, left_out = store.read_whole(name, None, read)
+    found, left_out = store.read_whole(name, read)
     return replace(found, left_out=left_out)
 
 

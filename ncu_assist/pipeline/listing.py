@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,18 +27,6 @@ def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
     """Return what of the archive cannot be read at or above a place such as ``add_one/``, of all of it by default."""
     kernel = place.partition("/")[0] or None  # runs of others are not opened
     return tuple(damage for damage in Store(project.reports).damaged(kernel) if damage.concerns(place))
-
-
-def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage, ...]:
-    """Return what cannot be read where a reference looked for a run, and might have found another than ``stored``.
-
-    Nothing for a report, and for a reference that names one run by its id.
-    """
-    version, at, which = reference.rpartition("/")[2].partition("@")
-    if not stored.run.run_id or (version and at and which != "last"):
-        return ()
-    run = stored.run
-    return left_out(project, f"{run.kernel}/{run.version}/" if version not in ("", run.kernel) else f"{run.kernel}/")
 
 
 def listed_kernels(project: Project) -> list[str]:
@@ -69,32 +58,42 @@ def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
     except UsageProblem as error:
         told = error.message + (f"; try: {error.hint}" if error.hint and "\n" not in error.message else "")
         return KernelListing(name, f"cannot be read: {told}", (), None, (), misnamed=strays)
-    runs = recorded_runs_matching(store, kernel)
-    damages = store.damaged(name) if None in runs.values() else ()
-    versions = tuple(_listed(name, version, runs[version.name], damages) for version in kernel.versions)
     workloads = tuple(w.name for w in kernel.workloads)
     only = {w.name: w.versions for w in kernel.workloads if w.versions}
     default = kernel.default_workload.name
-    beside = _against_library(store, name, versions, default)
-    return KernelListing(name, kernel.summary, workloads, default, versions, only, strays, beside)
+    contradicting: list[Damage] = []
+
+    def read(whole: Store) -> KernelListing:
+        runs = recorded_runs_matching(whole, kernel)
+        damages = whole.damaged(name) if None in runs.values() else ()
+        versions = tuple(_listed(name, version, runs[version.name], damages) for version in kernel.versions)
+        beside = None
+        try:
+            beside = _against_library(whole, name, versions, default)
+        except DamagedData as error:
+            if whole is store:
+                raise
+            reference, _, problem = error.message.partition(": ")  # as written, but not what the record says
+            contradicting.append(Damage(reference.replace("@", "/"), problem))
+        return KernelListing(name, kernel.summary, workloads, default, versions, only, strays, beside)
+
+    found, damaged = store.read_whole(name, read, lambda _: True)
+    return replace(found, left_out=(*damaged, *contradicting))
 
 
 def _against_library(
     store: Store, kernel: str, versions: Sequence[VersionOutcome], workload: str
 ) -> OwnAgainstLibrary | None:
-    """Return the fastest own version against the fastest library; None too where their samples cannot be read.
+    """Return the fastest own version against the fastest library; a verdict that `history` found is not made anew.
 
-    A verdict that `history` found is not made anew.
+    Raises DamagedData for samples that were changed.
     """
     from ncu_assist.analysis.diff.comparing import verdict_by_time
     from ncu_assist.analysis.diff.timing import SampleReader
 
     answers = Answers(store.reports, kernel)
     runs = ((one.version, one.is_peer, one.run) for one in versions)
-    try:
-        found = own_against_library(runs, workload, partial(verdict_by_time, samples=SampleReader(answers)))
-    except DamagedData:
-        return None
+    found = own_against_library(runs, workload, partial(verdict_by_time, samples=SampleReader(answers)))
     answers.save()
     return found
 

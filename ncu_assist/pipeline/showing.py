@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from ncu_assist.ncu.source.reading import SourceTables
     from ncu_assist.project import Project
     from ncu_assist.record import Launch, Run
-    from ncu_assist.store import Store, StoredRun
+    from ncu_assist.store import Damage, Store, StoredRun
 
 MOST_JUDGED = 200  # longest launches that are judged for a person: each takes some milliseconds
 NO_REPORT = "the run keeps no report, so it has no source lines and no findings of NVIDIA's rules"
@@ -161,16 +161,20 @@ def gather(
 ) -> RunView:
     """Return the view of a run; ``workload`` names the one whose counters are shown, None the first timed.
 
-    ``store`` is its archive, for the version before and the ceilings of its GPU. ``lines`` and ``ncu_rules`` read its
-    report again. The 200 longest launches of the workload shown are judged one by one; ``every``: all of the run.
-    Raises UsageProblem for a workload that the run lacks, DamagedData when its files were changed.
+    ``store`` is its archive, for the version before and the ceilings of its GPU. Damaged runs are not compared with the
+    run, and are named in ``left_out``. ``lines`` and ``ncu_rules`` read its report again. The 200 longest launches of
+    the workload shown are judged one by one; ``every``: all of the run. Raises UsageProblem for a workload that the run
+    lacks, DamagedData when its own files were changed.
     """
     run = stored.run
     chosen = shown_workload(run, workload, stored.whole)
     tables = stored.by_launch()
     combined = combine_tables(run, tables, chosen)
     ceilings = ceilings_of(run.device, store.reports if store else None)
-    lineage = _lineage(store, run, chosen) if store and not isinstance(stored, BareReport) else None
+    compared: Compared = (None, None)
+    left_out: tuple[Damage, ...] = ()
+    if store and not isinstance(stored, BareReport):
+        compared, left_out = store.read_others(stored, lambda whole: _compared(whole, stored, chosen))
     shown = RunView(
         run=run,
         reference=stored.reference,
@@ -181,10 +185,11 @@ def gather(
         launches=_launches(stored, tables, ceilings, chosen, every),
         keeps_report=stored.keeps_report,
         results=results_of_shown(run, combined, ceilings, stored.whole),
-        before=_before(store, stored, chosen, lineage) if store and lineage else None,
-        library=_library(store, stored, chosen, lineage) if store and lineage else None,
+        before=compared[0],
+        library=compared[1],
         ceilings=ceilings,
         profiled=len(stored.whole.launches),
+        left_out=left_out,
     )
     shown = _as_built(stored, shown)
     shown = replace(shown, results=_of_focus(shown))
@@ -346,10 +351,17 @@ def _launches(
     )
 
 
-def _lineage(store: Store, run: Run, workload: str | None) -> Lineage | None:
-    """Return the lineage of a run's kernel, None if the run was not timed or is of none of its versions."""
+Compared = tuple[ParentVerdict | None, ParentVerdict | None]
+
+
+def _compared(store: Store, stored: StoredRun, workload: str | None) -> Compared:
+    """Return a run against its parent and the fastest library; None without a time or an archived version of it."""
+    run = stored.run
     versions = sorted(store.versions(run.kernel), key=version_order)
-    return lineage_of(store, run.kernel, versions) if is_timed(run, workload) and run.version in versions else None
+    if not is_timed(run, workload) or run.version not in versions:
+        return None, None
+    lineage = lineage_of(store, run.kernel, versions)
+    return _before(store, stored, workload, lineage), _library(store, stored, workload, lineage)
 
 
 def _before(store: Store, stored: StoredRun, workload: str | None, lineage: Lineage) -> ParentVerdict | None:

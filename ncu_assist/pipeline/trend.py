@@ -56,7 +56,9 @@ def trend(project: Project, request: TrendRequest) -> Trend:
     typed, _, version = (request.named or "").partition("/")
     kernel = choose_kernel(store, context, typed or None, None)
     name = full_name(store, context, kernel, version) if version else None
-    found, left_out = store.read_whole(kernel, name, lambda whole: _trend(project, whole, request, kernel, name))
+    found, left_out = store.read_whole(
+        kernel, lambda whole: _trend(project, whole, request, kernel, name), lambda whole: whole.heads(kernel, name)
+    )
     return replace(found, left_out=left_out)
 
 

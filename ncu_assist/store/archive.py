@@ -252,24 +252,37 @@ class Store:
         """Return what is wrong with the files that a ladder goes by; empty for nothing."""
         return shown_problem(self.opened(head)) if head.problem is None else head.problem
 
-    def without_changed(self, kernel: str) -> Self:
-        """Return the archive in which the runs of a kernel that ``whole`` calls damaged are left out."""
-        return replace(self, left_out=tuple(one for one in self.whole(kernel)[1] if one.concerns(f"{kernel}/")))
+    def without_changed(self, kernel: str | None = None) -> Self:
+        """Return the archive in which the runs, of a kernel or of all, that ``whole`` calls damaged are left out."""
+        place = f"{kernel}/" if kernel else ""
+        return replace(self, left_out=tuple(one for one in self.whole(kernel)[1] if one.concerns(place)))
 
-    def read_whole(self, kernel: str, version: str | None, read: Callable[[Self], T]) -> tuple[T, tuple[Damage, ...]]:
+    def read_whole(
+        self, kernel: str, read: Callable[[Self], T], is_enough: Callable[[Self], object] | None = None
+    ) -> tuple[T, tuple[Damage, ...]]:
         """Return what ``read`` finds of a kernel, and what is left out of it: a second reading has no changed runs.
 
-        Raises DamagedData if all runs were changed. Only when damage is met are the files of all runs read.
+        Raises DamagedData if what is left is not ``is_enough``, by default any run of the kernel. Only when damage is
+        met are the files of all runs read.
         """
         store = self
         try:
             found = read(store)
         except DamagedData:
             store = self.without_changed(kernel)
-            if not store.heads(kernel, version):
+            if not (is_enough(store) if is_enough else store.heads(kernel)):
                 raise
             found = read(store)
         return found, tuple(one for one in store.damaged(kernel) if one.concerns(f"{kernel}/"))
+
+    def read_others(self, stored: StoredRun, read: Callable[[Self], T]) -> tuple[T, tuple[Damage, ...]]:
+        """Return what ``read`` finds for a run in the others of its kernel, as ``read_whole`` does.
+
+        Raises DamagedData if the run itself was changed.
+        """
+        run = stored.run
+        own = f"{run.kernel}/{run.version}/{run.run_id}"
+        return self.read_whole(run.kernel, read, lambda whole: own not in {one.path for one in whole.left_out})
 
     def heads(self, kernel: str | None = None, version: str | None = None) -> list[RunHead]:
         """Return what the index knows of the runs that can be read, newest first; ``version`` is a full name.

@@ -162,6 +162,15 @@ def plain_report(folder: Path, name: str = "mine.ncu-rep") -> Path:
     return path
 
 
+def change(root: Path, version: str, name: str = "samples.parquet", cut: int = 0) -> str:
+    """Change a file of a version's only run, of the same size or ``cut`` bytes smaller; return where the run lies."""
+    (path,) = root.glob(f"reports/*/{version}_*/*/{name}")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data[: len(data) - cut])
+    return path.relative_to(root).as_posix().removesuffix(f"/{name}")
+
+
 def files(folder: Path) -> set[str]:
     """Return all files below a folder but the index, a cache that any reading command may write."""
     paths = (path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())

@@ -6,11 +6,12 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commandline import Run, deny_reading
+from commandline import Run, change, deny_reading
 from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.cli import COMMANDS
 from ncu_assist.errors import StageFailed
+from ncu_assist.store import Store, samples_parquet
 
 
 def test_kernels_versions_and_what_was_measured(run: Run, recorded: Path) -> None:
@@ -228,3 +229,47 @@ def test_many_kernels_are_listed_page_by_page(run: Run, recorded: Path) -> None:
     assert f"2 of {len(every)} kernels" in pages[0].err
     assert run("list", "--limit", "2", "--page", "99").code == 2
     assert run("list", "--page", "2").code == 2
+
+
+def test_samples_that_were_changed_cost_their_run_and_not_the_verdict_on_libraries(run: Run, family: Path) -> None:
+    before = run("list", "softmax", "--json").json["kernels"][0]["against_library"]
+    assert (before["own"], before["library"]) == ("v5_triton_row", "v2_torch_compile")
+    place = change(family, "v5")
+    answer = run("list", "softmax")
+    assert answer.code == 0
+    assert f"left out: {place}: samples.parquet was changed after it was written" in answer.err
+    assert "v5_triton_row - cannot be read" in " ".join(answer.out.split())
+    assert "own / library: v7_lanes_a_row 31.3 µs, v2_torch_compile 48.3 µs" in answer.out
+    listed = run("list", "--json").json
+    assert [f"reports/{one['path']}" for one in listed["damaged"]] == [place]
+    assert listed["kernels"][0]["against_library"]["own"] == "v7_lanes_a_row"
+
+
+def test_where_every_library_was_changed_they_are_named_and_there_is_no_verdict(run: Run, family: Path) -> None:
+    places = [change(family, version) for version in ("v0", "v1", "v2")]
+    answer = run("list", "softmax")
+    assert (answer.code, "own / library" in answer.out) == (0, False)
+    assert answer.err.count("left out: ") == len(places)
+    assert all(f"left out: {place}: " in answer.err for place in places)
+
+
+def test_where_every_run_was_changed_the_versions_are_listed(run: Run, family: Path) -> None:
+    for number in range(10):
+        change(family, f"v{number}")
+    answer = run("list")
+    assert (answer.code, answer.out.count("cannot be read"), answer.err.count("left out: ")) == (0, 10, 10)
+
+
+def test_samples_that_are_not_those_of_the_record_are_named(run: Run, family: Path) -> None:
+    """Their hash is right, so the run stays; nothing is said of how it stands to a library."""
+    store = Store(family / "reports")
+    (stored,) = store.runs("softmax", "v5_triton_row")
+    contents = {name: stored.read(name) for name in stored.run.files}
+    samples = stored.samples()
+    own = samples.index[(samples["version"] == "v5_triton_row") & (samples["workload"] == "c4k")]
+    contents["samples.parquet"] = samples_parquet(samples.drop(own[:5]))
+    shutil.rmtree(stored.folder)
+    store.save(stored.run, contents)
+    answer = run("list", "softmax")
+    assert (answer.code, "own / library" in answer.out) == (0, False)
+    assert f"left out: reports/softmax/v5_triton_row/{stored.run.run_id}: samples.parquet has " in answer.err

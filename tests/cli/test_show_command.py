@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from commandline import DATA, SMALL_REPORT, Run, files, plain_report
+from commandline import DATA, SMALL_REPORT, Run, change, files, plain_report
 from factories import make_run, metrics_frame, save_run
 
+from ncu_assist.pipeline.showing import gather
 from ncu_assist.store import Store, machine_hash
 
 
@@ -266,6 +267,38 @@ def test_a_damaged_run(run: Run, recorded: Path, name: str) -> None:
     assert (answer.code, answer.out) == (7, "")
     assert "lightning_decode/v7_registers_128bit" in answer.err
     assert "try: ncu-assist verify" in answer.err
+
+
+@pytest.mark.parametrize("name", ["samples.parquet", "source/v6_row_in_registers.cu"])
+@pytest.mark.parametrize("cut", [0, 1])
+def test_a_damaged_parent_costs_the_comparison_with_it(run: Run, family: Path, name: str, cut: int) -> None:
+    (family / "kernels" / "softmax" / "v6_row_in_registers.cu").unlink()  # else its comment is read there
+    whole = run("show", "v7")
+    assert "v7 against v6 on c4k: " in whole.out
+    place = change(family, "v6", name, cut)
+    answer = run("show", "v7")
+    assert answer.code == 0
+    assert f"left out: {place}: {name} " in answer.err
+    assert "v7 against v5 on c4k: " in answer.out
+    assert "31.3 µs" in answer.out
+
+
+def test_a_damaged_library_costs_the_comparison_with_it(run: Run, family: Path) -> None:
+    place, store = change(family, "v2"), Store(family / "reports")
+    answer = run("show", "v7")
+    assert (answer.code, answer.err.count(f"left out: {place}: samples.parquet was changed")) == (0, 1)
+    assert "v7 against v6 on c4k: " in answer.out
+    library = gather(store.runs("softmax", "v7_lanes_a_row")[0], store=store).library
+    assert library is not None
+    assert library.version == "v1_torch_softmax"
+
+
+@pytest.mark.parametrize("reference", ["v7", "v7@2026"])
+def test_samples_of_the_run_itself_that_were_changed_are_damage(run: Run, family: Path, reference: str) -> None:
+    change(family, "v7")
+    answer = run("show", reference)
+    assert (answer.code, answer.out) == (7, "")
+    assert "softmax/v7_lanes_a_row@" in answer.err
 
 
 def test_a_truncated_report(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
