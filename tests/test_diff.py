@@ -253,8 +253,14 @@ def test_other_workloads(bench: Bench) -> None:
     both = bench.save(1e5, {}, workloads=(odd, WORKLOAD))
     one = bench.save(2e5, {})
     assert diff_runs(one, both).workload == diff_runs(both, one).workload == "small"
-    with pytest.raises(UsageProblem, match=r"v2_made was not measured on workload 'odd'"):
+    with pytest.raises(UsageProblem, match=r"v2_made was not measured on workload 'odd', only the base") as problem:
         diff_runs(both, one, DiffOptions("odd"))
+    assert problem.value.hint == "leave out --workload, or --workload small"  # odd, the first of one side, is no answer
+    with pytest.raises(UsageProblem, match="only the candidate was"):
+        diff_runs(one, both, DiffOptions("odd"))
+    with pytest.raises(UsageProblem, match=r"neither v1_made nor v2_made was .* 'nosuch'; known: small\n") as problem:
+        diff_runs(both, one, DiffOptions("nosuch"))
+    assert problem.value.hint == "leave out --workload, or --workload small"
     with pytest.raises(UsageProblem) as problem:
         diff_runs(one, both, DiffOptions("smal"))
     assert problem.value.hint.endswith("--workload small")

@@ -230,8 +230,10 @@ def read_line_changes(
     why. Nothing is raised, because the verdict needs no lines.
     """
     read = read_on_both((runs[0].run, runs[1].run), launches, pairs)
-    jobs = zip(runs, launches, read, strict=True)
-    baseline, candidate = together([partial(_side_or_note, run, frozenset(own), some) for run, own, some in jobs])
+    also = [{one.workload for one in other.run.launches} for other in reversed(runs)]
+    sides = zip(runs, launches, read, also, strict=True)
+    jobs = [partial(_side_or_note, run, frozenset(own), some, names) for run, own, some, names in sides]
+    baseline, candidate = together(jobs)
     return line_changes(baseline, candidate, [one for one in _groups(launches, pairs) if all(one)], every)
 
 
@@ -281,18 +283,29 @@ def _groups(launches: tuple[Collection[int], Collection[int]], pairs: Sequence[L
     return groups
 
 
-def _side_or_note(stored: StoredRun, wanted: Collection[int], read: Collection[int], stopped: Stopped) -> LineSums:
+def _side_or_note(
+    stored: StoredRun,
+    wanted: Collection[int],
+    read: Collection[int],
+    also: Collection[str | None],
+    stopped: Stopped,
+) -> LineSums:
     try:
-        return side_lines(stored, wanted, stopped, read)
+        return side_lines(stored, wanted, stopped, read, also)
     except DamagedData as problem:
         return LineSums(note=f"{UNREADABLE}: {problem}")
 
 
 def side_lines(
-    stored: StoredRun, wanted: Collection[int], stopped: Stopped | None = None, read: Collection[int] | None = None
+    stored: StoredRun,
+    wanted: Collection[int],
+    stopped: Stopped | None = None,
+    read: Collection[int] | None = None,
+    also: Collection[str | None] = (),
 ) -> LineSums:
     """Return the summed source lines of these launches of a run: of those in ``read``, by default of the longest.
 
+    ``also`` are the workloads of the run that it is compared with.
     Raises DamagedData as ``read_report`` does.
     """
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
@@ -303,18 +316,19 @@ def side_lines(
         places = [place for place, number in enumerate(numbers) if number in wanted]
         chosen = most_of_time(report.records, places) if read is None else [p for p in places if numbers[p] in read]
         if not chosen:
-            return LineSums(note=_none_of(stored.run, wanted, numbers))
+            return LineSums(note=_none_of(stored.run, wanted, numbers, also))
         return _lines(stored, report, places, chosen, numbers)
 
 
-def _none_of(run: Run, wanted: Collection[int], kept: Collection[int]) -> str:
-    """Return that the report has none of these launches, and how to see the lines of another workload."""
+def _none_of(run: Run, wanted: Collection[int], kept: Collection[int], also: Collection[str | None]) -> str:
+    """Return that the report has none of these launches, and how to see the lines of a workload that both runs have."""
     names, others = (
         sorted({one.workload for one in run.launches if one.index in some and one.workload}) for some in (wanted, kept)
     )
     if not names or not others:
         return f"the report holds no launch of {', '.join(names) or 'those compared'}"
-    return f"kept for {others[0]}, not for {', '.join(names)}: --workload {shlex.quote(others[0])}"
+    both = next((f": --workload {shlex.quote(name)}" for name in others if name in also), "")
+    return f"kept for {', '.join(others)}, not for {', '.join(names)}{both}"
 
 
 def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report | str:

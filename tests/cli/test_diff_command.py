@@ -66,7 +66,7 @@ def test_another_workload(run: Run, recorded: Path) -> None:
     assert run("diff", "v2", "v7", "--workload", "b16_d128", "--json").json["workload"] == "b16_d128"
     answer = run("diff", "v2", "v7", "--workload", "b16")
     assert answer.code == 2
-    assert "was not measured on workload 'b16'" in answer.err
+    assert " was measured on workload 'b16'; did you mean" in answer.err
 
 
 @pytest.mark.slow

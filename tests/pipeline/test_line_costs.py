@@ -26,7 +26,7 @@ from ncu_assist.project import Project
 from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.render.terminal.style import Style
-from ncu_assist.store import StoredRun
+from ncu_assist.store import Store, StoredRun
 
 pytestmark = pytest.mark.slow
 
@@ -195,6 +195,13 @@ def test_a_report_without_lines_says_why(name: str, reason: str) -> None:
 
 def test_a_recorded_run_keeps_the_lines_of_one_workload() -> None:
     assert changed(6, 7, "b1_d96").notes == ("kept for b64_d96, not for b1_d96: --workload b64_d96",) * 2
+
+
+def test_the_workload_to_look_at_is_one_that_both_runs_have() -> None:
+    runs = tuple(Store(ROOT / "reports").runs("rope", version)[0] for version in ("v3_liger", "v4_flashinfer"))
+    numbers = [[one.index for one in stored.run.launches if one.workload == "decode_bf16"] for stored in runs]
+    found = read_line_changes((runs[0], runs[1]), (numbers[0], numbers[1]))
+    assert found.notes[0] == "kept for s8k_f32, not for decode_bf16"  # s8k_f32 is for v3 alone
 
 
 def test_a_run_that_knows_no_workloads_has_no_command_for_them() -> None:

@@ -123,10 +123,12 @@ def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tup
         ]
         return chosen[0], chosen[1]
     common = common_workloads(baseline, candidate)
-    if wanted is not None or common:
-        timed = [name for name in common if baseline.timing(name) and candidate.timing(name)]
-        name = _chosen(timed or common, None, baseline) if wanted is None else wanted
-        return _chosen(sides[0], name, baseline), _chosen(sides[1], name, candidate)
+    timed = [name for name in common if baseline.timing(name) and candidate.timing(name)] or common
+    if wanted is not None:
+        _check_both(sides, wanted, (baseline, candidate), timed)
+        return wanted, wanted
+    if common:
+        return timed[0], timed[0]
     return sides[0][0], sides[1][0]  # nothing in common: the answer will be not-comparable
 
 
@@ -134,6 +136,19 @@ def common_workloads(baseline: Run, candidate: Run) -> list[str]:
     """Return the workloads that both runs have, in the order of the baseline."""
     names = [workload.name for workload in candidate.workloads]
     return [workload.name for workload in baseline.workloads if workload.name in names]
+
+
+def _check_both(sides: list[list[str]], wanted: str, runs: tuple[Run, Run], common: list[str]) -> None:
+    """Raise UsageProblem if a side was not measured on the wanted workload; ``common`` are those to offer."""
+    lacking = [run.version for names, run in zip(sides, runs, strict=True) if wanted not in names]
+    if not lacking:
+        return
+    hint = f"leave out --workload, or --workload {common[0]}" if common else "leave out --workload"
+    if len(lacking) == 1:
+        other = "candidate" if wanted in sides[1] else "baseline"
+        raise UsageProblem(f"{lacking[0]} was not measured on workload '{wanted}', only the {other} was", hint)
+    said = f"neither {' nor '.join(lacking)} was measured"
+    raise UsageProblem(f"{said} on workload '{wanted}'; {did_you_mean(wanted, common)}", hint)
 
 
 def _chosen(names: list[str], wanted: str | None, run: Run) -> str:

@@ -13,13 +13,12 @@ from ncu_assist.analysis.yardstick import COPY, OPERATIONS, Yardstick, measure_o
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
-from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, RunLinks, Table, Term, Tone, number
+from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, RunLinks, Table, Term, Tone, number, percent
 from ncu_assist.render.words import drafts as words
 from ncu_assist.render.words.floors import (
     FLOOR,
     FLOOR_TERM,
     copy_words,
-    floor_cell,
     floor_note,
     workload_words,
 )
@@ -135,10 +134,10 @@ def _peer_column(peer: VersionRow) -> Column:
 def _floor_cells(row: VersionRow, cell: HistoryCell, measure: Yardstick) -> Iterator[Cell]:
     yield Cell(one_line(row.version))
     yield number(duration(cell.time_ns), cell.time_ns) if cell.time_ns is not None else Cell()
-    of_floor = floor_cell(cell.share_of_floor)
+    of_floor = percent(cell.share_of_floor)
     yield replace(of_floor, note="assumed") if cell.floor and cell.floor.assumed else of_floor
     if measure is not OPERATIONS:  # which is the floor itself
-        yield floor_cell(cell.share_of(measure))
+        yield percent(cell.share_of(measure))
 
 
 def _peer_cells(cell: HistoryCell, peers: Sequence[tuple[VersionRow, HistoryCell]]) -> Iterator[Cell]:

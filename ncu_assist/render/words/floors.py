@@ -135,11 +135,6 @@ FLOOR_TERM = Term(
 )
 
 
-def floor_cell(share: float | None) -> Cell:
-    """Return the cell of a share of a floor or of a peak that is told to a tenth; absent for None."""
-    return number(f"{100 * share:.1f} %", share) if share is not None else Cell()
-
-
 def floor_note(floor: Floor) -> str:
     """Return a floor and what it is by, e.g. ``250 µs, 1.07 GB at the 4.29 TB/s of DRAM (measured on this GPU)``."""
     if floor.unit == "launch":

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, NO_LINKS, Badge, Cell, Column, Link, RunLinks, Table, Term, number, percent
-from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, floor_cell, library_table
+from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, library_table
 from ncu_assist.render.words.history import (
     ANOTHER_SOURCE,
     bound_by,
@@ -175,7 +175,7 @@ def _cells_there(row: VersionRow, place: int, other: OtherGpu) -> tuple[Cell, Ce
     time = number(duration(cell.timing.median_ns), cell.timing.median_ns) if cell.timing else Cell()
     if row.version in other.changed:
         time = Cell(ANOTHER_SOURCE, tone="dim")
-    return time, _against_cell(row, cell), floor_cell(cell.share_of_floor)
+    return time, _against_cell(row, cell), percent(cell.share_of_floor)
 
 
 def other_libraries(history: History, intervals: bool = True) -> tuple[Table, ...]:
