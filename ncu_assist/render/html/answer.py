@@ -126,7 +126,7 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
         badge = None
     else:
         gain = estimated(first.estimated_speedup, finding.assumed)
-        badge = Badge(", ".join(filter(None, [_in_time(first, shown), gain])), "unsure", AT_BEST)
+        badge = Badge(", ".join(filter(None, [_in_time(first, shown), gain])), "unsure", WITHOUT_IT)
     why = _sentences(finding.message)
     name = (lacking_word(shown.results) if shown.results else "") or finding.rule
     if not finding.advice:
@@ -136,15 +136,15 @@ def _to_do(first: Ranked, shown: RunView) -> AnswerRow:
     return AnswerRow("What to do", one_line(text, MESSAGE), badge, ((Link(name, "#diagnosis"), ""),), told)
 
 
-AT_BEST = "the best time that the counters allow; only a measurement of the change is certain"
+WITHOUT_IT = "by the counters, if this fault alone goes and all else stays; only a measurement of the change is certain"
 
 
 def _in_time(first: Ranked, shown: RunView) -> str:
-    """Return ``820 µs → about 646 µs at best``; empty where the finding is of some launches only."""
+    """Return ``820 µs → about 646 µs without this fault``; empty where the finding is of some launches only."""
     timed = shown.row.timing.median_ns if shown.row and shown.row.timing else shown.combined.duration_ns
     if timed is None or shown.results is None or shown.results.part or first.estimated_speedup <= 1.0:
         return ""
-    return f"{duration(timed)} → about {duration(timed / first.estimated_speedup)} at best"
+    return f"{duration(timed)} → about {duration(timed / first.estimated_speedup)} without this fault"
 
 
 def _another_format(shown: RunView, first: Ranked | None) -> Iterator[AnswerRow]:

@@ -29,7 +29,7 @@ from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.answer import AT_BEST, AnswerRow, answer_markdown
+from ncu_assist.render.html.answer import WITHOUT_IT, AnswerRow, answer_markdown
 from ncu_assist.render.html.run import run_html, run_sections
 from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars, stalls_model
 from ncu_assist.render.html.run_diagnosis import launches_table, nvidia_section
@@ -152,7 +152,7 @@ def test_the_verdict_comes_first_with_floor_and_diagnosis(v6: RunRecord) -> None
         == "L1 data pipe: the unit nearest to its peak, busy for 82 % of the time and idle for 18 %"
     )
     badge = rows["What to do"].badge
-    assert badge == Badge("221 µs → about 77.7 µs at best, estimated 2.85x", "unsure", AT_BEST)
+    assert badge == Badge("221 µs → about 77.7 µs without this fault, estimated 2.85x", "unsure", WITHOUT_IT)
     assert "31.0 sectors where its bytes need 3.9" in rows["What to do"].why
     ((line, words),) = rows["Where"].links
     assert (line.text, line.href) == ("v6_coalesced_store.cu:42", "#line-v6_coalesced_store-cu-42")
@@ -489,7 +489,7 @@ def test_a_stall_has_one_name_with_that_of_ncu_and_what_stands_apart_is_said(rec
     assert [one.partition(":")[0] for one in page.stalls.advice] == ["wait"]
     assert {"wgmma (in ncu: barrier)", "mbarrier (in ncu: long scoreboard)"} <= {t.label for t in page.source.stalls}
     to_do = next(row for row in page.verdict.answer if row.label == "What to do")
-    assert to_do.badge.text == "820 µs → about 644 µs at best, estimated 1.27x"
+    assert to_do.badge.text == "820 µs → about 644 µs without this fault, estimated 1.27x"
     (beside,) = [beside for _, beside in page.nvidia.findings if beside]
     assert "9 warps an SM keep tensor cores busy for 71 % of the time" in beside
     assert "explain" not in beside
