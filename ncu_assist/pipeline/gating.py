@@ -15,7 +15,7 @@ from ncu_assist.analysis.gate import Gate, GateCheck, NotMeasured, Unmeasured
 from ncu_assist.analysis.gate.checking import GatedRuns, GateSides, WorkloadGate, Workloads, too_few, window_of
 from ncu_assist.analysis.gate.limits import Limit, parse_limit
 from ncu_assist.analysis.trend import TrendPoint, trend_point
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.gate_sides import (
     BASELINE,
     USUAL_WINDOW,
@@ -141,6 +141,14 @@ def _notes(project: Project, sides: GateSides, request: GateRequest) -> Iterator
     for stored in (baseline, candidate):
         if stale(project, stored.run):
             yield f"{short_name(stored.run.version)} has changed since it was measured: this is {stored.reference}"
+    yield from _damaged(project, sides.named)
+
+
+def _damaged(project: Project, sides: Pair) -> Iterator[str]:
+    """Yield the runs of the kernels of both sides that cannot be read: what a gate needs of them ends it before."""
+    for kernel in dict.fromkeys(one.run.kernel for one in sides if one.run.run_id):
+        for damage in Store(project.reports).damaged(kernel):
+            yield f"{damage.path} {damage.words}; it was not compared"
 
 
 def _no_baseline_set(project: Project, kernel: str, request: GateRequest) -> Iterator[str]:
@@ -155,7 +163,7 @@ def _faster_since(project: Project, candidate: StoredRun) -> Iterator[str]:
     run = candidate.run
     try:
         best = resolve(f"{run.kernel}/@best", Store(project.reports), Context(project, project.root, None))
-    except UsageProblem:  # none is checked and timed
+    except (UsageProblem, DamagedData):  # none is checked and timed, or one that may be the best is damaged
         return
     if isinstance(best, Path) or best.run.version == run.version or best.run.gpu != run.gpu:
         return
@@ -260,6 +268,7 @@ def gate_against_window(project: Project, request: GateRequest, limits: Sequence
     window = known[candidate.reference][1][:count]
     also = dict.fromkeys(stored.reference for _, stored in pairs if stored.reference != candidate.reference)
     told = [*_window_notes(window, count), *([f"{OTHER_RUNS}: {', '.join(also)}"] if also else [])]
+    told += _damaged(project, (baseline, candidate))
     return Gate(
         baseline,
         candidate,

@@ -55,6 +55,36 @@ def test_an_older_run_does_not_stand_in_for_a_damaged_one(archive: Archive) -> N
     assert judged(archive, "add_one", "time:5%").exit_code == 0
 
 
+@pytest.mark.parametrize("name", ["samples.parquet", "run.json"])
+def test_damage_in_a_version_that_is_not_compared_is_named(archive: Archive, name: str) -> None:
+    archive.save("v0_torch", BOTH)
+    other = archive.save("v1_own", BOTH)
+    archive.save("v2_own", BOTH)
+    (other.folder / name).write_bytes(b"")
+    for candidate in ("add_one", "v2", "v2@20261121"):
+        gate = judged(archive, candidate, "time:5%")
+        assert gate.exit_code == 0
+        (note,) = [one for one in gate.notes if "damaged" in one]
+        assert note.startswith(f"add_one/v1_own/{other.run.run_id} is damaged: {name} ")
+        assert note.endswith("; it was not compared")
+    for asked in ({"candidate": "v1"}, {"against": "v1"}):
+        with pytest.raises(DamagedData, match=r"v1_own/.* is damaged"):
+            judged(archive, **asked)
+
+
+def test_damage_beside_a_window_is_named(archive: Archive) -> None:
+    for day in range(1, 6):
+        moment = {"run_id": f"2026112{day}T074500Z-2b3c4d", "created": f"2026-11-2{day}T07:45:00Z"}
+        stored = archive.save("v1_own", BOTH, bench_id=f"bench-{day}", **moment)
+        if day == 1:
+            (stored.folder / "samples.parquet").write_bytes(b"")
+    gate = judged(archive, "v1", "time:5%", against="@last:10")
+    assert gate.exit_code == 0
+    assert [one.partition(": ")[0] for one in gate.notes if "damaged" in one] == [
+        "add_one/v1_own/20261121T074500Z-2b3c4d is damaged"
+    ]
+
+
 def test_samples_that_were_changed_are_damage(archive: Archive) -> None:
     archive.save("v0_torch", BOTH)
     path = archive.save("v1_own", BOTH).folder / "samples.parquet"
