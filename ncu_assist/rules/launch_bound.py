@@ -7,15 +7,16 @@ Why it costs time: a kernel with one load and one store a thread takes 2 to 3 µ
 and from 1 µs on other GPUs. As a node of a CUDA graph it still costs 0.8 µs. ncu times a launch alone, so the gap
 between two launches of a program comes on top. Nothing inside the kernel helps.
 
-What to try: fuse the kernel with the one before or after it, do the steps of a chain in one launch, batch small
-problems, put the chain into a CUDA graph, overlap launches (programmatic dependent launch, streams).
+What to try: fuse the kernel with the one before or after it, or batch small problems. One kernel alone gains from
+nothing else. For a chain of kernels, do the steps in one launch, put the chain into a CUDA graph, which starts each
+kernel sooner after the one before, or overlap launches (programmatic dependent launch, streams).
 
 When it is reported: the launch takes less than 10 µs, so that its start is a quarter of the time or more. In longer
 launches look at the kernel itself first.
 
 How the saving is estimated: 2.5 µs a launch, in the middle of what the smallest kernels take. If several launches are
-judged together, one of them stays. A single launch saves 2.5 µs only if it is fused with a neighbour. Its work stays:
-the time for its bytes, and at least the 0.8 µs that a tiny kernel takes as a node of a CUDA graph, where launches cost
+judged together, one of them stays. A single launch saves 2.5 µs only if it is fused or batched. Its work stays: the
+time for its bytes, and at least the 0.8 µs that a tiny kernel takes as a node of a CUDA graph, where launches cost
 hardly anything. The figures were measured on an H200; on a GPU that was not measured they are *assumed*.
 """
 
@@ -35,7 +36,7 @@ WORK_NS = 800.0  # of a tiny kernel in a CUDA graph on an H200, start and work t
 SHARE = 0.25  # of a launch that its cost must be: within it the rest can no longer be told from noise (5 % of 3 us)
 
 CHAIN = "do the steps in one launch, or put the chain into a CUDA graph"
-SINGLE = "fuse it with the kernel before or after, or batch small problems"
+SINGLE = "fuse it with the kernel before or after, or batch small problems; a CUDA graph helps only a chain of kernels"
 
 
 def find(facts: Facts) -> Finding | None:
@@ -50,7 +51,7 @@ def find(facts: Facts) -> Finding | None:
     least = "where even one that does next to nothing takes 1 to 3 µs under ncu, without the gap to the next"
     return Finding(
         rule=ID,
-        message=f"{what}, {least}" + ("" if launches > 1 else "; that is saved only if it is fused with a neighbour"),
+        message=f"{what}, {least}" + ("" if launches > 1 else "; one launch alone saves that only if fused or batched"),
         saved_ns=avoidable * each,
         evidence=("duration", "grid_size", "threads", "sm_active_share"),
         relieves=(START,),

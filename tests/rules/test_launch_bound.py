@@ -10,6 +10,7 @@ from made_ceilings import ceilings
 from shape_facts import found, made, of_case, saved_share
 
 from ncu_assist.rules import Facts, diagnose, launch_bound
+from ncu_assist.rules.model.libraries import ADVICE
 
 
 def test_a_recorded_launch_of_two_microseconds() -> None:
@@ -36,10 +37,21 @@ def test_a_single_launch_keeps_its_work_and_says_so() -> None:
     tiny = made({}, duration_ns=2_200.0)
     (told,) = diagnose(tiny, {launch_bound.ID: launch_bound}).findings
     assert told.estimated_speedup == pytest.approx(2_200 / launch_bound.WORK_NS)
-    assert "only if it is fused" in told.finding.message
+    assert "one launch alone saves that only if fused or batched" in told.finding.message
+    assert told.finding.advice == launch_bound.SINGLE
     chain = found(launch_bound, made({}, {}, duration_ns=2_200.0))
     assert chain
     assert "only if" not in chain.message
+    assert chain.advice == launch_bound.CHAIN
+
+
+def test_a_cuda_graph_is_advised_for_a_chain_alone() -> None:
+    """One launch alone gains only by fusing or batching, so nothing beside that sentence may say otherwise."""
+    library = [one["launch-bound"] for one in ADVICE.values() if "launch-bound" in one]
+    assert any("CUDA graph" in words for words in library)
+    for words in (launch_bound.SINGLE, launch_bound.CHAIN, *library):
+        assert "CUDA graph" not in words or "chain" in words
+        assert any(way in words for way in ("fuse", "batch", "one launch"))
 
 
 @pytest.mark.parametrize("duration_ns", [1_700.0, 1_950.0, 9_000.0])

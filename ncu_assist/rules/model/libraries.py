@@ -115,7 +115,7 @@ FORMATS: tuple[tuple[Format, str], ...] = (
 OF_PRODUCTS: tuple[Kind, ...] = ("matrix product", "convolution", "attention")
 
 FUSE = "fuse it with the operations before and after it: torch.compile, or a kernel of your own for the chain"
-FEWER_LAUNCHES = "run fewer and larger ones, fuse them (torch.compile), or record them as a CUDA graph"
+FEWER_LAUNCHES = "run fewer and larger ones, fuse them (torch.compile), or record a chain of them as a CUDA graph"
 MIXED = "multiply in bfloat16 or float16 (torch.autocast), or allow TF32 (torch.set_float32_matmul_precision('high'))"
 LARGER = "give the GPU more at once: a larger batch, or several of them as one batched or grouped call"
 ONE_LAYOUT = "give it contiguous inputs of one layout: contiguous(), or channels_last throughout"
@@ -176,7 +176,8 @@ ADVICE: dict[str, dict[str, str]] = {
         "many segments; keep its temporary storage",
     },
     "generated kernel": {
-        "launch-bound": "record the calls as a CUDA graph: torch.compile mode 'reduce-overhead'",
+        "launch-bound": "fuse or batch the calls, or record a chain of them as a CUDA graph: torch.compile mode "
+        "'reduce-overhead'",
         "": "compile with mode 'max-autotune', static shapes and contiguous inputs; what it fuses ends where the graph "
         "breaks (TORCH_LOGS=graph_breaks)",
     },
