@@ -202,7 +202,7 @@ def showing_steps() -> contextlib.AbstractContextManager[None]:
 def note_damages(damages: Iterable[Damage]) -> None:
     """Write to stderr what of the archive was left out of a result, and how to look at all of it."""
     for damage in damages:
-        click.echo(plain(f"left out: {damage.place}: {damage.problem}; try: ncu-assist verify"), err=True)
+        click.echo(plain(damage.note), err=True)
 
 
 def note_misnamed(project: Project, *kernels: str) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import progress, write, write_json, write_result
+from ncu_assist.cli.console import progress, say, write, write_json, write_result
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.escape import plain
 
@@ -284,7 +284,7 @@ def _dry_run(project: Project, request: SuggestRequest, answering: ReplyOptions,
     from ncu_assist.render.terminal.drafts import prompt_note
     from ncu_assist.suggest.session import prompt_of
 
-    prompt = prompt_of(project, request, answering)
+    prompt = prompt_of(project, request, answering, say)
     if as_json:
         write_json(prompt_json(prompt.text, prompt.tokens, prompt.dropped, prompt.id))
     else:

@@ -80,6 +80,11 @@ class Damage:
         return NewerData(said, UPGRADE) if self.is_newer else DamagedData(said, "ncu-assist verify")
 
     @property
+    def note(self) -> str:
+        """A line that says that it was left out, and how to look at all damage."""
+        return f"left out: {self.place}: {self.problem}; try: ncu-assist verify"
+
+    @property
     def words(self) -> str:
         return f"cannot be read: {self.problem}" if self.is_newer else f"is damaged: {self.problem}"
 

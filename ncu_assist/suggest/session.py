@@ -170,12 +170,14 @@ def _tools(project: Project, request: SuggestRequest, answering: ReplyOptions) -
         yield RedactedTools(tools, cleaner(parent.run, parent.source_texts().values(), this_machine()))
 
 
-def prompt_of(project: Project, request: SuggestRequest, answering: ReplyOptions) -> Prompt:
+def prompt_of(
+    project: Project, request: SuggestRequest, answering: ReplyOptions, note: Callable[[str], None] = lambda _: None
+) -> Prompt:
     """Return the prompt that would be sent; nothing is, but it is kept for a reply to it.
 
-    Raises as ``evidence`` and ``build_prompt`` do.
+    ``note`` gets a line for each damaged run that it is without. Raises as ``evidence`` and ``build_prompt`` do.
     """
-    prompt = draft_task(project, request, answering.form).prompt
+    prompt = draft_task(project, request, answering.form, note).prompt
     PromptArchive(project.reports).keep(prompt)
     return prompt
 
@@ -233,7 +235,7 @@ def _answered(
     last = archive.last(parent.run.kernel, None if request.reference is None else parent.run.version)
     if last is None:
         reporter.note("the reply names no prompt, and none is kept: it is held against what a prompt would say now")
-        return draft_task(project, request, "fences")
+        return draft_task(project, request, "fences", reporter.note)
     which = f"{last.id} of {short_name(last.evidence.version)}, {last.created[:10]}"
     reporter.note(f"the reply names no prompt; the last one is assumed: {which}")
     return task_of_prompt(project, last, request.libraries)
@@ -265,7 +267,7 @@ def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Re
     prover.check()
     prover.open()
     try:
-        task = _task_of(project, request, stored)
+        task = _task_of(project, request, stored, reporter)
         proved = prover.prove(task, stored)[0]
     finally:
         prover.close()
@@ -275,14 +277,14 @@ def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Re
     return Suggested((kept_draft,), (path,))
 
 
-def _task_of(project: Project, request: SuggestRequest, stored: StoredDraft) -> DraftTask:
+def _task_of(project: Project, request: SuggestRequest, stored: StoredDraft, reporter: Reporter) -> DraftTask:
     """Return what a draft answers: its prompt where that is kept, else what one would say now of its parent."""
     if stored.draft.prompt:
         try:
             return task_of_prompt(project, PromptArchive(project.reports).find(stored.draft.prompt), request.libraries)
         except UsageProblem:
             pass  # its prompt was written elsewhere
-    return draft_task(project, replace(request, reference=stored.draft.parent), "fences")
+    return draft_task(project, replace(request, reference=stored.draft.parent), "fences", reporter.note)
 
 
 def accept_draft(project: Project, kernel: str | None, id: str, reporter: Reporter) -> Suggested:
@@ -328,11 +330,13 @@ class Prover(Protocol):
         ...
 
 
-def draft_task(project: Project, request: SuggestRequest, form: ReplyForm) -> DraftTask:
+def draft_task(
+    project: Project, request: SuggestRequest, form: ReplyForm, note: Callable[[str], None] = lambda _: None
+) -> DraftTask:
     """Return what the next draft is to improve, and the prompt that says so; raises as ``evidence`` does."""
     parent = parent_of(project, request)
     drafts = [one.draft for one in DraftArchive(project.reports).drafts()]
-    found = evidence(project, parent.reference, request.workload, drafts, kernel=request.kernel)
+    found = evidence(project, parent.reference, request.workload, drafts, kernel=request.kernel, note=note)
     found = replace(found, task=replace(found.task, libraries_allowed=request.libraries))
     make = partial(build_prompt, found, project.prompts, request.prompt_tokens)
     return DraftTask(parent, load_kernel(project, parent.run.kernel), make(form), lambda form: make(form).text)
@@ -404,7 +408,7 @@ class SuggestSession:
         request, ended = self.request, ""
         if self.prover is not None and not self.author.can_be_answered:
             self.prover.open()  # a reply on disk is a draft in a second; a model takes its time
-        first = task = self.first or draft_task(self.project, request, self.form)
+        first = task = self.first or draft_task(self.project, request, self.form, self.reporter.note)
         if self.author.can_be_answered and not request.force and (done := _done(task)):
             other = f"ncu-assist suggest {task.kernel.name}/VERSION"
             raise UsageProblem(f"{done}: a draft has nothing left to win", f"--force to ask all the same, or {other}")
@@ -417,7 +421,7 @@ class SuggestSession:
                 break
             request = replace(request, reference=f"{best.draft.kernel}/{best.draft.version}")
             if number < request.rounds:
-                task = draft_task(self.project, request, self.form)
+                task = draft_task(self.project, request, self.form, self.reporter.note)
                 ended = _done(task)
             if ended:
                 break

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from commandline import Run, files
+from commandline import Run, change, files
 from requirements import require
 from suggest.protocol_server import calling, error, protocol_server, raw, streamed
 
@@ -29,6 +29,22 @@ class TestPrompt:
         answer = run("suggest", "--dry-run", "--reply", "reply.md")
         assert (answer.code, answer.out) == (2, "")
         assert "--dry-run and --reply exclude each other" in answer.err
+
+    @pytest.mark.parametrize("name", ["samples.parquet", "metrics.parquet", "findings.json"])
+    def test_a_damaged_parent_is_named_and_not_in_the_story(self, run: Run, family: Path, name: str) -> None:
+        place = change(family, "v6", name)
+        answer = run("suggest", "v7", "--dry-run")
+        assert answer.code == 0
+        assert answer.err.count(f"left out: {place}: {name} was changed") == 1
+        assert "v5_triton_row: " in answer.out
+        assert "v7_lanes_a_row (the parent): " in answer.out
+        assert "v6_row_in_registers: " not in answer.out
+
+    def test_the_parent_of_the_draft_itself_may_not_be_damaged(self, run: Run, family: Path) -> None:
+        change(family, "v7")
+        answer = run("suggest", "v7", "--dry-run")
+        assert (answer.code, answer.out) == (7, "")
+        assert "softmax/v7_lanes_a_row@" in answer.err
 
     @pytest.mark.slow
     def test_dry_run_prints_it_with_its_size_and_keeps_it_for_a_reply(self, run: Run, recorded: Path) -> None:

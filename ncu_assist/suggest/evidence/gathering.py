@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import PurePath
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
@@ -16,7 +17,7 @@ from ncu_assist.analysis.faults_gone import FaultsGone, faults_gone
 from ncu_assist.analysis.history import VersionRow
 from ncu_assist.analysis.launches import LaunchRow
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
+from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.frame.combined import STALL_SHARE
 from ncu_assist.harness.exam.plan import refuse_host_inputs
@@ -45,7 +46,7 @@ from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY, RESOURCES, Bottleneck, refined
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
-from ncu_assist.store import Store, StoredRun
+from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import live_first, same_source
 from ncu_assist.store.drafts import Draft
 from ncu_assist.suggest.evidence.records import (
@@ -320,13 +321,15 @@ def evidence(
     drafts: Sequence[Draft] = (),
     identity: Identity | None = None,
     kernel: str | None = None,
+    note: Callable[[str], None] = lambda _: None,
 ) -> Evidence:
     """Return the evidence on a run and one of its workloads (default: the default workload).
 
     ``drafts`` are earlier drafts of all kernels; the evidence includes failures and changes that removed the diagnosed
     fault. ``identity`` are names to redact in addition to those in the run (default: this machine's). ``kernel`` is
-    the kernel of a bare version, as in ``--kernel``. Nothing is measured. Raises UsageProblem for a run without a
-    kernel folder, source or counters, or with a failed check; DamagedData for files that were changed.
+    the kernel of a bare version, as in ``--kernel``. Nothing is measured. Other runs that are damaged are left out, and
+    ``note`` gets a line for each. Raises UsageProblem for a run without a kernel folder, source or counters, or with a
+    failed check; DamagedData for files of the run that were changed.
     """
     stored = named(project, [reference], kernel)[0]
     folder = kernel_of(project, stored)
@@ -335,17 +338,23 @@ def evidence(
     names = this_machine() if identity is None else identity
     clean = cleaner(stored.run, sources.values(), names)
     store = Store(project.reports)
-    with ThreadPoolExecutor(1) as beside:  # a child process reads the lines, which takes as long as the story
-        reading = beside.submit(gather, stored, name, store, lines=True)
-        written = {one.version: one for one in drafts if one.kernel == stored.run.kernel and one.version}
-        told = story_of(project, store, stored, name, clean)
-        story = tuple(_with_predictions(one, written.get(one.version), clean) for one in told)
-        shown = reading.result()
+
+    def read(whole: Store) -> tuple[RunView, tuple[VersionStory, ...], Combined | None]:
+        with ThreadPoolExecutor(1) as beside:  # a child process reads the lines, which takes as long as the story
+            reading = beside.submit(gather, stored, name, whole, lines=True)
+            told = story_of(project, whole, stored, name, clean)
+            shown = reading.result()
+        return shown, told, _counters(whole, shown.before.runs[0], name) if shown.before else None
+
+    (shown, told, past), damaged = store.read_others(stored, read)
+    written = {one.version: one for one in drafts if one.kernel == stored.run.kernel and one.version}
+    story = tuple(_with_predictions(one, written.get(one.version), clean) for one in told)
     run, results, ceilings = stored.run, shown.results, shown.ceilings
-    before = shown.before.runs[0] if shown.before else None
-    past = _counters(store, before, name) if before else None
     items = items_of(shown.combined, results.diagnosis if results else None, shown.counted.bottleneck, past)
     first, further = findings_of(results, items, clean) if results else (None, ())
+    removed, lost = removed_before(project, store, run.kernel, first.id, drafts, clean) if first else ((), ())
+    for damage in dict.fromkeys((*shown.left_out, *damaged, *lost)):
+        note(damage.note)
     return Evidence(
         kernel=run.kernel,
         version=run.version,
@@ -362,10 +371,10 @@ def evidence(
         joint=results.joint.words if results and results.joint else "",
         unknown=unknown_of(results, clean) if results else (),
         items=items,
-        before=before.run.version if before and past else None,
+        before=shown.before.version if shown.before and past else None,
         story=story,
         failed=failed_of(drafts, run.kernel, clean),
-        removed=removed_before(project, store, run.kernel, first.id, drafts, clean) if first else (),
+        removed=removed,
     )
 
 
@@ -491,8 +500,10 @@ def _with_predictions(story: VersionStory, draft: Draft | None, clean: Cleaner) 
 
 def removed_before(
     project: Project, store: Store, kernel: str, rule: str, drafts: Sequence[Draft], clean: Cleaner
-) -> tuple[RemovedFault, ...]:
+) -> tuple[tuple[RemovedFault, ...], tuple[Damage, ...]]:
     """Return the changes that removed the fault ``rule`` in other kernels and in kept drafts, largest gain first.
+
+    And the damaged runs that were left out.
 
     In the archive, such a change is a version faster than its parent for which ``rule`` was the parent's first finding
     and is not its own. Both are own versions: a step from a library's version, often many kernels, removes more than
@@ -503,17 +514,23 @@ def removed_before(
         for one in drafts
         if one.fate == "kept" and one.diagnosis == rule and one.claim and one.proof and (won := one.proof.speedup)
     ]
+    damaged: list[Damage] = []
     for other in kernel_names(project):
         if other != kernel:
-            found += _removed_in(store, other, rule, clean)
-    return tuple(sorted(found, key=lambda one: -one.speedup)[:MOST_REMOVED])
+            read = partial(_removed_in, kernel=other, rule=rule, clean=clean)
+            removed, left_out = store.read_whole(other, read, lambda _: True)
+            found += removed
+            damaged += left_out
+    return tuple(sorted(found, key=lambda one: -one.speedup)[:MOST_REMOVED]), tuple(damaged)
 
 
-def _removed_in(store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterator[RemovedFault]:
-    newest = {name: store.opened(live_first(store.heads(kernel, name))[0]) for name in store.versions(kernel)}
+def _removed_in(store: Store, kernel: str, rule: str, clean: Cleaner) -> list[RemovedFault]:
+    heads = {name: live_first(store.heads(kernel, name)) for name in store.versions(kernel)}
+    newest = {name: store.opened(found[0]) for name, found in heads.items() if found}
     firsts = {name: _first_fault(stored) for name, stored in newest.items()}
+    removed: list[RemovedFault] = []
     if rule not in {one for _, one in firsts.values()}:
-        return
+        return removed
     lineage = lineage_of(store, kernel, sorted(newest, key=version_order))
     for name, stored in newest.items():
         workload, own = firsts[name]
@@ -525,15 +542,13 @@ def _removed_in(store: Store, kernel: str, rule: str, clean: Cleaner) -> Iterato
         pair = common_bench([newest[parent]], [stored], workload)
         verdict = verdict_by_time(*pair, workload, SampleReader()) if pair else None
         if verdict is not None and verdict.words == "faster" and verdict.speedup:
-            yield RemovedFault(clean.line(f"{kernel}/{name}", 80), _idea(stored, clean), verdict.speedup)
+            removed.append(RemovedFault(clean.line(f"{kernel}/{name}", 80), _idea(stored, clean), verdict.speedup))
+    return removed
 
 
 def _first_fault(stored: StoredRun) -> tuple[str | None, str]:
     """Return the first workload of a run with stored findings, and its first finding; empty if it has none."""
-    try:
-        findings = stored.findings()
-    except DamagedData:
-        return None, ""
+    findings = stored.findings()
     judged = next((one for one in findings.judged if one.whole), None) if findings else None
     return (judged.workload, judged.findings[0].rule) if judged and judged.findings else (None, "")
 

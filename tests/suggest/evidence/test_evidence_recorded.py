@@ -184,7 +184,7 @@ def test_what_answered_the_same_diagnosis_is_of_other_kernels_and_of_kept_drafts
 def test_a_step_from_a_library_s_version_is_no_precedent_of_a_fault() -> None:
     """It replaces several kernels by one, so its gain is of more than the fault: softmax/v3 is 4.49x faster than v0."""
     project = Project(ROOT)
-    found = removed_before(project, Store(project.reports), "fast_h2d", "redundant-traffic", (), Cleaner(NOBODY))
+    found, _ = removed_before(project, Store(project.reports), "fast_h2d", "redundant-traffic", (), Cleaner(NOBODY))
     where = {one.where for one in found}
     assert "fusion_limit/v3_everything_in_registers" in where
     assert "softmax/v3_three_pass" not in where

@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 from factories import launch, make_run, metrics_frame, save_run
 from kernel_folder import TOML, write_kernel
+from recorded_family import copy_family
 from suggest.recorded import made_project
 
 from ncu_assist import record
 from ncu_assist.errors import UsageProblem
 from ncu_assist.project import Project
+from ncu_assist.render.redact import NOBODY
 from ncu_assist.store import Store
-from ncu_assist.suggest.evidence.gathering import evidence
+from ncu_assist.suggest.evidence.gathering import evidence, removed_before
+from ncu_assist.suggest.evidence.task import Cleaner
 
 REPORT = Path(__file__).parent.parent.parent / "data" / "transpose_basic_h200_2025.3.1.ncu-rep.zst"
 
@@ -111,3 +114,17 @@ def test_a_kernel_with_inputs_in_memory_of_the_host(tmp_path: Path) -> None:
     toml.write_text(toml.read_text().replace("[outputs]", '[host]\ninputs = ["x"]\nbytes = "4 * n"\n\n[outputs]'))
     with pytest.raises(UsageProblem, match="drafts of add_one cannot be examined: x lies in memory of the host"):
         evidence(project, "add_one/v1")
+
+
+@pytest.mark.parametrize("cut", [0, 1])
+def test_a_damaged_run_of_another_kernel_costs_its_precedent_alone(tmp_path: Path, cut: int) -> None:
+    copy_family(tmp_path, "fusion_limit")
+    project = Project(tmp_path)
+    found, damaged = removed_before(project, Store(project.reports), "mine", "redundant-traffic", (), Cleaner(NOBODY))
+    assert ([one.where for one in found], damaged) == (["fusion_limit/v3_everything_in_registers"], ())
+    (path,) = tmp_path.glob("reports/fusion_limit/v3_*/*/samples.parquet")
+    data = path.read_bytes()
+    path.write_bytes(data[:-1] + b"x" * (1 - cut))
+    found, damaged = removed_before(project, Store(project.reports), "mine", "redundant-traffic", (), Cleaner(NOBODY))
+    assert [one.where for one in found] == ["fusion_limit/v4_more_warps"]  # against the nearest that can be read
+    assert [one.path.split("/")[1] for one in damaged] == ["v3_everything_in_registers"]
