@@ -232,8 +232,12 @@ class Merged:
 
 @dataclass(frozen=True)
 class QueryResult:
-    """The rows of a query, a value a column; ``more``: there are more than were asked for."""
+    """The rows of a query, a value a column; ``more``: there are more than were asked for.
+
+    ``left_out`` is what of the archive is damaged, and in no table.
+    """
 
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     more: bool = False
+    left_out: tuple[Damage, ...] = ()

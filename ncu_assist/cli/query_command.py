@@ -41,7 +41,7 @@ def command(sql: str, text_format: str, limit: int | None, as_json: bool) -> int
     with progress() as reporter:
         reporter.status("reading the archive")
         found = query(store, sql, limit or (1000 if is_text else None))
-    note_damages(store.damaged())
+    note_damages(found.left_out)
     if as_json:
         from ncu_assist.render.json.archive import query_json
 

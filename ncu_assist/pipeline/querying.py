@@ -13,7 +13,7 @@ import html
 import re
 import tempfile
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,16 +92,17 @@ TRY = "ncu-assist query 'select * from runs limit 3'"
 
 
 def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
-    """Return the result of a SELECT over the archive, ``limit`` rows at most.
+    """Return the result of a SELECT over the runs of the archive that are as they were stored, ``limit`` rows at most.
 
     Raises UsageProblem for anything but a single SELECT and for an unknown table, column or file, EnvironmentProblem
     if DuckDB is not installed.
     """
-    duckdb = _duckdb()
+    duckdb, store = _duckdb(), store.without_changed()
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         tables = {name: parts(store, name, Path(folder)) for name in COLUMNS if name in sql.lower()}
         try:
-            return _answered(duckdb, tables, sql, limit, Path(folder))
+            found = _answered(duckdb, tables, sql, limit, Path(folder))
+            return replace(found, left_out=store.left_out)
         except duckdb.Error as error:
             damaged = [path for some in tables.values() for path in some if _removed_if_damaged(path)]
             if damaged:

@@ -6,7 +6,7 @@ import csv
 from pathlib import Path
 
 import pytest
-from commandline import Run, files
+from commandline import Run, change, files
 
 import ncu_assist
 from ncu_assist.errors import UsageProblem
@@ -113,6 +113,23 @@ def test_a_path_of_the_cache_cannot_be_written(family: Path) -> None:
     with pytest.raises(UsageProblem):
         querying.query(store, f"copy (select 1 as runs) to '{part}'")
     assert part.read_bytes() == before
+
+
+def test_a_run_that_was_changed_is_named_and_in_no_table_until_it_is_whole_again(run: Run, family: Path) -> None:
+    counts = [f"select count(*) from {table} where version like 'v6%'" for table in ("timings", "samples")]
+
+    def rows() -> list[int]:
+        return [run("query", sql, "--json").json["rows"][0][0] for sql in counts]
+
+    (path,) = family.glob("reports/softmax/v6_*/*/samples.parquet")
+    data = path.read_bytes()
+    place = change(family, "v6")
+    answer = run("query", counts[0])
+    assert (answer.code, answer.err.count(f"left out: {place}: samples.parquet was changed")) == (0, 1)
+    assert rows() == [0, 0]
+    path.write_bytes(data)
+    assert all(rows())
+    assert "left out" not in run("query", counts[0]).err
 
 
 def test_a_damaged_cache_is_made_anew(run: Run, family: Path) -> None:
