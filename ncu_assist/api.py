@@ -25,7 +25,7 @@ from ncu_assist.ncu.child import MEMORY_BYTES
 from ncu_assist.ncu.report import Report
 from ncu_assist.project import Project, find_project
 from ncu_assist.record import Launch
-from ncu_assist.store import Store, StoredRun
+from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -108,7 +108,8 @@ class RunSummary:
 
         words = selection_words(self.launches, len(self.stored.run.launches))
         on = f" on {self.view.combined.workload}" if self._other_workloads else ""
-        return f"<{self.view.reference}: {words}; {self.diagnosis.partition(':')[0] or 'no counters'}{on}>"
+        damaged = _damaged_words(self.view.left_out)
+        return f"<{self.view.reference}: {words}; {self.diagnosis.partition(':')[0] or 'no counters'}{on}{damaged}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.run_verdict import run_box
@@ -647,7 +648,7 @@ class KernelHistory:
 
     def __repr__(self) -> str:
         on = f"{self.history.shown}, {', '.join(self.history.gpus) or 'no GPU'}"
-        damaged = f"; damaged: {', '.join(one.path for one in self.history.left_out)}" if self.history.left_out else ""
+        damaged = _damaged_words(self.history.left_out)
         return f"<{self.history.kernel}: {len(self.history.rows)} versions on {on}{damaged}>"
 
     def _repr_html_(self) -> str:
@@ -814,7 +815,8 @@ def show(
 ) -> RunSummary:
     """Return what `show` says of a run; ``lines`` reads its report again, for the source lines of each finding.
 
-    Raises UsageProblem for a reference that names nothing, DamagedData for a run whose files were changed.
+    Damaged runs of its kernel are not compared with it, and named in ``view.left_out`` and in the repr. Raises
+    UsageProblem for a reference that names nothing, DamagedData for a run whose own files were changed.
     """
     from ncu_assist.pipeline.opened_reports import bare_report, named
 
@@ -824,6 +826,12 @@ def show(
     else:
         (stored,) = named(where, (_text(reference),), kernel)
     return _summary(stored, workload, where, EVERY_LAUNCH, lines)
+
+
+def _damaged_words(left_out: Iterable[Damage]) -> str:
+    """Return the runs that a result is without; empty if there are none."""
+    paths = ", ".join(one.path for one in left_out)
+    return f"; damaged: {paths}" if paths else ""
 
 
 def _summary(

@@ -10,6 +10,7 @@ import pytest
 from commandline import DATA, SMALL_REPORT, Run, change, files, plain_report
 from factories import make_run, metrics_frame, save_run
 
+import ncu_assist
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.store import Store, machine_hash
 
@@ -288,6 +289,7 @@ def test_a_damaged_library_costs_the_comparison_with_it(run: Run, family: Path) 
     answer = run("show", "v7")
     assert (answer.code, answer.err.count(f"left out: {place}: samples.parquet was changed")) == (0, 1)
     assert "v7 against v6 on c4k: " in answer.out
+    assert repr(ncu_assist.show("softmax/v7")).endswith(f"; damaged: {place.removeprefix('reports/')}>")
     library = gather(store.runs("softmax", "v7_lanes_a_row")[0], store=store).library
     assert library is not None
     assert library.version == "v1_torch_softmax"
