@@ -50,18 +50,18 @@ def block(text: str) -> list[str]:
 
 
 def test_pairs_of_two_programs(tmp_path: Path) -> None:
-    before = program(tmp_path, "old", ("add", 1e4), (LIBRARY, 4e5), ("naive_xy", 4e4), ("end", None), ("gone", 7e3))
-    after = program(tmp_path, "new", ("add", 1e4), (LIBRARY, 2e5), ("quick", 1e4), ("end", 1e3))
+    before = program(tmp_path, "old", ("add", 1e4), (LIBRARY, 4e5), ("gemm_naive", 4e4), ("end", None), ("reset", 7e3))
+    after = program(tmp_path, "new", ("add", 1e4), (LIBRARY, 2e5), ("gemm_native", 1e4), ("end", 1e3), ("quick", 2e3))
     heading, *rows = block(diff_text(diff_runs(before, after), Style()))
     assert heading.split() == ["launch", "old", "new", "change", "by"]
     assert rows[0].startswith("#1 sm80_xmma_")
     assert rows[0].split()[-8:] == ["400", "µs", "200", "µs", "▼", "-50.0", "%", "exact"]
-    assert rows[1].startswith("naive_xy → quick ")
-    assert rows[1].split()[-8:] == ["40", "µs", "10", "µs", "▼", "-75.0", "%", "order"]
+    assert rows[1].startswith("gemm_naive → gemm_native ")
+    assert rows[1].split()[-8:] == ["40", "µs", "10", "µs", "▼", "-75.0", "%", "similar"]
     assert rows[2].startswith("#0 add ")
     assert rows[2].split()[-2:] == ["=", "exact"]
     assert rows[3].split() == ["#3", "end", "-", "1", "µs", "exact"]
-    assert rows[4:] == ["only in old (1 launch, 7 µs): gone"]
+    assert rows[4:] == ["only in old (1 launch, 7 µs): reset", "only in new (1 launch, 2 µs): quick"]
 
 
 def test_repeats_stand_in_one_row_and_renamed_kernels_show_both_names(tmp_path: Path) -> None:

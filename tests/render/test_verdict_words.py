@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from factories import make_run, metrics_frame, samples_frame, save_run, times
+from factories import DEVICE, launch, make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist.analysis.diff import diff_runs
-from ncu_assist.render.words.verdicts import between, fewer_cycles, settling, verdict_line
+from ncu_assist.render.words.verdicts import between, fewer_cycles, next_command, settling, verdict_line
 from ncu_assist.store import Store, StoredRun
 
 
@@ -90,3 +91,25 @@ def test_what_settles_a_verdict_names_a_workload_once() -> None:
 )
 def test_cycles_have_a_direction(speedup: float, words: str) -> None:
     assert fewer_cycles(speedup) == words
+
+
+@pytest.mark.parametrize(
+    ("capability", "command"),
+    [
+        ("6.1", "nv-nsight-cu-cli --set full -o REPORT PROGRAM"),
+        ("9.0", "ncu --set full --import-source yes -o REPORT PROGRAM"),
+    ],
+)
+def test_a_program_is_profiled_again_with_the_profiler_that_knows_its_gpu(
+    tmp_path: Path, capability: str, command: str
+) -> None:
+    foreign = {"source": "imported", "workloads": (), "device": replace(DEVICE, compute_capability=capability)}
+    before, after = (
+        save_run(
+            Store(tmp_path / "reports"),
+            make_run(version=name, launches=(launch(0, "k", None, ranges=(), duration_ns=ns),), **foreign),
+            metrics_frame({}),
+        )
+        for name, ns in (("old", 1e5), ("new", 2e5))
+    )
+    assert next_command(diff_runs(before, after)).startswith(f"{command}, of each: with 20 launches")

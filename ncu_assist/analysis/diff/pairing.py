@@ -212,9 +212,9 @@ class LaunchPair:
     """One launch of each side, or several that stand together, as a chain and the kernel it was fused into.
 
     ``confidence`` says by what they were paired: the NVTX range alone, the same name and shape, the same function, a
-    similar name, or only their place, as the one kernel that both sides have left. ``range`` is the range that both
-    sides are in, empty where there is none. ``repeats``: several launches of a side are the same one again, and do not
-    add up.
+    similar name, or only their place, in a range of both sides or as the only function of each. ``range`` is the range
+    that both sides are in, empty where there is none. ``repeats``: several launches of a side are the same one again,
+    and do not add up.
     """
 
     baseline: tuple[Launch, ...]
@@ -267,10 +267,12 @@ KEYS: tuple[tuple[Confidence, Callable[[_Placed], Hashable]], ...] = (
 
 
 def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> PairedLaunches:
-    """Return which launches belong together: by NVTX range, shape and name, function, similar names, else their place.
+    """Return which launches belong together: by NVTX range, shape and name, function, or similar names.
 
     Outside a range that both sides have, a launch pairs with one launch: nothing says that several together do its
-    work. Swapping the sides swaps the answer and changes nothing else.
+    work. If nothing pairs and each side launched one function, that function was renamed, and its launches pair by
+    place. Beside launches that pair, another function is other work. Swapping the sides swaps the answer and changes
+    nothing else.
     """
     left, right = _placed(baseline), _placed(candidate)
     shared = shared_ranges(baseline, candidate)
@@ -285,7 +287,8 @@ def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Pa
         [one for one in right if one.position not in ranged[1]],
     )
     found += _by_similarity(*_rest(*free, found))
-    found += _single_kernels(*_rest(*free, found), found)
+    if not found and _is_one_kernel(left, right):
+        found = _in_order(left, right, "order")
     only = [tuple(one.launch for one in side) for side in _rest(left, right, found)]
     return PairedLaunches(_pairs(found), only[0], only[1])
 
@@ -397,17 +400,6 @@ def _by_kernel(side: Placed) -> dict[str, Placed]:
 
 def _is_one_kernel(left: Placed, right: Placed) -> bool:
     return len(_by_kernel(left)) == len(_by_kernel(right)) == 1
-
-
-def _single_kernels(left: Placed, right: Placed, found: Sequence[_Match]) -> list[_Match]:
-    """Return the matches of the one kernel that is left on each side, in all or between the same pairs."""
-    if _is_one_kernel(left, right):
-        return _in_order(left, right, "order")
-    matches = []
-    for old, new in _gaps(left, right, found):
-        if _is_one_kernel(old, new):
-            matches += _in_order(old, new, "order")
-    return matches
 
 
 def _in_order(left: Placed, right: Placed, confidence: Confidence) -> list[_Match]:

@@ -365,7 +365,7 @@ PAIRED_HOW = {
     "exact": "same name and shape",
     "name": "same function, other shape or template",
     "similar": "their names are close",
-    "order": "only by their place: one kernel is left on each side",
+    "order": "only by their place, in one NVTX range or as the only kernel of each side",
 }
 PAIRED = Term("paired by", meaning="; ".join(f"{word}: {why}" for word, why in PAIRED_HOW.items()))
 

@@ -11,6 +11,7 @@ from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.launches import why_in_focus
+from ncu_assist.render.words.values import collect_again
 from ncu_assist.verdict import REASONS, Verdict, clock_note
 from ncu_assist.versions import short_name
 
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
 OF_LIVE_PROGRAMS = "profile each again with --repeats N, so that each has 20 launches of the kernel or more"
-OF_PROGRAMS = "ncu --set full -o REPORT PROGRAM, of each: with 20 launches of the kernel or more"
+OF_PROGRAMS = "{}, of each: with 20 launches of the kernel or more"
 OF_PARTS = "leave out --launch: whole calls are compared by the times of a bench"
 FEW_LAUNCHES = ("one-sample", "too-few-samples")
 WORDS = (
@@ -174,8 +175,10 @@ def next_command(diff: Diff) -> str:
     if any(_parts_of_calls(diff)):
         return OF_PARTS if diff.verdict.reason in FEW_LAUNCHES else ""
     if any(side.source == "imported" or side.workload is None for side in sides):
-        said = OF_LIVE_PROGRAMS if all(side.source == "live" for side in sides) else OF_PROGRAMS
-        return said if diff.verdict.reason in FEW_LAUNCHES else ""
+        if diff.verdict.reason not in FEW_LAUNCHES:
+            return ""
+        is_live = all(side.source == "live" for side in sides)
+        return OF_LIVE_PROGRAMS if is_live else OF_PROGRAMS.format(collect_again(diff.candidate.device))
     return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 

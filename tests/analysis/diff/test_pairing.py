@@ -110,16 +110,23 @@ def test_one_kernel_on_each_side_pairs_by_place() -> None:
     assert places(paired.only_candidate) == "quick1 quick2"
 
 
-def test_the_one_kernel_that_is_left_on_each_side_pairs_by_place() -> None:
+def test_another_function_beside_launches_that_pair_is_other_work() -> None:
     paired = pair_launches(launches("set", "naive", "naive"), launches("quick", "quick", "set"))
-    assert short(paired.pairs) == [
-        ("set0", "set2", "exact"),
-        ("naive1", "quick0", "order"),
-        ("naive2", "quick1", "order"),
-    ]
+    assert short(paired.pairs) == [("set0", "set2", "exact")]
+    assert (places(paired.only_baseline), places(paired.only_candidate)) == ("naive1 naive2", "quick0 quick1")
     between = pair_launches(launches(*"axbyc"), launches(*"apbqc"))
-    assert short(between.pairs)[1::2] == [("x1", "p1", "order"), ("y3", "q3", "order")]
+    assert short(between.pairs) == [("a0", "a0", "exact"), ("b2", "b2", "exact"), ("c4", "c4", "exact")]
+    assert (places(between.only_baseline), places(between.only_candidate)) == ("x1 y3", "p1 q3")
+    ranged = pair_launches(launches(("a", ("r",)), "x"), launches(("b", ("r",)), "y"))
+    assert short(ranged.pairs) == [("a0", "b0", "nvtx")]
     assert gaps([1, 4], [1, 4], [(0, 0), (2, 3), (3, 2), (5, 5)]) == [([1, 4], [1, 4])]
+
+
+def test_a_range_of_both_and_a_workload_say_that_the_rest_is_the_same_work() -> None:
+    foreign = pair_launches(*(launches(*((kernel, ("r",)) for kernel in side)) for side in ("axb", "apb")))
+    assert short(foreign.pairs)[1] == ("x1", "p1", "order")
+    called = pair_launches(ours("v1_a", "set", "naive"), ours("v2_b", "set", "quick"))
+    assert short(called.pairs) == [("set0", "set0", "exact"), ("naive1", "quick1", "order")]
 
 
 def test_one_kernel_pairs_shape_by_shape() -> None:
@@ -138,8 +145,8 @@ def test_close_names_pair_the_closest_first_and_the_rest_is_left() -> None:
         (0, 3, "exact"),
         (1, 1, "similar"),
         (2, 0, "similar"),
-        (3, 2, "order"),
     ]
+    assert (places(paired.only_baseline), places(paired.only_candidate)) == ("histogram3", "scan_blocks2")
     more = pair_launches(before, [*after, *launches("reduce_sum")])
     assert (places(more.only_baseline), places(more.only_candidate)) == ("histogram3", "scan_blocks2 reduce_sum0")
 

@@ -83,11 +83,26 @@ def test_the_repeats_of_one_kernel_are_the_answer(tmp_path: Path) -> None:
 
 
 def test_all_launches_count_where_all_are_paired(tmp_path: Path) -> None:
-    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("naive", 4e5, {}))
-    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("quick", 1e5, {})))
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("b", 4e5, {}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("a", 1e5, {}), ("b", 1e5, {})))
     assert (found.baseline.compared, found.candidate.compared) == (2, 2)
     assert changes(found)["duration"].baseline == 5e5
     assert found.verdict.likely == "faster"
+
+
+def test_another_function_is_in_neither_the_verdict_nor_the_metrics(tmp_path: Path) -> None:
+    """A program ran its own kernel, and for comparison one of a library, which was another in each report."""
+    before = foreign(tmp_path, "before", ("gemm", 3e5, {SM: 50.0}), ("Kernel", 1e5, {SM: 90.0}))
+    found = diff_runs(before, foreign(tmp_path, "after", ("gemm", 1e5, {SM: 60.0}), ("ampere_sgemm", 2e5, {SM: 95.0})))
+    assert found.verdict.speedup == pytest.approx(3.0)
+    assert (found.baseline.launches, found.baseline.compared, found.candidate.compared) == (2, 1, 1)
+    told = changes(found)
+    assert (told["duration"].baseline, told["duration"].candidate) == (3e5, 1e5)
+    assert (told["sm_throughput"].baseline, told["sm_throughput"].candidate) == (50.0, 60.0)
+    text = diff_text(found, Style())
+    assert "after against before on the launches of both: unclear, likely 3.00x faster" in text
+    assert "only in before (1 launch, 100 µs): Kernel" in text
+    assert "only in after (1 launch, 200 µs): ampere_sgemm" in text
 
 
 def test_a_call_of_a_version_counts_whole(tmp_path: Path) -> None:
