@@ -19,7 +19,7 @@ from ncu_assist.cli.console import (
     write_json,
 )
 
-OF_SHOW = "ncu_assist.pipeline.showing"  # imported while a report is read
+OF_SHOW = ("ncu_assist.pipeline.listing", "ncu_assist.pipeline.showing")  # imported while a report is read
 
 
 @click.command("show")
@@ -76,9 +76,10 @@ def command(
     selection = selection_of(launch, filters)
     project = options.current_project()
     format_of_it = f"ncu_assist.render.{'json' if as_json else 'terminal'}.run"
-    meanwhile = (*(("pandas",) if lines else ()), OF_SHOW, format_of_it)
+    meanwhile = (*(("pandas",) if lines else ()), *OF_SHOW, format_of_it)
     (stored,) = named(project, (reference,), kernel, meanwhile, lines, [selection])
 
+    from ncu_assist.pipeline.listing import beside
     from ncu_assist.pipeline.showing import files_of_kernel, gather
     from ncu_assist.store import Store
 
@@ -90,7 +91,7 @@ def command(
         meant = f"{stored.run.kernel}/{stored.run.version}"
         say(f"note: no REFERENCE was named; this is the run profiled last: {meant}")
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
-    note_damages(shown.left_out)
+    note_damages(dict.fromkeys((*beside(project, reference, stored), *shown.left_out)))
     if as_problems:
         from ncu_assist.render.terminal.diagnosis import problem_lines
 

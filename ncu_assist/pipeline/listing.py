@@ -29,6 +29,18 @@ def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
     return tuple(damage for damage in Store(project.reports).damaged(kernel) if damage.concerns(place))
 
 
+def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage, ...]:
+    """Return what cannot be read where a reference looked for a run, and might have found another than ``stored``.
+
+    Nothing for a report, and for a reference that names one run by its id.
+    """
+    version, at, which = reference.rpartition("/")[2].partition("@")
+    if not stored.run.run_id or (version and at and which != "last"):
+        return ()
+    run = stored.run
+    return left_out(project, f"{run.kernel}/{run.version}/" if version not in ("", run.kernel) else f"{run.kernel}/")
+
+
 def listed_kernels(project: Project) -> list[str]:
     """Return the names of all kernels: those with a folder, and those with runs."""
     return sorted({*kernel_names(project), *Store(project.reports).kernels()})

@@ -173,7 +173,7 @@ def gather(
     ceilings = ceilings_of(run.device, store.reports if store else None)
     compared: Compared = (None, None)
     left_out: tuple[Damage, ...] = ()
-    if store and not isinstance(stored, BareReport):
+    if store and not isinstance(stored, BareReport) and is_timed(run, chosen):
         compared, left_out = store.read_others(stored, lambda whole: _compared(whole, stored, chosen))
     shown = RunView(
         run=run,
@@ -355,10 +355,10 @@ Compared = tuple[ParentVerdict | None, ParentVerdict | None]
 
 
 def _compared(store: Store, stored: StoredRun, workload: str | None) -> Compared:
-    """Return a run against its parent and the fastest library; None without a time or an archived version of it."""
+    """Return a timed run against its parent and the fastest library, None without one."""
     run = stored.run
     versions = sorted(store.versions(run.kernel), key=version_order)
-    if not is_timed(run, workload) or run.version not in versions:
+    if run.version not in versions:
         return None, None
     lineage = lineage_of(store, run.kernel, versions)
     return _before(store, stored, workload, lineage), _library(store, stored, workload, lineage)
