@@ -29,7 +29,15 @@ from collections.abc import Mapping, Sequence
 
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import L1_PARTS, TENSOR, float_instructions, instruction_time, memory_instructions
+from ncu_assist.rules.model.pipes import (
+    FP64,
+    L1_PARTS,
+    TENSOR,
+    XU,
+    float_instructions,
+    instruction_time,
+    memory_instructions,
+)
 from ncu_assist.rules.model.resources import SM_PARTS
 
 ID = "debug-build"
@@ -43,7 +51,10 @@ SELF_MOVE = re.compile(r"\s*(?:@!?U?P\w+\s+)?MOV (R\d+), \1\s*$")
 # fillings, calls of functions and what these save in local memory.
 NEEDLESS = ("MOV", "R2UR", "PLOP3", "NOP", "CALL", "RET", "BMOV", "LDL", "STL")
 GENERIC, OF_ONE_MEMORY = ("LD", "ST", "ATOM"), ("LDG", "STG", "LDS", "STS", "ATOMG", "ATOMS", "RED")
-RELIEVES = (*dict.fromkeys(one.name for one in SM_PARTS if one.name != TENSOR), *L1_PARTS)
+# What an optimised build executes as often: products of matrices, of doubles, and special functions.
+KEPT = (TENSOR, FP64, XU)
+RELIEVES = (*dict.fromkeys(one.name for one in SM_PARTS if one.name not in KEPT), *L1_PARTS)
+COUNTED = 0.5  # of the instructions that the launch executed: fewer are those that stand in the code, each once
 
 
 def may_be_unoptimised(facts: Facts) -> bool:
@@ -82,11 +93,13 @@ def find(facts: Facts) -> Finding | None:
     share = sum(opcodes.get(one, 0.0) for one in NEEDLESS) / every
     with_what = "nvcc -G" if _of(GENERIC, opcodes) >= _of(OF_ONE_MEMORY, opcodes) else "ptxas at -O0"
     less = "without -G (-lineinfo keeps the lines)" if with_what == "nvcc -G" else "without -Xptxas -O0"
+    is_counted = every >= COUNTED * (facts.get("instructions") or float("inf"))
+    of_what = "executed instructions" if is_counted else "instructions in its code (how often each ran was not counted)"
     return Finding(
         rule=ID,
         message=(
-            f"built without optimisation ({with_what}): {100 * share:.0f} % of the executed instructions are moves, "
-            "calls and register saves, which an optimising compiler leaves out"
+            f"built without optimisation ({with_what}): {100 * share:.0f} % of the {of_what} are moves, calls and "
+            "register saves, which an optimising compiler leaves out"
         ),
         saved_ns=share * instruction_time(facts) * facts.duration_ns,
         evidence=("instructions", "fp32_flops", "local_load_requests", "registers"),

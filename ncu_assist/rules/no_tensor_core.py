@@ -55,6 +55,7 @@ from ncu_assist.rules.model.pipes import (
 )
 from ncu_assist.rules.model.resources import L1_DATA
 from ncu_assist.rules.model.savings import reachable
+from ncu_assist.rules.model.traffic import cycles_a_wavefront
 
 ID = "no-tensor-core"
 NEEDS: tuple[str, ...] = (
@@ -138,8 +139,8 @@ def _after_ns(facts: Facts, operations: float) -> float | None:
     count, cycles = facts.get("sm_count"), facts.get("sm_cycles_elapsed")
     if alone is None or not count or not cycles:
         return alone
-    wavefronts = operations / 2 / TILE_PRODUCTS * TILE_BYTES / WAVEFRONT_BYTES
-    return max(alone, facts.duration_ns * wavefronts / (count * cycles) / reachable(facts, L1_DATA))
+    busy = operations / 2 / TILE_PRODUCTS * TILE_BYTES / WAVEFRONT_BYTES * cycles_a_wavefront(facts)
+    return max(alone, facts.duration_ns * busy / (count * cycles) / reachable(facts, L1_DATA))
 
 
 def _were_halves(facts: Facts, done: float) -> bool:

@@ -32,7 +32,7 @@ NEEDS: tuple[str, ...] = (
     "shared_wavefronts", "shared_wavefronts_excessive", "l1_data_pipe", "sm_cycles_elapsed", "sm_count",
 )  # fmt: skip
 USES: tuple[str, ...] = ()
-EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefronts", "l1_data_pipe")
+EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefronts", "l1_data_busy")
 IGNORED = 0.02  # of all wavefronts (docs/sources.md: up to 2 % of raw conflicts are arbitration)
 
 WAITS = ("mio_throttle", "short_scoreboard")

@@ -68,11 +68,14 @@ def find(facts: Facts) -> Finding | None:
         return None
     divergent = facts.get("divergent_branches")
     threads = facts.get("block_size") or 0.0
-    cause = (
-        "because its branches diverge" if divergent else "although no branch diverges: lanes end early, or are left out"
-    )
-    if not divergent and threads % LANES:
+    if divergent:
+        cause = "because its branches diverge"
+    elif threads % LANES:
         cause = f"because a block has {threads:.0f} thread{'s' * (threads != 1)}"
+    elif divergent is None:
+        cause = "why is not known, as its branches were not counted"
+    else:
+        cause = "although no branch diverges: lanes end early, or are left out"
     return Finding(
         rule=ID,
         message=f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",

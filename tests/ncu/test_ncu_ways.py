@@ -9,10 +9,11 @@ from unknown import lacking
 
 from ncu_assist.frame import combine, combine_launches
 from ncu_assist.ncu.catalogue.chips import in_report
-from ncu_assist.ncu.catalogue.metric import NOISY, NOWHERE, SUM, Metric, Way, linked, over, same, times
+from ncu_assist.ncu.catalogue.metric import CAPABILITY, NOISY, NOWHERE, SUM, Metric, Way, linked, over, same, times
 from ncu_assist.ncu.catalogue.metric_doctor import spelled
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.rules.model.resources import bottleneck_of_launch
 
 ALL_WAYS = [(key, way) for key, row in ROWS.items() for way in row.ways]
 
@@ -227,3 +228,15 @@ def test_what_must_go_for_a_key_to_be_unknown() -> None:
         left = lacking(key, values)
         assert CATALOGUE[key].value(left) is None
         assert CATALOGUE["registers"].value(left) is not None
+
+
+@pytest.mark.parametrize(("chip", "busy"), [((7.0, 5.0), 92.0), ((7.0, 0.0), 46.0), ((8.0, 6.0), 46.0), ((), 46.0)])
+def test_a_wavefront_takes_two_cycles_of_the_data_pipe_on_turing(chip: tuple[float, ...], busy: float) -> None:
+    passed = {CATALOGUE["l1_data_pipe"].names[0]: 46.0, **dict(zip(CAPABILITY, chip, strict=False))}
+    row = ROWS["l1_data_busy"]
+    assert row.value(passed) == busy
+    assert row.is_approximate(passed) is not bool(chip)
+    memory = passed | {CATALOGUE[key].names[0]: 46.0 for key in ("memory_throughput", "sm_throughput")}
+    found = bottleneck_of_launch(memory)
+    assert found is not None
+    assert (found.name, found.percent) == (("L1 data pipe", 92.0) if busy > 60 else ("latency", 46.0))

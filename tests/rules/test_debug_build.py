@@ -70,6 +70,27 @@ def test_what_was_executed_counts_and_not_what_stands_there() -> None:
     assert many.saved_ns == pytest.approx(0.8 * 0.8 * facts.duration_ns)
 
 
+def test_instructions_that_were_not_counted_are_not_called_executed() -> None:
+    code = ["MOV R4, R4", "FFMA R4, R4, R5, R6"]
+    for counts, values, said in (
+        ([4e5, 6e5], {"instructions": 1e6}, "40 % of the executed instructions"),
+        ([], {"instructions": 1e6}, "50 % of the instructions in its code (how often each ran was not counted)"),
+        ([], {}, "50 % of the instructions in its code (how often each ran was not counted)"),
+    ):
+        facts = replace(made(issue_slots_busy=80.0, **values), unoptimised=debug_build.executed(code, counts))
+        found = debug_build.find(facts)
+        assert found is not None
+        assert said in found.message
+
+
+def test_an_optimised_build_needs_its_doubles_and_special_functions_as_well() -> None:
+    code = ["MOV R4, R4", "DADD R4, R4, R6"]
+    busy = {"pipe_fp64_cycles": 76.0, "sm_cycles_active": 100.0, "sm_cycles_elapsed": 100.0, "issue_slots_busy": 80.0}
+    facts = replace(made(**busy), unoptimised=debug_build.executed(code, [8e5, 2e5]))
+    (ranked,) = told(debug_build, facts).findings
+    assert ranked.estimated_speedup <= 1 / 0.76
+
+
 def test_of_code_that_was_not_read_nothing_is_said() -> None:
     said = told(debug_build, made())
     assert said.findings == said.unanswered == ()

@@ -35,6 +35,12 @@ def test_part_filled_warps_are_told_apart() -> None:
     whole = found(warp_divergence, made(APART | {"divergent_branches": 0, "block_size": 64}))
     assert whole
     assert "no branch diverges" in whole.message
+    untold = found(
+        warp_divergence,
+        made({key: value for key, value in APART.items() if key != "divergent_branches"} | {"block_size": 64}),
+    )
+    assert untold
+    assert untold.message.endswith("why is not known, as its branches were not counted")
 
 
 @pytest.mark.parametrize(

@@ -451,8 +451,8 @@ SHARED: tuple[Metric, ...] = (
             "passes of shared loads, counted by hardware", NOISY),
     _shared("shared_wavefronts_store", "data_pipe_lsu_wavefronts_mem_shared_op_st",
             "Shared store wavefronts, hardware", "passes of shared stores, counted by hardware", NOISY),
-    _l1_busy("l1_data_pipe", "data_pipe_lsu_wavefronts", "L1 data pipe",
-             "wavefronts of global, local and shared memory"),
+    _l1_busy("l1_data_pipe", "data_pipe_lsu_wavefronts", "L1 data pipe, wavefronts",
+             "wavefronts of global, local and shared memory, one a cycle"),
     _l1_busy("l1_requests_busy", "lsuin_requests", "L1 input", "instructions that enter L1"),
     # Counted on an H200: 1.3 cycles a load of 4.3 sectors, 4.3 of 16, 2.9 of 9.5, 9.1 of 30.7.
     _l1_busy("l1_writeback_busy", "lsu_writeback_active", "L1 writeback",

@@ -7,11 +7,14 @@ from dataclasses import dataclass, field, replace
 
 from ncu_assist.ncu.catalogue import formulas
 from ncu_assist.ncu.catalogue.metric import (
+    BY_SM_ELAPSED,
+    CAPABILITY,
     DOCUMENTED,
     EXACT,
     FORMULA,
     FORMULA_OF_DEVICE,
     HIGHER,
+    IN_BOTH,
     LOWER,
     NOISY,
     SUM,
@@ -176,6 +179,12 @@ _TRAFFIC = (
     Derived("l2_busy", "L2, busiest part", "%", None, NOISY, FORMULA,
             "busiest part of L2 of those in ncu's memory throughput, in percent of its peak",
             L2_PARTS, formulas.largest, f"largest of {', '.join(L2_PARTS)}"),
+    Derived("l1_data_busy", "L1 data pipe", "%", None, NOISY, BY_SM_ELAPSED,
+            "cycles in which the data pipe of L1 moves wavefronts of global, local and shared memory, of all cycles",
+            (), formulas.untold, f"l1_data_pipe, twice that on 7.5 by {' and '.join(CAPABILITY)}",
+            ways=(Way(("l1_data_pipe", *CAPABILITY), formulas.cycles_of_wavefronts,
+                      f"l1_data_pipe, twice that on 7.5 by {' and '.join(CAPABILITY)}", IN_BOTH),
+                  same("l1_data_pipe", "a wavefront a cycle, where the chip is not known", approximate=True))),
     Derived("l1_busy", "L1, busiest part", "%", None, NOISY, FORMULA,
             "busiest part of L1 of those in ncu's memory throughput, in percent of its peak",
             L1_PARTS, formulas.largest, f"largest of {', '.join(L1_PARTS)}"),

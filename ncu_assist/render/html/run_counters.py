@@ -70,7 +70,7 @@ def _bound_sentence(shown: RunView, alone: str) -> str:
     if bound is None:
         return together
     caches = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
-    beyond = any(one is not None and one > bound.percent for one in caches)
+    beyond = any(one is not None and round(one) > round(bound.percent) for one in caches)
     why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
     if bound.name == LATENCY:
         return f"{together}No unit is busy: bound by latency ({bound.percent:.0f} % at the busiest unit){why}."

@@ -98,7 +98,7 @@ def _binding_sentence(shown: RunView) -> Iterator[str]:
         yield f"bound by latency: compute and memory throughput are below {BUSY_PERCENT:.0f} %"
         return
     caches = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
-    beyond = any(one is not None and one > bound.percent for one in caches)
+    beyond = any(one is not None and round(one) > round(bound.percent) for one in caches)
     why = "; a cache's bar above that counts parts that do not limit memory" if beyond else ""
     yield f"bound by {bound.name}, at {bound.percent:.0f} % of its peak{why}"
 

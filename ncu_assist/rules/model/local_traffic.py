@@ -6,6 +6,7 @@ from ncu_assist.ceilings.chips import SECTOR_BYTES, WAVEFRONT_BYTES
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import BINDS, ISSUE, L1_PARTS, L2_PARTS, LSU, while_active
 from ncu_assist.rules.model.savings import NOTICEABLE
+from ncu_assist.rules.model.traffic import cycles_a_wavefront
 
 NEEDS: tuple[str, ...] = (
     "local_load_requests",
@@ -77,10 +78,10 @@ def _issue_share(facts: Facts, instructions: float) -> float:
 def _l1_share(facts: Facts) -> float:
     """Return the part of the time in which the data pipe of L1 handles local memory: four sectors a cycle at best."""
     count, cycles = facts.get("sm_count"), facts.get("sm_cycles_elapsed")
-    if (facts.get("l1_data_pipe") or 0.0) < 100.0 * BINDS:
+    if (facts.get("l1_data_busy") or 0.0) < 100.0 * BINDS:
         return 0.0
     sectors = facts.value("local_load_sectors") + facts.value("local_store_sectors")
-    wavefronts = sectors * SECTOR_BYTES / WAVEFRONT_BYTES
+    wavefronts = sectors * SECTOR_BYTES / WAVEFRONT_BYTES * cycles_a_wavefront(facts)
     return min(1.0, wavefronts / (count * cycles)) if count and cycles else 0.0
 
 

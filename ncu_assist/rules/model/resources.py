@@ -73,13 +73,13 @@ PARTS: tuple[Resource, ...] = (
     _l2("L2 data", "l2_data_busy", "L2 data cycles"),
     _l2("L2 lookups", "l2_lookups_busy", "L2 sectors", "l2_sectors", "sector"),
     _l2("L2 output", "l2_output_busy", "L2 output cycles"),
-    _l1(L1_DATA, "l1_data_pipe", "L1 wavefronts", ""),
+    _l1(L1_DATA, "l1_data_busy", "L1 wavefronts", ""),
     _l1("L1 input", "l1_requests_busy", "L1 requests", ""),
     _l1("L1 writeback", "l1_writeback_busy", "L1 writeback cycles"),
     _l1("L1 output", "l1_output_busy", "L1 output cycles"),
     _l1("L1 fill", "l1_fill_busy", "L1 fill sectors", "sector"),
 )
-SHARED_MEMORY = _l1(SHARED, "l1_data_pipe", "shared-memory wavefronts", "", "shared_wavefronts_all")
+SHARED_MEMORY = _l1(SHARED, "l1_data_busy", "shared-memory wavefronts", "", "shared_wavefronts_all")
 MEMORY = Resource("memory", "memory", "memory_throughput")
 LINK = Resource(HOST_LINK, HOST_LINK, "host_link_busy", "", "host bytes", "host_bytes", "byte")
 # What says more than its parts only where those were not counted, or bind one launch after the other.
@@ -123,7 +123,7 @@ def refined(resource: Resource, values: Values) -> Resource:
 
 
 def _wavefronts(values: Values) -> float | None:
-    """Return all wavefronts of the data pipes of L1, which take one a cycle each."""
+    """Return all wavefronts of the data pipes of L1; ncu's percentage is of one a cycle on each chip."""
     busy, cycles, count = (values.get(key) for key in ("l1_data_pipe", "sm_cycles_elapsed", "sm_count"))
     return None if busy is None or cycles is None or count is None else busy / 100.0 * cycles * count
 

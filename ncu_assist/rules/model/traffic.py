@@ -195,9 +195,15 @@ def global_share_of_l1(facts: Facts) -> float:
 
 
 def l1_wavefronts(facts: Facts) -> float:
-    """Return all wavefronts of L1's data pipes, which take one a cycle each."""
+    """Return all wavefronts of L1's data pipes; ncu's percentage is of one a cycle on each chip."""
     cycles = facts.value("sm_cycles_elapsed") * facts.value("sm_count")
     return facts.value("l1_data_pipe") / 100.0 * cycles
+
+
+def cycles_a_wavefront(facts: Facts) -> float:
+    """Return the cycles that a wavefront takes in L1's data pipe: 2 on Turing, 1 on others."""
+    passed = facts.get("l1_data_pipe")
+    return facts.value("l1_data_busy") / passed if passed else 1.0
 
 
 def is_coalesced(facts: Facts) -> bool:
