@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -333,10 +334,12 @@ def most_winnable(rows: Sequence[LaunchRow]) -> LaunchRow | None:
 class Payoff:
     """What one change would win over all launches that it is for: those of one kernel, or of one kind of a library.
 
-    What a rule says of a call as a whole, such as that launches are short, is said of all kernels.
+    Launches of other shapes that are advised differently are another change. What a rule says of a call as a whole,
+    such as that launches are short, is said of all kernels.
 
     ``share`` is their part of the time, ``won`` what the change saves of all time; None where that is not known.
-    ``assumed``: rests on a rate that was not measured on this GPU.
+    ``assumed``: rests on a rate that was not measured on this GPU. ``is_part``: other launches of this kernel are
+    advised differently.
     """
 
     rule: str
@@ -348,6 +351,7 @@ class Payoff:
     share: float | None
     won: float | None
     assumed: bool
+    is_part: bool = False
 
     @property
     def full_advice(self) -> str:
@@ -374,27 +378,40 @@ class Payoff:
 
 
 def payoffs(rows: Sequence[LaunchRow]) -> tuple[Payoff, ...]:
-    """Return what would pay over all these launches, the most winnable time first; what saves nothing is not in it."""
-    groups: dict[tuple[object, str], list[LaunchRow]] = {}
+    """Return what would pay over all these launches, the most winnable time first; what saves nothing is not in it.
+
+    Of a kernel those with the same advice are together; launches of one grid and block have that of the worst of them.
+    """
+    alike: dict[tuple[object, str, object], list[LaunchRow]] = {}
     for row in rows:
         if row.winnable_ns and row.first:
-            rule = _rule(row)
-            of = None if rule in OF_A_CALL else row.library or row.launch.signature or row.launch.kernel
-            groups.setdefault((of, rule), []).append(row)
+            rule, launch = _rule(row), row.launch
+            whole_call = None, rule, None
+            own = row.library or launch.signature or launch.kernel, rule, (launch.grid, launch.block)
+            alike.setdefault(whole_call if rule in OF_A_CALL else own, []).append(row)
+    groups: dict[tuple[object, str, str], list[LaunchRow]] = {}
+    for (of, rule, _), some in alike.items():
+        groups.setdefault((of, rule, _advice(max(some, key=_most))[0]), []).extend(some)
     shares = ((row.launch.duration_ns, row.share) for row in rows)
     whole = next((time / share for time, share in shares if time and share), None)
-    found = [_payoff(rule, own, whole) for (_, rule), own in groups.items()]
+    kernels = Counter(of for of, *_ in groups)
+    found = [_payoff(rule, some, whole, kernels[of] > 1) for (of, rule, _), some in groups.items()]
     return tuple(sorted(found, key=lambda one: -one.winnable_ns))
 
 
-def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Payoff:
+def _advice(row: LaunchRow) -> tuple[str, str]:
+    """Return what a launch is advised, and its figures."""
+    if row.other_format_ns == row.winnable_ns and row.library:
+        return library_advice(row.library, OTHER_FORMAT), ""
+    return (row.first.finding.advice, row.first.finding.figures) if row.first else ("", "")
+
+
+def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None, is_part: bool) -> Payoff:
+    rows = sorted(rows, key=lambda row: row.launch.index)
     worst = max(rows, key=_most)
     saved = sum(row.winnable_ns or 0.0 for row in rows)
     is_other = worst.other_format_ns == worst.winnable_ns
-    finding = worst.first.finding if worst.first else None
-    advice, figures = (finding.advice, finding.figures) if finding else ("", "")
-    if is_other and worst.library:
-        advice, figures = library_advice(worst.library, OTHER_FORMAT), ""
+    advice, figures = _advice(worst)
     return Payoff(
         rule=rule,
         rows=tuple(rows),
@@ -405,6 +422,7 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None) -> Pay
         share=shared(rows),
         won=saved / whole_ns if whole_ns else None,
         assumed=is_other or any(row.first.finding.assumed for row in rows if row.first),
+        is_part=is_part,
     )
 
 

@@ -10,7 +10,7 @@ import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 from recorded_family import ROOT
 
-from ncu_assist.analysis.launches import LaunchGroup, launch_floor, narrowed
+from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, launch_floor, narrowed, payoffs
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.launch_selection import selection_of
 from ncu_assist.pipeline import showing
@@ -152,6 +152,30 @@ def test_the_focus_has_the_most_time_to_win(tmp_path: Path) -> None:
     figured = replace(payoff, figures="8.48 waves (of blocks) now")
     assert f": {payoff.advice} (8.48 waves (of blocks) now): up to " in payoff_sentence(figured)
     assert payoff_sentence(figured, figures=False) == payoff_sentences(view)[0]  # a brief screen's diagnosis has them
+
+
+def advised(row: LaunchRow, advice: str, saved_ns: float) -> LaunchRow:
+    """Return a launch whose first finding gives this advice."""
+    assert row.results is not None
+    finding = Finding(rule="low-occupancy", message="", saved_ns=saved_ns, evidence=(), advice=advice)
+    ranked = Ranked(finding, saved_ns, 2.0, "high")
+    return replace(row, results=replace(row.results, diagnosis=replace(row.results.diagnosis, findings=(ranked,))))
+
+
+def test_the_advice_for_one_shape_is_not_given_to_another(tmp_path: Path) -> None:
+    """A sweep over block sizes: what names a block size is for launches of that size, what does not is for all."""
+    blocks, busy = (256, 64, 256, 64, 32), {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 50.0}
+    made = ({"kernel": "k", "duration_ns": 1e5, "block": (one, 1, 1), "metrics": dict(busy)} for one in blocks)
+    rows = shown(tmp_path, *made).launches
+    sweep = [advised(row, f"__launch_bounds__({row.launch.block[0]}, 2)", 100.0 * row.launch.block[0]) for row in rows]
+    found = payoffs(sweep)
+    assert [(one.advice[18:-4], one.launches) for one in found] == [("256", (0, 2)), ("64", (1, 3)), ("32", (4,))]
+    assert payoff_sentence(found[0]).startswith("2 launches of k (#0, 2) take 40 % of the time; low-occupancy: ")
+    (one,) = payoffs([advised(row, "keep fewer values a thread", 1e4) for row in rows])
+    assert payoff_sentence(one).startswith("5 launches of k take 100 % of the time; low-occupancy: ")
+    # launches of one shape are advised by the worst of them, whatever the next lower counter says of another
+    (one,) = payoffs([advised(rows[0], "this", 2e4), advised(rows[2], "that", 1e4)])
+    assert (one.advice, one.launches) == ("this", (0, 2))
 
 
 def test_floats_of_a_library_could_be_tf32(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from ncu_assist.render.words.launches import (
     OF_WORKLOAD,
     TO_FLOOR,
     chosen_words,
+    first_numbers,
     launch_table,
     payoff_sentences,
     share_words,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_SENTENCES = 20, 3
 BRIEF_ROWS, BRIEF_SENTENCES = 4, 1  # of a table, and on what would pay, where all is to fit a screen
 NUMBERS, KERNEL, DIAGNOSIS = 0, 1, 6
-MOST_NUMBERS, NARROW_NUMBERS = 24, 9  # letters, and those of a line where there is little room
+NARROW_NUMBERS = 9  # letters of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
 
 MOST_KERNELS = 12  # with all else it fits a screen
@@ -91,7 +92,10 @@ def _lines(made: Table, width: int) -> tuple[list[str], list[str]]:
     fills a page is cut, and of many numbers the first are told.
     """
     rows = [
-        [_first(cell.text) if not place else one_line(cell.text, KERNEL_LETTERS) for place, cell in enumerate(row)]
+        [
+            first_numbers(cell.text) if not place else one_line(cell.text, KERNEL_LETTERS)
+            for place, cell in enumerate(row)
+        ]
         for row in made.rows
     ]
     titles = [column.title for column in made.columns]
@@ -120,13 +124,6 @@ def _lines(made: Table, width: int) -> tuple[list[str], list[str]]:
         found += [f"{indent}in {one_line(note, width - len(indent) - 3)}"] if note else []
         found += [f"{indent}{unknown}"] if unknown else []
     return list(lines(titles)), found
-
-
-def _first(numbers: str) -> str:
-    """Return the first of many numbers of launches."""
-    if len(numbers) <= MOST_NUMBERS:
-        return numbers
-    return numbers[: numbers.rindex(",", 0, MOST_NUMBERS)] + ", …"
 
 
 def triage_text(found: Triage) -> str:

@@ -40,6 +40,7 @@ ALIKE = 0.9  # of the most that a launch could win: those with at least as much 
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
 MOST_KERNELS = 3  # of a selection, by name
 NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
+MOST_NUMBERS = 24  # letters of the numbers of launches
 OF_TEMPLATES = ("Kernel", "Kernel2", "kernel", "device_kernel", "_kernel_agent")  # names that say nothing alone
 
 LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
@@ -107,6 +108,13 @@ def shape_words(shape: tuple[int, int, int]) -> str:
     if not x:
         return ABSENT
     return "x".join(map(str, (x, y, z) if z != 1 else (x, y) if y != 1 else (x,)))
+
+
+def first_numbers(numbers: str) -> str:
+    """Return the first of many numbers of launches."""
+    if len(numbers) <= MOST_NUMBERS:
+        return numbers
+    return numbers[: numbers.rindex(",", 0, MOST_NUMBERS)] + ", …"
 
 
 def share_words(share: float) -> str:
@@ -261,14 +269,15 @@ def to_win(payoff: Payoff) -> str:
 
 
 def _what(payoff: Payoff) -> str:
+    """Return which launches a change is for; by number where another is for others of their kernel."""
     count = len(payoff.rows)
     launches = f"{count} launches of " if count > 1 else ""
+    which = f" (#{first_numbers(LaunchGroup(payoff.rows).numbers)})" if payoff.is_part else ""
     if payoff.kernels > 1 and payoff.library is None:
-        return f"{launches}{payoff.kernels} kernels"
+        return f"{launches}{payoff.kernels} kernels{which}"
     if payoff.library is None:
-        return f"{launches}{one_line(payoff.kernel, NAME)}"
-    kind = payoff.library.words
-    return f"{count} × {kind}"
+        return f"{launches}{one_line(payoff.kernel, NAME)}{which}"
+    return f"{count} × {payoff.library.words}{which}"
 
 
 def room_words(facts: Facts) -> tuple[str, ...]:
