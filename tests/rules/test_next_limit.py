@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from made_facts import gallery, told
+from made_facts import gallery, made, told
 
 from ncu_assist.rules import RULES, Ranked, diagnose, l1_bound, low_occupancy, tail_effect
-from ncu_assist.rules.model.savings import loads
+from ncu_assist.rules.base import Finding
+from ncu_assist.rules.model.savings import loads, next_limit
 
 
 def first(name: str) -> Ranked:
@@ -26,7 +27,16 @@ def test_the_next_limit_is_the_busiest_unit_that_keeps_its_work() -> None:
 
 def test_where_all_others_rest_there_is_no_next_limit() -> None:
     (found,) = told(low_occupancy, gallery("occupancy_registers", grid_size=132 * 4)).findings
-    assert found.next_limit is None or found.next_limit.is_busy
+    assert found.next_limit is None or found.next_limit.takes_the_time
+
+
+@pytest.mark.parametrize(("speedup", "name"), [(1.43, None), (1.9, "instruction issue"), (3.1, "DRAM")])
+def test_a_unit_that_is_not_at_its_limit_ends_no_gain(speedup: float, name: str | None) -> None:
+    """Issue slots at 46 % of what can be filled are at 65 % when the time is 1.43 times shorter: they stop nothing."""
+    facts = made(pipe_adu=68.0, issue_slots_busy=41.0, dram_throughput=39.0)
+    finding = Finding(rule="pipe-bound", message="", saved_ns=0.0, evidence=(), relieves=("ADU pipe",))
+    then = next_limit(finding, facts, speedup)
+    assert (then.name if then else None) == name
 
 
 def test_a_product_says_its_wavefronts_a_multiply_add() -> None:

@@ -208,7 +208,7 @@ MEANINGS = {
     "Condition.detail": "What was found",
     "assumed": "Whether it rests on a rate that was not measured on this GPU",
     "next_limit": "The unit that is the limit once that is won, with what it has to do now: a change that spares "
-    "it as well can win more; null where none is busy then",
+    "it as well can win more; null if none is near its limit then",
     "NextLimitKeys.unit": "The unit",
     "load": "How busy it is then, of what it can reach [ratio]",
     "to_floor": "Whether the rule promised more than the floor of the workload allows, so that the estimate ends there",

@@ -34,7 +34,7 @@ class Ranked:
 
     ``places`` are its source lines, none before `located` found them. ``to_floor``: its rule promises more than the
     floor of the workload allows, so that is what it could win; where a rate of the floor is assumed, this is too.
-    ``next_limit`` is the unit that binds once it is won, None where none is busy then.
+    ``next_limit`` is the unit that binds once it is won, None where none is near its limit then.
     """
 
     finding: Finding

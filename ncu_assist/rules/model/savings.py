@@ -134,16 +134,17 @@ def _own_share(finding: Finding, limits: Mapping[str, float], time: float) -> fl
 
 
 def next_limit(finding: Finding, facts: Facts, speedup: float) -> Busiest | None:
-    """Return the unit that keeps its work and is busiest once a fix has won ``speedup``; None where none is busy then.
+    """Return the unit that keeps its work and takes the time once a fix has won ``speedup``; None if none does.
 
-    ``load`` is of that time. Of different kernels nothing is said: no unit takes the time of all.
+    Below that a unit ends no gain, and the estimate is what the rule of the fault says. ``load`` is of that time. Of
+    different kernels nothing is said: no unit takes the time of all.
     """
-    kept = {name: load for name, load in loads(facts).items() if name not in finding.relieves}
-    if not kept or len(facts.by_kernel) > 1:
+    kept = {name: load * speedup for name, load in loads(facts).items() if name not in finding.relieves}
+    limits = {name: load for name, load in kept.items() if takes_the_time(name, load)}
+    if not limits or len(facts.by_kernel) > 1:
         return None
-    name = max(kept, key=lambda one: kept[one])
-    then = Busiest(name, facts.busy(RESOURCES[name]) * speedup, min(1.0, kept[name] * speedup))
-    return then if then.is_busy else None
+    name = max(limits, key=lambda one: limits[one])
+    return Busiest(name, facts.busy(RESOURCES[name]) * speedup, min(1.0, limits[name]))
 
 
 def reachable(facts: Facts, name: str) -> float:
