@@ -92,6 +92,10 @@ def test_no_estimate_promises_more_than_the_floor_beside_it(tmp_path: Path) -> N
     found = launch_floor(results)
     assert found is not None
     assert (found.by, found.times) == ("DRAM", pytest.approx(5.0))
+    view = gather(narrowed(program(tmp_path / "two", {"duration_ns": 1e5, "metrics": busy}), selection_of("0")))
+    assert "what its finding leaves if that is less; the gain of the finding is included" in " ".join(
+        show_text(view).split()
+    )
 
 
 def test_text_json_and_page_speak_of_the_same_launch(tmp_path: Path) -> None:

@@ -32,7 +32,10 @@ COLUMNS = (
     Column("diagnosis", wraps=True),
     Column("to floor", "right", "number"),
 )
-TO_FLOOR = "to floor: time over the least that its bytes and operations could take, without what its finding would save"
+TO_FLOOR = (
+    "to floor: the time over the least time for its DRAM bytes or operations, or over what its finding leaves if that "
+    "is less; the gain of the finding is included"
+)
 OF_WORKLOAD = "to floor: the median over the workload's floor; of a part, its own over its own"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
 NO_WORK = 10.0  # times its floor: what a launch does is then next to nothing of its time
