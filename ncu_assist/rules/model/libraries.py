@@ -185,7 +185,10 @@ ADVICE: dict[str, dict[str, str]] = {
         "": "transform many at once (a batched plan) of sizes 2^a 3^b 5^c 7^d, and real to complex for real input",
     },
     "sparse operation": {"": "try another format (CSR, blocked ELL, structured 2:4) or algorithm of the call"},
-    "random numbers": {"": "draw them in the kernel that uses them (curand device API), or fewer and in one call"},
+    "random numbers": {
+        "": "draw fewer, or draw them in the kernel that uses them (curand device API): this also spares writing and "
+        "reading them, which is more than estimated",
+    },
     "communication": {"": "send fewer and larger messages, and compute while they are under way"},
 }  # fmt: skip
 
