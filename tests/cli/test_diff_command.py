@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 
 import pytest
 from commandline import Run, plain_report
+from factories import launch, make_run, metrics_frame, save_run
 from recorded_family import copy_family
+
+from ncu_assist.store import Store
 
 DATA = Path(__file__).parent.parent / "data"
 KEYS = {
@@ -112,6 +116,26 @@ def test_identical_binaries_are_neither_better_nor_worse(run: Run) -> None:
     assert {change["verdict"] for change in answer["changes"]} == {"unchanged"}
     assert answer["flags"] == []
     assert "metric (25 of 27 launches → 25)" in run("diff", *paths).out
+
+
+def test_the_command_for_a_change_that_the_whole_hides_compares_it_alone(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name that the shell would read, and one that only one side has."""
+    monkeypatch.chdir(tmp_path)
+    for version, kernel, ns in (("v1_old", "gemm_$naive", 1e5), ("v2_new", "gemm_native", 2e5)):
+        launches = tuple(
+            launch(place, name, None, ranges=(), duration_ns=time)
+            for place, (name, time) in enumerate(((kernel, ns), ("reference", 9e6)))
+        )
+        made = make_run(kernel="mine", version=version, source="imported", workloads=(), launches=launches)
+        save_run(Store(tmp_path / "reports"), made, metrics_frame({}, {}))
+    out = " ".join(run("diff", "mine/v1", "mine/v2").out.splitlines())
+    said, _, command = out[out.index("gemm_") : out.index(" why:")].partition(": ncu-assist ")
+    assert said == "gemm_$naive → gemm_native alone is likely 2.00x slower (100 µs → 200 µs)"
+    answer = run(*shlex.split(command), "--json").json
+    assert (answer["likely"], answer["speedup"]) == ("slower", pytest.approx(0.5))
+    assert [one["kernel"] for one in answer["launches"]] == ["gemm_native"]
 
 
 def test_reports_of_other_programs_are_not_compared(run: Run) -> None:

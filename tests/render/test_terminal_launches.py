@@ -12,6 +12,7 @@ from made import EVIL
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.record import ROUNDED, Launch
 from ncu_assist.render.json.diff import diff_json
+from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.store import Store, StoredRun
@@ -179,3 +180,15 @@ def test_values_of_some_launches_are_marked(tmp_path: Path) -> None:
     assert told["candidate_coverage"] is None
     again = diff_text(diff_runs(before, before), Style())
     assert "* each of 1 of 2 launches (else n/a): Sector efficiency, global loads\n" in again
+
+
+def test_a_change_that_the_whole_hides_is_near_the_top_with_the_command_that_compares_it(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("gemm_naive", 1e5), ("reference", 9e6))
+    found = diff_runs(before, program(tmp_path, "new", ("gemm_native", 2e5), ("reference", 9e6)))
+    said = "gemm_naive → gemm_native alone is likely 2.00x slower (100 µs → 200 µs)"
+    command = f"ncu-assist diff {before.reference} {found.candidate.reference} --filter gemm_naive --filter gemm_native"
+    assert " ".join(diff_text(found, Style()).splitlines()[2:5]) == f"{said}: {command}"
+    assert f"{said}: `{command}`" in diff_markdown(found)
+    alone = diff_runs(before, program(tmp_path, "same", ("gemm_naive", 1e5), ("reference", 9e6)))
+    assert "alone is" not in diff_text(alone, Style())
+    assert "alone is" not in diff_markdown(alone)

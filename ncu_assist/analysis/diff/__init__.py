@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.analysis.diff.comparing import DiffOptions, FullDiff, diff_in_full, diff_runs
+from ncu_assist.analysis.diff.comparing import DiffOptions, FullDiff, diff_in_full, diff_runs, outlier
 from ncu_assist.analysis.diff.flagging import flags_heading, follows_sms
 from ncu_assist.analysis.diff.pairing import Confidence, LaunchPair, PairedLaunches, pair_launches
 from ncu_assist.analysis.diff.records import Change, ChangeWord, Diff, DiffSide, Flag, LaunchDiff, Role, RunDifference
@@ -28,5 +28,6 @@ __all__ = [
     "diff_runs",
     "flags_heading",
     "follows_sms",
+    "outlier",
     "pair_launches",
 ]

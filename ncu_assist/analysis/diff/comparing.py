@@ -29,7 +29,15 @@ from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.record import Launch, Run, Source, Timing, WorkloadFacts, of_two_kernels
 from ncu_assist.rules.model.resources import Resource, bottleneck
 from ncu_assist.store import StoredRun
-from ncu_assist.verdict import Verdict, compare_durations, compare_unpaired, not_comparable
+from ncu_assist.verdict import (
+    LIKELY_LONG,
+    MARGIN,
+    Likely,
+    Verdict,
+    compare_durations,
+    compare_unpaired,
+    not_comparable,
+)
 
 DETAILED = 12  # pairs whose counters are compared too; of a program of thousands that would take seconds
 Tables = Mapping[int, Values]
@@ -140,6 +148,47 @@ def _combined(pair: LaunchPair, launches: Sequence[Launch], tables: Tables) -> C
 
 def _both(pair: LaunchPair, tables: tuple[Tables, Tables]) -> tuple[tuple[tuple[Launch, ...], Tables], ...]:
     return (pair.baseline, tables[0]), (pair.candidate, tables[1])
+
+
+def outlier(diff: Diff) -> tuple[LaunchPair, tuple[float, float], Likely | None] | None:
+    """Return the function whose time changed most where the whole hides it: a pair, ns of both sides, what is likely.
+
+    None where the whole says which way the time went, or no function moved farther than one duration of a long kernel
+    strays. Only where no change is likely, one that may be noise is returned, if the whole could show as much.
+    """
+    if diff.is_one_run or diff.verdict.verdict not in ("same", "unclear") or diff.verdict.likely:
+        return None
+    functions: dict[tuple[str, str], list[LaunchDiff]] = {}
+    for one in diff.launches:
+        if one.pairing != "sum":
+            functions.setdefault((one.pair.baseline[0].kernel, one.pair.candidate[0].kernel), []).append(one)
+    timed = [(some, times) for some in functions.values() if (times := _together(some))]
+    whole = sum(before for _, (before, _) in timed)
+    found = []
+    for some, (before, after) in timed:
+        likely = {_likely(one.verdict) for one in some}
+        word = likely.pop() if len(likely) == 1 else None
+        is_far = max(before, after) > (1 + LIKELY_LONG) * min(before, after)
+        if len(diff.launches) > len(some) and (word or (is_far and abs(after - before) > MARGIN * whole)):
+            found.append((some[0].pair, (before, after), word))
+    return max(found, key=lambda one: (one[2] is not None, abs(one[1][1] - one[1][0])), default=None)
+
+
+def _likely(verdict: Verdict) -> Likely | None:
+    if verdict.verdict == "faster" or verdict.verdict == "slower":
+        return verdict.verdict
+    return verdict.likely
+
+
+def _together(some: Iterable[LaunchDiff]) -> tuple[float, float] | None:
+    """Return the time of pairs on both sides, of repeats as often as both have them; None where one is not known."""
+    before = after = 0.0
+    for one in some:
+        if not one.baseline_ns or not one.candidate_ns:
+            return None
+        often = min(len(one.pair.baseline), len(one.pair.candidate))
+        before, after = before + often * one.baseline_ns, after + often * one.candidate_ns
+    return before, after
 
 
 FARTHEST_FIRST: tuple[Source, ...] = ("imported", "recorded", "live")

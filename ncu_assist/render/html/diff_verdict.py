@@ -40,6 +40,7 @@ from ncu_assist.render.words.verdicts import (
     names,
     next_command,
     origins,
+    outlier_words,
     part_words,
     verdict_line,
 )
@@ -101,6 +102,8 @@ def _answer(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
     reasons = list(_reasons(facts, pair)) if facts.is_comparable and diff.why else []
     for place, row in enumerate(reasons):
         yield replace(row, label="" if place else "Why")
+    if outlier_words(diff)[0]:
+        yield AnswerRow("But", "{}: `{}`".format(*outlier_words(diff)))
     note = counter_note(diff)
     if note:
         yield AnswerRow("Counters", note)

@@ -39,6 +39,7 @@ from ncu_assist.render.words.verdicts import (
     kernels_and_origins,
     names,
     next_command,
+    outlier_words,
     part_words,
     verdict_line,
 )
@@ -156,7 +157,9 @@ def diff_markdown(diff: Diff) -> str:
 
 
 def _reason_lines(diff: Diff) -> list[str]:
-    lines = [paragraph(f"why: {diff.verdict.meaning}", 500)]
+    alone, to_compare = outlier_words(diff)
+    lines = [f"{escaped(alone)}: {code(to_compare)}"] if alone else []
+    lines += [paragraph(f"why: {diff.verdict.meaning}", 500)]
     if diff.forced:
         lines.insert(0, f"**forced** in spite of: {escaped(REASONS[diff.forced].meaning)}")
     command, clocks = next_command(diff), clock_words(diff)

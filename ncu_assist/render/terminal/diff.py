@@ -55,6 +55,7 @@ from ncu_assist.render.words.verdicts import (
     names,
     next_command,
     of_launches,
+    outlier_words,
     part_words,
     verdict_line,
 )
@@ -135,7 +136,7 @@ ABSENT = "-"
 
 
 def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, with_lines: bool = False) -> str:
-    """Return a diff as text: verdict, origin and notes, reason, why in five lines, changes, flags, differences.
+    """Return a diff as text: verdict, origin, what it hides, notes, reason, why in five lines, changes, flags.
 
     The reason stands there if in doubt, or if asked to ``explain`` it; ``with_lines`` adds the lines that were kept.
     """
@@ -144,6 +145,7 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, wit
         styled(verdict_line(diff), COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
         styled(kernels_and_origins(diff), "dim"),
     ]
+    parts += [styled(": ".join(outlier_words(diff)), UNSURE)] if outlier_words(diff)[0] else []
     parts += [styled(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
     parts += [styled(line) for line in (counter_note(diff),) if line]
     parts += paired_launches(diff, width)

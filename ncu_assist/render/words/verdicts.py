@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import PurePath
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.rows import ROWS
@@ -180,6 +181,26 @@ def next_command(diff: Diff) -> str:
         is_live = all(side.source == "live" for side in sides)
         return OF_LIVE_PROGRAMS if is_live else OF_PROGRAMS.format(collect_again(diff.candidate.device))
     return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
+
+
+def outlier_words(diff: Diff) -> tuple[str, str]:
+    """Return which function changed although the whole does not show it, and the command that compares it alone.
+
+    E.g. ``gemm alone is likely 8.02x faster (13.1 µs → 1.63 µs)``; both are empty for none.
+    """
+    from ncu_assist.analysis.diff import outlier  # with the rest of a diff: `explain` needs none
+
+    found = outlier(diff)
+    if found is None:
+        return "", ""
+    pair, (before, after), likely = found
+    kernels = dict.fromkeys(one_line(side[0].kernel) for side in (pair.baseline, pair.candidate))
+    times = f"{quantity(before, 'ns')} → {quantity(after, 'ns')}{'' if likely else ', which may be noise'}"
+    sides = [quote(one_line(_file(side))) for side in (diff.baseline, diff.candidate)]
+    on = ["--workload", quote(one_line(diff.workload))] if diff.workload else []
+    filters = [word for name in kernels for word in ("--filter", quote(name))]
+    moved = f"{'likely ' if likely else ''}{faster_or_slower(before / after)}"
+    return f"{' → '.join(kernels)} alone is {moved} ({times})", " ".join(["ncu-assist diff", *sides, *on, *filters])
 
 
 def origin(source: Source, run: Run | DiffSide) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
-from ncu_assist.analysis.diff import Change, Diff, DiffOptions, diff_runs
+from ncu_assist.analysis.diff import Change, Diff, DiffOptions, diff_runs, outlier
 from ncu_assist.analysis.diff.changes import catalogue_row
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine
@@ -191,3 +191,33 @@ def test_a_workload_that_neither_side_knows_is_a_usage_problem(tmp_path: Path) -
     one, two = foreign(tmp_path, "one", ("a", 1e5, {})), foreign(tmp_path, "two", ("a", 1e5, {}))
     with pytest.raises(UsageProblem, match="one and two have no workloads, so there is no 'foo'"):
         diff_runs(one, two, DiffOptions("foo"))
+
+
+def test_a_function_that_changed_beside_a_longer_one_is_named(tmp_path: Path) -> None:
+    """The sum hides it: a reference takes a hundred times as long."""
+
+    def hidden(name: str, *times: tuple[str, float], against: tuple[tuple[str, float], ...]) -> Any:
+        before, after = (
+            foreign(tmp_path, f"{name}_{side}", *((kernel, ns, {}) for kernel, ns in some))
+            for side, some in (("old", against), ("new", times))
+        )
+        found = outlier(diff_runs(before, after))
+        return found and (found[0].candidate[0].kernel, found[1], found[2])
+
+    long, reference = ("reference", 1e7), (("gemm", 1e5), ("other", 1e5), ("reference", 1e7))
+    assert hidden("a", ("gemm", 2e5), ("other", 1.9e5), long, against=reference) == ("gemm", (1e5, 2e5), "slower")
+    assert hidden("b", ("gemm", 1e5), ("other", 4e4), long, against=reference) == ("other", (1e5, 4e4), "faster")
+    assert hidden("c", ("gemm", 1.08e5), ("other", 1e5), long, against=reference) is None  # noise of one duration
+    assert hidden("d", ("gemm", 1e5), ("other", 1e5), ("reference", 5e6), against=reference) is None  # the sum says it
+    assert hidden("e", ("gemm", 1.1e5), against=(("gemm", 1e5),)) is None
+    launched = [("gemm", 2e5)] * 3, [("gemm", 1e5)] * 3  # repeats, whose samples are too few for a verdict
+    assert hidden("f", *launched[0], long, against=(*launched[1], long)) == ("gemm", (3e5, 6e5), "slower")
+
+
+@pytest.mark.parametrize(("rest", "told"), [(3e5, ("short", (8.5e3, 10.4e3), None)), (3e6, None)])
+def test_a_short_function_that_changed_within_noise_is_told_if_the_whole_could_show_it(
+    tmp_path: Path, rest: float, told: Any
+) -> None:
+    before = foreign(tmp_path, "before", ("short", 8.5e3, {}), ("rest", rest, {}))
+    found = outlier(diff_runs(before, foreign(tmp_path, "after", ("short", 10.4e3, {}), ("rest", rest, {}))))
+    assert (found and (found[0].candidate[0].kernel, found[1], found[2])) == told

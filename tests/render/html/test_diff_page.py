@@ -464,6 +464,19 @@ def test_tiles_and_factors_are_of_the_launches_that_are_compared_and_say_of_how_
     assert tiles["DRAM traffic"].note.startswith(tiles["Under ncu"].note)
 
 
+def test_a_change_that_the_whole_hides_is_in_the_answer(tmp_path: Path) -> None:
+    def program(version: str, ns: float) -> StoredRun:
+        timed = enumerate((("gemm", ns), ("reference", 9e6)))
+        launches = tuple(launch(n, kernel, None, ranges=(), duration_ns=time) for n, (kernel, time) in timed)
+        run = make_run(version=version, workloads=(), source="imported", launches=launches)
+        return save_run(Store(tmp_path / "reports"), run, metrics_frame({}, {}))
+
+    facts = facts_of((program("v1_a", 1e5), program("v2_b", 2e5)), tmp_path / "reports")
+    (told,) = [row.text for row in models(html.diff_sections(facts)).verdict.answer if row.label == "But"]
+    assert told.startswith("gemm alone is likely 2.00x slower (100 µs → 200 µs): `ncu-assist diff ")
+    assert told.endswith(" --filter gemm`")
+
+
 def test_work_of_a_launch_says_so_where_both_sides_have_as_many() -> None:
     project = find_project(REPOSITORY)
     one, other = named(project, ["lightning_decode_deferred/v1", "lightning_decode_deferred/v3"], None)
