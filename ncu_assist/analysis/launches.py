@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.record import Launch, Run
+from ncu_assist.rules import debug_build
 from ncu_assist.rules.base import LIMITS, with_figures
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, UNEXPLAINED, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
@@ -99,6 +100,7 @@ MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one ro
 OF_HALVES = 2.0
 WITHOUT_TF32 = ("7.0", "7.2", "7.5")
 OTHER_FORMAT = "no-tensor-core"  # the id of the rule whose advice it is
+OF_ALL = (*OF_A_CALL, debug_build.ID)  # ids of rules whose change is not to one kernel
 PIPES = (FMA, ALU, FP64, XU, TENSOR)  # what does operations
 MEMORY_UNITS = ("DRAM", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output", HOST_LINK)
 
@@ -335,7 +337,8 @@ class Payoff:
     """What one change would win over all launches that it is for: those of one kernel, or of one kind of a library.
 
     Launches of other shapes that are advised differently are another change. What a rule says of a call as a whole,
-    such as that launches are short, is said of all kernels.
+    such as that launches are short, is said of all kernels; so is that they were built without optimisation, also of
+    those that have another first finding.
 
     ``share`` is their part of the time, ``won`` what the change saves of all time; None where that is not known.
     ``assumed``: rests on a rate that was not measured on this GPU. ``is_part``: other launches of this kernel are
@@ -362,9 +365,14 @@ class Payoff:
         return tuple(row.launch.index for row in self.rows)
 
     @property
+    def wins(self) -> tuple[float, ...]:
+        """What it saves of the time of each launch, ns."""
+        return tuple(_saved_ns(row, self.rule) for row in self.rows)
+
+    @property
     def worst(self) -> LaunchRow:
         """The launch of these with the most winnable time."""
-        return max(self.rows, key=_most)
+        return _worst(self.rows, self.rule)
 
     @property
     def kernels(self) -> int:
@@ -384,34 +392,57 @@ def payoffs(rows: Sequence[LaunchRow]) -> tuple[Payoff, ...]:
     """
     alike: dict[tuple[object, str, object], list[LaunchRow]] = {}
     for row in rows:
-        if row.winnable_ns and row.first:
-            rule, launch = _rule(row), row.launch
-            whole_call = None, rule, None
-            own = row.library or launch.signature or launch.kernel, rule, (launch.grid, launch.block)
-            alike.setdefault(whole_call if rule in OF_A_CALL else own, []).append(row)
+        kernel, shape = row.library or row.launch.signature or row.launch.kernel, (row.launch.grid, row.launch.block)
+        for rule in _rules(row):
+            alike.setdefault((None, rule, None) if rule in OF_ALL else (kernel, rule, shape), []).append(row)
     groups: dict[tuple[object, str, str], list[LaunchRow]] = {}
     for (of, rule, _), some in alike.items():
-        groups.setdefault((of, rule, _advice(max(some, key=_most))[0]), []).extend(some)
+        groups.setdefault((of, rule, _advice(_worst(some, rule), rule)[0]), []).extend(some)
     shares = ((row.launch.duration_ns, row.share) for row in rows)
     whole = next((time / share for time, share in shares if time and share), None)
-    kernels = Counter(of for of, *_ in groups)
+    kernels = Counter(of for of, *_ in groups if of is not None)
     found = [_payoff(rule, some, whole, kernels[of] > 1) for (of, rule, _), some in groups.items()]
     return tuple(sorted(found, key=lambda one: -one.winnable_ns))
 
 
-def _advice(row: LaunchRow) -> tuple[str, str]:
-    """Return what a launch is advised, and its figures."""
-    if row.other_format_ns == row.winnable_ns and row.library:
+def _rules(row: LaunchRow) -> set[str]:
+    """Return the rules whose changes pay for a launch: that of its first finding, and a build without optimisation."""
+    first = {_rule(row)} if row.winnable_ns and row.first else set[str]()
+    return first | ({debug_build.ID} if _saved_ns(row, debug_build.ID) else set())
+
+
+def _told(row: LaunchRow, rule: str) -> Ranked | None:
+    """Return what a rule says of a launch that is no remark."""
+    found = row.results.diagnosis.findings if row.results else ()
+    return next((one for one in found if one.finding.rule == rule and one.severity != "info"), None)
+
+
+def _saved_ns(row: LaunchRow, rule: str) -> float:
+    if rule != debug_build.ID:
+        return row.winnable_ns or 0.0
+    told = _told(row, rule)
+    return told.saved_ns if told else 0.0
+
+
+def _worst(rows: Sequence[LaunchRow], rule: str) -> LaunchRow:
+    return max(rows, key=lambda row: (_saved_ns(row, rule), row.launch.duration_ns or 0.0))
+
+
+def _advice(row: LaunchRow, rule: str) -> tuple[str, str]:
+    """Return what a launch is advised by a rule, and its figures."""
+    if rule == OTHER_FORMAT and row.other_format_ns == row.winnable_ns and row.library:
         return library_advice(row.library, OTHER_FORMAT), ""
-    return (row.first.finding.advice, row.first.finding.figures) if row.first else ("", "")
+    told = _told(row, rule)
+    return (told.finding.advice, told.finding.figures) if told else ("", "")
 
 
 def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None, is_part: bool) -> Payoff:
     rows = sorted(rows, key=lambda row: row.launch.index)
-    worst = max(rows, key=_most)
-    saved = sum(row.winnable_ns or 0.0 for row in rows)
-    is_other = worst.other_format_ns == worst.winnable_ns
-    advice, figures = _advice(worst)
+    told = [_told(row, rule) for row in rows]
+    saved = sum(_saved_ns(row, rule) for row in rows)
+    worst = _worst(rows, rule)
+    is_other = rule == OTHER_FORMAT and worst.other_format_ns == worst.winnable_ns
+    advice, figures = _advice(worst, rule)
     return Payoff(
         rule=rule,
         rows=tuple(rows),
@@ -421,7 +452,7 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None, is_par
         winnable_ns=saved,
         share=shared(rows),
         won=saved / whole_ns if whole_ns else None,
-        assumed=is_other or any(row.first.finding.assumed for row in rows if row.first),
+        assumed=is_other or any(one.finding.assumed for one in told if one),
         is_part=is_part,
     )
 

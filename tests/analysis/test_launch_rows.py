@@ -182,6 +182,31 @@ def test_the_advice_for_one_shape_is_not_given_to_another(tmp_path: Path) -> Non
     assert (one.advice, one.launches) == ("this", (0, 2))
 
 
+def test_a_build_without_optimisation_pays_for_all_its_kernels(tmp_path: Path) -> None:
+    """Whatever else is first: rebuilding wins 61 us of both kernels, and the faults that come first 11 of them."""
+    busy = {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 50.0}
+    view = shown(tmp_path, *({"kernel": name, "duration_ns": 1e5, "metrics": dict(busy)} for name in ("a", "b")))
+    rebuild = Finding(rule="debug-build", message="", saved_ns=0.0, evidence=(), advice="compile it", assumed=True)
+
+    def unoptimised(row: LaunchRow, saved_ns: float) -> LaunchRow:
+        assert row.results is not None
+        found = (*row.results.diagnosis.findings, Ranked(rebuild, saved_ns, 2.0, "high"))
+        return replace(row, results=replace(row.results, diagnosis=replace(row.results.diagnosis, findings=found)))
+
+    a, b = (advised(row, "keep fewer values", saved) for row, saved in zip(view.launches, (1e4, 1e3), strict=True))
+    of_both, of_a, of_b = payoffs([unoptimised(a, 6e4), unoptimised(b, 1e3)])
+    assert (of_both.rule, of_both.launches, of_both.wins) == ("debug-build", (0, 1), (6e4, 1e3))
+    said = payoff_sentence(of_both)
+    assert said == (
+        "2 launches of 2 kernels take 100 % of the time; debug-build: compile it: "
+        "up to 61 µs less (30 % of all time), assumed"
+    )
+    assert [(one.kernel, one.winnable_ns, one.assumed) for one in (of_a, of_b)] == [
+        ("a", 1e4, False),
+        ("b", 1e3, False),
+    ]
+
+
 def test_floats_of_a_library_could_be_tf32(tmp_path: Path) -> None:
     product = {**FAR, RATE: 128.0 * DEVICE.sm_count, "smsp__inst_executed.sum": 5e7} if DEVICE.sm_count else {}
     product |= {

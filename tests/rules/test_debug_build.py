@@ -109,6 +109,9 @@ def test_it_comes_behind_what_the_launch_waits_for_and_others_wait_for_an_optimi
         assert other.advice.startswith("compile with optimisation first; if it is still there then, ")
         assert other.advice.endswith(issue.finding.advice)
         assert other.assumed
+        ranked = {one.finding.rule: one for one in after.diagnosis.findings}
+        wins_more = ranked[debug_build.ID].saved_ns > ranked["pipe-bound"].saved_ns
+        assert ("optimisation alone: " in other.full_advice) is wins_more is (moves == 80.0)
         assert as_built(after, code, [moves, 90.0 - moves, 10.0]) is after
     assert as_built(before, lines(OPTIMISED), []) is before
 

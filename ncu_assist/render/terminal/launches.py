@@ -31,6 +31,7 @@ from ncu_assist.render.words.triage import (
     triage_provenance,
     triage_title,
 )
+from ncu_assist.rules import debug_build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_SENTENCES = 20, 3
 BRIEF_ROWS, BRIEF_SENTENCES = 4, 1  # of a table, and on what would pay, where all is to fit a screen
 NUMBERS, KERNEL, DIAGNOSIS = 0, 1, 6
+OF_A_DEBUG_BUILD = "What would pay: a build with optimisation, then each launch by its first finding"
 NARROW_NUMBERS = 9  # letters of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
 
@@ -72,7 +74,9 @@ def _payoffs(shown: RunView, width: int, brief: bool) -> list[RenderableType]:
     whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
-    return [styled(""), styled("What would pay, each launch by its first finding", "bold"), *map(styled, lines)]
+    is_rebuilt = any(one.rule == debug_build.ID for one in shown.payoffs)
+    title = OF_A_DEBUG_BUILD if is_rebuilt else "What would pay, each launch by its first finding"
+    return [styled(""), styled(title, "bold"), *map(styled, lines)]
 
 
 def _below(shown: RunView, most: int) -> list[str]:

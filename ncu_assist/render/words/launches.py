@@ -260,7 +260,7 @@ def to_win(payoff: Payoff) -> str:
 
     E.g. ``has the most to win of these 4, 12.0 µs``, ``is shown first: all 11 are alike, 128 to 137 µs each to win``.
     """
-    wins = [row.winnable_ns or 0.0 for row in payoff.rows]
+    wins = payoff.wins
     if len(wins) < 2:
         return ""
     if min(wins) < ALIKE * max(wins):

@@ -198,19 +198,27 @@ def as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence
         return results
     facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
     diagnosis = _in_a_library(diagnose(facts, RULES), facts)
-    findings = list(map(_of_unoptimised, diagnosis.findings))
+    rebuilt = next((one for one in diagnosis.findings if one.finding.rule == debug_build.ID), None)
+    findings = [_of_unoptimised(one, rebuilt) for one in diagnosis.findings]
     if len(findings) > 1 and findings[0].finding.rule == debug_build.ID and findings[1].severity != "info":
         findings[:2] = findings[1::-1]  # of every launch of a build it says the same: first is what this one waits for
     return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=tuple(findings)))
 
 
-def _of_unoptimised(ranked: Ranked) -> Ranked:
-    """Return a finding of a build that has not been optimised: what is left of it then, nobody knows."""
+def _of_unoptimised(ranked: Ranked, rebuilt: Ranked | None) -> Ranked:
+    """Return a finding of a build that has not been optimised: what is left of it then, nobody knows.
+
+    Its figures say what optimisation alone wins where that is more.
+    """
     finding = ranked.finding
     is_itself = finding.rule == debug_build.ID
     if is_itself or ranked.severity == "info" or finding.is_done or not finding.advice:
         return ranked
-    return replace(ranked, finding=replace(finding, advice=f"{OPTIMISE_FIRST}, {finding.advice}", assumed=True))
+    figures = finding.figures
+    if rebuilt is not None and rebuilt.saved_ns > ranked.saved_ns:
+        figures = "; ".join(filter(None, (figures, f"optimisation alone: {rebuilt.estimated_speedup:.2f}x")))
+    advice = f"{OPTIMISE_FIRST}, {finding.advice}"
+    return replace(ranked, finding=replace(finding, advice=advice, figures=figures, assumed=True))
 
 
 def blames_lines(ranked: Ranked) -> bool:
