@@ -145,7 +145,8 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, wit
         styled(verdict_line(diff), COLORS.get("same" if diff.verdict.by_clock else diff.verdict.verdict, UNSURE)),
         styled(kernels_and_origins(diff), "dim"),
     ]
-    parts += [styled(": ".join(outlier_words(diff)), UNSURE)] if outlier_words(diff)[0] else []
+    alone = outlier_words(diff, by_path=True)
+    parts += [styled(": ".join(alone), UNSURE)] if alone[0] else []
     parts += [styled(line) for line in (*_notes(diff), *_reason(diff, explain), *_why(diff, width))]
     parts += [styled(line) for line in (counter_note(diff),) if line]
     parts += paired_launches(diff, width)

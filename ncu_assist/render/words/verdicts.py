@@ -183,10 +183,11 @@ def next_command(diff: Diff) -> str:
     return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
-def outlier_words(diff: Diff) -> tuple[str, str]:
+def outlier_words(diff: Diff, *, by_path: bool = False) -> tuple[str, str]:
     """Return which function changed although the whole does not show it, and the command that compares it alone.
 
-    E.g. ``gemm alone is likely 8.02x faster (13.1 µs → 1.63 µs)``; both are empty for none.
+    E.g. ``gemm alone is likely 8.02x faster (13.1 µs → 1.63 µs)``; both are empty for none. ``by_path``: reports are
+    named as they were typed; a page, which others read, has no folders.
     """
     from ncu_assist.analysis.diff import outlier  # with the rest of a diff: `explain` needs none
 
@@ -196,7 +197,8 @@ def outlier_words(diff: Diff) -> tuple[str, str]:
     pair, (before, after), likely = found
     kernels = dict.fromkeys(one_line(side[0].kernel) for side in (pair.baseline, pair.candidate))
     times = f"{quantity(before, 'ns')} → {quantity(after, 'ns')}{'' if likely else ', which may be noise'}"
-    sides = [quote(one_line(_file(side))) for side in (diff.baseline, diff.candidate)]
+    files = (side.reference if by_path else _file(side) for side in (diff.baseline, diff.candidate))
+    sides = [quote(one_line(name)) for name in files]
     on = ["--workload", quote(one_line(diff.workload))] if diff.workload else []
     filters = [word for name in kernels for word in ("--filter", quote(name))]
     moved = f"{'likely ' if likely else ''}{faster_or_slower(before / after)}"
