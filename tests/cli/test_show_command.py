@@ -415,7 +415,7 @@ class TestLinesForEditors:
 def test_the_launch_table_keeps_its_lines_and_whole_names_in_80_columns(run: Run) -> None:
     text = run("show", str(DATA / "repeats_full_h200_2025.3.1.ncu-rep.zst")).out
     start = text.index("kernel")
-    block = text[text.rindex("\n", 0, start) + 1 : text.index("to floor: time over")]
+    block = text[text.rindex("\n", 0, start) + 1 : text.index("to floor: the time over")]
     lines = block.splitlines()
     assert max(map(len, lines)) <= 80
     assert "…" not in block
