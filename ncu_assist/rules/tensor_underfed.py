@@ -67,7 +67,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
     tensor_operations,
 )
-from ncu_assist.rules.model.savings import REACHABLE, START_NS, filled_by
+from ncu_assist.rules.model.savings import REACHABLE, START_NS, loads, takes_the_time
 from ncu_assist.rules.model.warp_roles import MultiplyingWarps, multiplying_warps
 
 if TYPE_CHECKING:
@@ -127,7 +127,8 @@ def find(facts: Facts) -> Finding | None:
         after /= OF_NEWER
     fed = facts.duration_ns * share / REACHABLE if after is None else after + START_NS
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
-    again = reads_tiles_again(facts) and filled_by((*L2_PARTS, "DRAM"), facts) is not None
+    full = [name for name, load in loads(facts).items() if takes_the_time(name, load)]
+    again = reads_tiles_again(facts) and not {*L2_PARTS, "DRAM"}.isdisjoint(full)
     if again:
         fed = max(fed, WIDER_TILES * facts.duration_ns)
     if fed >= without_conflicts:
