@@ -31,19 +31,20 @@ SAME = 1e-9  # relative: sums of doubles in another order
 
 def main(folders: list[str]) -> int:
     """Print the agreement of every way over all reports below the folders."""
-    launches = [values for folder in folders for values in _launches(Path(folder))]
-    sys.stdout.write(f"{len(launches)} launches\n")
+    every = [values for folder in folders for values in launches(Path(folder))]
+    sys.stdout.write(f"{len(every)} launches\n")
     sys.stdout.write(f"{'key':32}{'both':>6}{'not 0':>7}{'median':>9}{'p95':>9}{'most':>9}\n")
     wrong = 0
     for row in (*CATALOGUE.values(), *ALL_DERIVED.values()):
         for way in row.ways:
-            pairs = [(own, found) for one in launches if (own := _own(row, one)) is not None
+            pairs = [(own, found) for one in every if (own := _own(row, one)) is not None
                      and (found := _exactly(way, one)) is not None]  # fmt: skip
             wrong += _line(row.key, way, pairs)
     return 1 if wrong else 0
 
 
-def _launches(folder: Path) -> Iterator[Values]:
+def launches(folder: Path) -> Iterator[Values]:
+    """Yield the values, by ncu's name, of each launch of the reports below a folder."""
     for path in sorted(folder.rglob("*")):
         name = path.name
         for ending in PACKED:

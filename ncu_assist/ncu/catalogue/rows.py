@@ -37,7 +37,8 @@ class Derived:
     """One derived metric. ``needs`` are keys of the catalogue, in the order of the arguments of ``formula``.
 
     ``optional``: needs that count as 0 where a chip lacks them; of several one at least is there. ``words``: the
-    formula, for people. ``ways``: how else it is known as a whole, where needs are absent.
+    formula, for people. ``ways``: how else it is known as a whole, where needs are absent; of a row without needs, how
+    it is known.
     """
 
     key: str
@@ -148,6 +149,7 @@ def _told_apart_row(reason: str) -> Derived:
 
 DRAM = ("dram_bytes_read", "dram_bytes_write")
 L2_PARTS = tuple(f"l2_{part}_busy" for part in ("lookups", "tags", "data", "output", "input"))
+OF_WAVEFRONTS = f"l1_data_pipe, twice that on 7.5 by {' and '.join(CAPABILITY)}"
 L1_PARTS = ("l1_data_pipe", *(f"l1_{part}_busy" for part in ("requests", "writeback", "output", "fill")))
 LINK = (
     "pcie_read_bandwidth", "pcie_write_bandwidth", "host_sectors_read", "host_sectors_write",
@@ -181,9 +183,8 @@ _TRAFFIC = (
             L2_PARTS, formulas.largest, f"largest of {', '.join(L2_PARTS)}"),
     Derived("l1_data_busy", "L1 data pipe", "%", None, NOISY, BY_SM_ELAPSED,
             "cycles in which the data pipe of L1 moves wavefronts of global, local and shared memory, of all cycles",
-            (), formulas.untold, f"l1_data_pipe, twice that on 7.5 by {' and '.join(CAPABILITY)}",
-            ways=(Way(("l1_data_pipe", *CAPABILITY), formulas.cycles_of_wavefronts,
-                      f"l1_data_pipe, twice that on 7.5 by {' and '.join(CAPABILITY)}", IN_BOTH),
+            (), formulas.untold, OF_WAVEFRONTS,
+            ways=(Way(("l1_data_pipe", *CAPABILITY), formulas.cycles_of_wavefronts, OF_WAVEFRONTS, IN_BOTH),
                   same("l1_data_pipe", "a wavefront a cycle, where the chip is not known", approximate=True))),
     Derived("l1_busy", "L1, busiest part", "%", None, NOISY, FORMULA,
             "busiest part of L1 of those in ncu's memory throughput, in percent of its peak",

@@ -102,8 +102,9 @@ def _answer(facts: DiffFacts, pair: SourcePair) -> Iterator[AnswerRow]:
     reasons = list(_reasons(facts, pair)) if facts.is_comparable and diff.why else []
     for place, row in enumerate(reasons):
         yield replace(row, label="" if place else "Why")
-    if outlier_words(diff)[0]:
-        yield AnswerRow("But", "{}: `{}`".format(*outlier_words(diff)))
+    alone, to_compare = outlier_words(diff)
+    if alone:
+        yield AnswerRow("But", f"{alone}: `{to_compare}`")
     note = counter_note(diff)
     if note:
         yield AnswerRow("Counters", note)

@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 MOST_ROWS, MOST_SENTENCES = 20, 3
 BRIEF_ROWS, BRIEF_SENTENCES = 4, 1  # of a table, and on what would pay, where all is to fit a screen
 NUMBERS, KERNEL, DIAGNOSIS = 0, 1, 6
-OF_A_DEBUG_BUILD = "What would pay: a build with optimisation, then each launch by its first finding"
+PAYS = "What would pay, each launch by its first finding"
+PAYS_REBUILT = "What would pay: a build with optimisation, then each launch by its first finding"
 NARROW_NUMBERS = 9  # letters of a line where there is little room
 BEFORE_UNIT, KEPT = re.compile(r"(?<=\d) (?=[%nµms])"), "\N{NO-BREAK SPACE}"  # where no line ends
 
@@ -75,8 +76,7 @@ def _payoffs(shown: RunView, width: int, brief: bool) -> list[RenderableType]:
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
     is_rebuilt = any(one.rule == debug_build.ID for one in shown.payoffs)
-    title = OF_A_DEBUG_BUILD if is_rebuilt else "What would pay, each launch by its first finding"
-    return [styled(""), styled(title, "bold"), *map(styled, lines)]
+    return [styled(""), styled(PAYS_REBUILT if is_rebuilt else PAYS, "bold"), *map(styled, lines)]
 
 
 def _below(shown: RunView, most: int) -> list[str]:

@@ -283,6 +283,17 @@ def _what(payoff: Payoff) -> str:
     return f"{count} × {payoff.library.words}{which}"
 
 
+def cache_note(shown: RunView) -> str:
+    """Return why the bar of a cache stands above what binds a run; empty where none does, in the whole percents shown.
+
+    It goes behind the sentence on what binds.
+    """
+    bars = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
+    bound = shown.bottleneck
+    is_above = bound is not None and any(one is not None and round(one) > round(bound.percent) for one in bars)
+    return "; a cache's bar above that counts parts that do not limit memory" if is_above else ""
+
+
 def room_words(facts: Facts) -> tuple[str, ...]:
     """Return sentences on tiles and clusters of a launch; none for one without TMA and without clusters."""
     tiles, clusters = tile_room(facts), cluster_room(facts)

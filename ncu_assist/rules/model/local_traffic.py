@@ -81,8 +81,8 @@ def _l1_share(facts: Facts) -> float:
     if (facts.get("l1_data_busy") or 0.0) < 100.0 * BINDS:
         return 0.0
     sectors = facts.value("local_load_sectors") + facts.value("local_store_sectors")
-    wavefronts = sectors * SECTOR_BYTES / WAVEFRONT_BYTES * cycles_a_wavefront(facts)
-    return min(1.0, wavefronts / (count * cycles)) if count and cycles else 0.0
+    busy = sectors * SECTOR_BYTES / WAVEFRONT_BYTES * cycles_a_wavefront(facts)
+    return min(1.0, busy / (count * cycles)) if count and cycles else 0.0
 
 
 def _l2_share(facts: Facts) -> float:
