@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.record import gpu_name
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 # NVML counts GPUs by their PCI address, and CUDA the fastest first unless it is told: children count as we do.
@@ -81,7 +82,7 @@ def _gpu(index: int) -> Gpu:
     is_mig = bool((ask(pynvml.nvmlDeviceGetMigMode) or [0])[0])
     return Gpu(
         index=index,
-        name=str(pynvml.nvmlDeviceGetName(handle)),
+        name=gpu_name(str(pynvml.nvmlDeviceGetName(handle))),
         uuid=str(pynvml.nvmlDeviceGetUUID(handle)),
         memory_bytes=None if memory is None else int(memory.total),
         sm_clock_mhz=ask(pynvml.nvmlDeviceGetClockInfo, pynvml.NVML_CLOCK_SM),

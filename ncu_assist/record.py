@@ -22,9 +22,22 @@ Source = Literal["live", "recorded", "imported"]
 ROUNDED = "read from a CSV export: values are rounded, and rules, instances and source are not in it"
 
 
+# Product lines whose names have no NVIDIA in front, by any driver; and what a report without a name says.
+UNBRANDED = re.compile(r"Tesla |Quadro |unknown|\s*$")
+
+
+def gpu_name(name: str) -> str:
+    """Return the one name of a GPU model, as drivers since 470 report it: older ones leave NVIDIA out of most.
+
+    *GeForce RTX 3090* is *NVIDIA GeForce RTX 3090*, and *Tesla T4* stays.
+    """
+    bare = name.removeprefix("NVIDIA ")
+    return bare if UNBRANDED.match(bare) else f"NVIDIA {bare}"
+
+
 @dataclass(frozen=True)
 class Device:
-    """The GPU. ``uuid_sha256`` tells two GPUs apart without naming one; sizes in bytes."""
+    """The GPU, its name as ``gpu_name`` has it. ``uuid_sha256`` identifies a GPU without naming it; sizes in bytes."""
 
     name: str
     uuid_sha256: str
@@ -33,6 +46,9 @@ class Device:
     l2_bytes: int | None
     memory_bytes: int | None
     driver: str | None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", gpu_name(self.name))
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -134,6 +135,14 @@ def launch(index: int = 0, kernel: str = "add_one_kernel", workload: str = "smal
     ranges = ("ncu-assist", f"v1_torch|{workload}")
     made = record.Launch(index, kernel, f"{kernel}(float*, int)", workload, ranges, (8, 1, 1), (128, 1, 1), 100_000.0)
     return replace(made, **changes)
+
+
+def under_an_old_driver(stored: StoredRun) -> None:
+    """Rewrite the record of a run with its GPU as drivers before 470 name it, and ncu-assist before 2026-11-28."""
+    written = json.loads((stored.folder / "run.json").read_bytes())
+    written["device"]["name"] = written["device"]["name"].removeprefix("NVIDIA ")
+    written["digest"] = record.content_digest(json.dumps(written).encode())
+    (stored.folder / "run.json").write_text(json.dumps(written), encoding="utf-8")
 
 
 def save_run(

@@ -7,7 +7,7 @@ from ncu_assist.ceilings.records import Under
 from ncu_assist.record import Device, Toolchain
 
 MIB = 1 << 20
-MADE_UP = Device("Made Up 9000", "ab" * 32, "9.0", 100, 50 << 20, 80 << 30, "1.2")
+MADE_UP = Device("NVIDIA Made Up 9000", "ab" * 32, "9.0", 100, 50 << 20, 80 << 30, "1.2")
 
 
 def point(name: str, reads: int, writes: int, size: int, rate: float, source: Under = "ncu") -> Point:

@@ -37,7 +37,7 @@ def test_a_point_is_added_and_all_else_stays(link_points: Any, tmp_path: Path) -
     new = replace(BASE, device=other, created="2031-02-03T00:00:00+00:00", dram=(), link=(faster, SECTORS))
     measured, shipped = files(tmp_path, new)
     assert link_points.add(measured, shipped) == 0
-    note = "zero_copy_sectors was measured on another Made Up 9000, 2031-02-03"
+    note = "zero_copy_sectors was measured on another NVIDIA Made Up 9000, 2031-02-03"
     found = decode(shipped.read_bytes())
     assert replace(found, digest="") == replace(BASE, link=(COPY, SECTORS), notes=(*BASE.notes, note))
     assert link_points.add(measured, shipped) == 0

@@ -4,7 +4,18 @@ from dataclasses import replace
 import pytest
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.record import ROUNDED, Check, HostMemory, Run, Toolchain, WorkloadFacts, content_digest, decode, encode
+from ncu_assist.record import (
+    ROUNDED,
+    Check,
+    Device,
+    HostMemory,
+    Run,
+    Toolchain,
+    WorkloadFacts,
+    content_digest,
+    decode,
+    encode,
+)
 
 
 def run() -> Run:
@@ -34,6 +45,27 @@ def test_a_run_from_before_host_memory_reads_as_before() -> None:
     assert back.workloads == run().workloads
     memory = HostMemory(("x",), True, (0,), 0, None, 5, 16)
     assert decode(encode(replace(run(), host_memory=memory))).host_memory == memory
+
+
+@pytest.mark.parametrize(
+    ("old", "name"),
+    [
+        ("GeForce RTX 3090", "NVIDIA GeForce RTX 3090"),
+        ("A100-SXM4-40GB", "NVIDIA A100-SXM4-40GB"),
+        ("NVIDIA H200", "NVIDIA H200"),
+        ("Tesla T4", "Tesla T4"),
+        ("NVIDIA Tesla T4", "Tesla T4"),
+        ("unknown GPU", "unknown GPU"),
+        ("", ""),
+    ],
+)
+def test_a_gpu_has_one_name_by_any_driver_also_in_runs_that_have_the_other(old: str, name: str) -> None:
+    device = Device(old, "", "8.6", 82, None, None, "460.32")
+    assert replace(run(), device=device).gpu == name
+    written = json.loads(encode(replace(run(), device=device)))
+    written["device"]["name"] = old
+    written["digest"] = content_digest(json.dumps(written).encode())
+    assert decode(json.dumps(written).encode()).gpu == name
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,10 @@ def decode(data: bytes, name: str = FILE, hint: str = REPAIR) -> Ceilings:
 
 
 def path_of(reports: Path, device: Device) -> Path:
-    """Return where the ceilings of a GPU lie in an archive."""
-    return reports / FOLDER / f"{product(device.name)}-{device.uuid_sha256[:HASH_DIGITS] or 'unknown'}" / FILE
+    """Return where the ceilings of a GPU are in an archive: where an older tool or driver wrote them, if it did."""
+    digits = device.uuid_sha256[:HASH_DIGITS]
+    written = sorted((reports / FOLDER).glob(f"*-{digits}/{FILE}")) if digits else []
+    return written[0] if written else reports / FOLDER / f"{product(device.name)}-{digits or 'unknown'}" / FILE
 
 
 def product(name: str) -> str:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from ncu_assist.errors import MOST_LISTED, NUMBER, DamagedData, UsageProblem, did_you_mean, known_names
 from ncu_assist.project import Project
-from ncu_assist.record import Run, Source
+from ncu_assist.record import Run, Source, gpu_name
 from ncu_assist.sources import Misnamed, discover_versions, misnamed, source_sha256
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import kernel_names
@@ -299,7 +299,9 @@ def gpu_model(models: Iterable[str | None], wanted: str, kernel: str) -> str:
     Raises UsageProblem where it fits none of them, or several.
     """
     known = sorted({model for model in models if model})
-    chosen = [one for one in known if one == wanted] or [one for one in known if wanted.lower() in one.lower()]
+    chosen = [one for one in known if one == gpu_name(wanted)] or [
+        one for one in known if wanted.lower() in one.lower()
+    ]
     if len(chosen) != 1:
         said = f"fits {len(chosen)} GPU models" if chosen else "fits no GPU model"
         message = f"'{wanted}' {said} that {kernel} was measured on"

@@ -30,7 +30,7 @@ from ncu_assist.store.reading import METRICS, SAMPLES, SOURCE_FOLDER, StoredRun,
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1  # goes up with what an entry says
+FORMAT = 2  # goes up with what an entry says
 INDEXED_FROM = 100  # loose runs of a kernel: fewer are opened as fast as looked up
 SHOWN = (METRICS, SAMPLES, FINDINGS)  # the files that a ladder and the index go by, beside the version's own source
 

@@ -21,6 +21,7 @@ import pandas as pd
 from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.ncu.command import numbers_of
 from ncu_assist.ncu.csv_page import function_name
+from ncu_assist.record import gpu_name
 
 Recorder = Literal["Nsight Systems", "torch.profiler", "ncu"]
 CopyWay = Literal["H2D", "D2H", "D2D", "P2P", "H2H", "memset", "other"]
@@ -67,7 +68,7 @@ def make_trace(
     launched["kernel"] = launched["signature"].map(names).astype("object")
     launched = launched.sort_values(["order", "start_ns"], kind="stable").reset_index(drop=True)
     moved = copies[[*COPY_COLUMNS, "way", "memory"]].astype(COPY_COLUMNS)
-    return Trace(recorder, launched, moved, gpu, has_times, notes)
+    return Trace(recorder, launched, moved, gpu_name(gpu), has_times, notes)
 
 
 def read_trace(path: Path) -> Trace:

@@ -61,7 +61,7 @@ def test_another_gpu_of_the_model_is_named() -> None:
     found = dram_ceiling(replace(ceilings(), origin="recorded"), 16 * MIB, 16 * MIB)
     assert found is not None
     assert not found.assumed
-    assert found.why == "measured on another Made Up 9000 under ncu"
+    assert found.why == "measured on another NVIDIA Made Up 9000 under ncu"
 
 
 def test_what_was_measured_otherwise_is_no_answer() -> None:

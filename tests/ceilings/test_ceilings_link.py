@@ -17,7 +17,7 @@ def test_the_rate_is_that_of_the_copy_engine() -> None:
     assert (found.assumed, found.why) == (False, "measured on this GPU")
     recorded = link_ceiling(replace(ceilings(), link=points, origin="recorded"))
     assert recorded is not None
-    assert (recorded.assumed, recorded.why) == (True, "measured on another Made Up 9000")
+    assert (recorded.assumed, recorded.why) == (True, "measured on another NVIDIA Made Up 9000")
 
 
 def test_without_a_measurement_there_is_none() -> None:

@@ -17,7 +17,7 @@ OTHER = replace(MADE_UP, uuid_sha256="cd" * 32)
 
 def test_what_is_saved_reads_back(tmp_path: Path) -> None:
     path = save(tmp_path, ceilings())
-    assert path == tmp_path / "ceilings" / f"made-up-9000-{'ab' * 6}" / "ceilings.json"
+    assert path == tmp_path / "ceilings" / f"nvidia-made-up-9000-{'ab' * 6}" / "ceilings.json"
     (found,) = stored(tmp_path)
     assert replace(found, digest="") == ceilings()
     assert [p.name for p in path.parent.iterdir()] == ["ceilings.json"]
@@ -60,7 +60,7 @@ def test_a_damaged_file_is_refused(tmp_path: Path, old: bytes, new: bytes, words
     assert caught.value.hint == "ncu-assist ceilings"
     path = save(tmp_path, ceilings())
     path.write_bytes(data.replace(old, new))
-    with pytest.raises(DamagedData, match="made-up-9000"):
+    with pytest.raises(DamagedData, match="nvidia-made-up-9000"):
         ceilings_of(MADE_UP, tmp_path)
 
 
@@ -95,7 +95,7 @@ def test_a_report_that_does_not_say_which_gpu_gets_those_of_its_model(tmp_path: 
 
 
 def test_a_gpu_without_a_known_uuid_has_a_folder_too(tmp_path: Path) -> None:
-    assert path_of(tmp_path, replace(MADE_UP, uuid_sha256="")).parent.name == "made-up-9000-unknown"
+    assert path_of(tmp_path, replace(MADE_UP, uuid_sha256="")).parent.name == "nvidia-made-up-9000-unknown"
 
 
 def test_what_is_shipped_can_be_read_and_is_called_recorded() -> None:

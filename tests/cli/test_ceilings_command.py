@@ -39,7 +39,7 @@ def test_without_gpu_what_is_stored_is_shown_and_said_to_be(run: Run, project: P
     answer = run("ceilings")
     assert answer.code == 0
     assert "Nothing was measured here" in answer.err
-    assert "Made Up 9000 · live · 2030-01-01" in answer.out
+    assert "NVIDIA Made Up 9000 · live · 2030-01-01" in answer.out
     assert "1:1 copy" in answer.out
     assert ["128", "MiB", "2000", "4000"] in [line.split() for line in answer.out.splitlines()]
     assert max(map(len, answer.out.replace(str(path), "").splitlines())) <= 80
@@ -62,7 +62,7 @@ def test_what_came_with_the_tool_is_called_recorded(run: Run, project: Path) -> 
     (project / "data").mkdir()
     (project / "data" / "made-up-9000.json").write_bytes(encode(ceilings()))
     answer = run("ceilings", "--show")
-    assert "Made Up 9000 · recorded · 2030-01-01" in answer.out
+    assert "NVIDIA Made Up 9000 · recorded · 2030-01-01" in answer.out
     assert "came with the tool" in answer.out
 
 
@@ -82,12 +82,12 @@ def test_what_is_exported_is_imported_elsewhere_and_answers_for_that_model(run: 
     shutil.rmtree(project / "reports")
     answer = run("ceilings", "--import", "sent.json")
     assert answer.code == 0
-    assert "Made Up 9000, 2030-01-01: stored, for reports of this model" in answer.out
+    assert "NVIDIA Made Up 9000, 2030-01-01: stored, for reports of this model" in answer.out
     assert "4 points of DRAM, 0 of L2, 0 of the link, 1 rates" in answer.out
-    assert "Made Up 9000 · imported · 2030-01-01" in run("ceilings", "--show").out
+    assert "NVIDIA Made Up 9000 · imported · 2030-01-01" in run("ceilings", "--show").out
     found = ceilings_of(replace(MADE_UP, uuid_sha256=""), project / "reports")
     assert found is not None
-    assert found.where == "another Made Up 9000"
+    assert found.where == "another NVIDIA Made Up 9000"
     assert "already stored" in run("ceilings", "--import", "sent.json").out
 
 
@@ -104,10 +104,13 @@ def test_others_of_this_gpu_are_replaced_only_where_asked(run: Run, project: Pat
 def test_of_several_gpus_one_has_to_be_named(run: Run, project: Path) -> None:
     assert run("ceilings", "--export", "-").code == 2
     save(project / "reports", possible())
-    save(project / "reports", replace(possible(), device=replace(MADE_UP, name="Made Up 8000", uuid_sha256="ef" * 32)))
+    save(
+        project / "reports",
+        replace(possible(), device=replace(MADE_UP, name="NVIDIA Made Up 8000", uuid_sha256="ef" * 32)),
+    )
     refused = run("ceilings", "--export", "-")
-    assert "ceilings of several GPUs are known: Made Up 8000, Made Up 9000" in refused.err
-    assert '"name": "Made Up 8000"' in run("ceilings", "--export", "-", "--gpu", "8000").out
+    assert "ceilings of several GPUs are known: NVIDIA Made Up 8000, NVIDIA Made Up 9000" in refused.err
+    assert '"name": "NVIDIA Made Up 8000"' in run("ceilings", "--export", "-", "--gpu", "8000").out
     assert "no ceilings are known for 'T4'" in run("ceilings", "--export", "-", "--gpu", "T4").err
 
 

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from factories import DEVICE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
+from factories import (
+    DEVICE,
+    WORKLOAD,
+    launch,
+    make_run,
+    metrics_frame,
+    samples_frame,
+    save_run,
+    times,
+    under_an_old_driver,
+)
 from kernel_folder import PYTHON_VERSION, write_kernel
 
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
@@ -393,6 +404,28 @@ def test_a_history_of_one_gpu_of_several(archive: Archive) -> None:
         history(archive.project, "add_one", gpu="A100")
     with pytest.raises(UsageProblem, match="'NVIDIA' fits 2 GPU models"):
         history(archive.project, "add_one", gpu="NVIDIA")
+
+
+def test_two_spellings_of_one_gpu_are_one_model(archive: Archive) -> None:
+    under_an_old_driver(archive.save("v0_torch", {"small": 4e5}, "one"))
+    archive.save("v1_fused", {"small": 1e5}, "one")
+    (before, after) = archive.store.runs("add_one", "v0_torch"), archive.store.runs("add_one", "v1_fused")
+    assert json.loads((before[0].folder / "run.json").read_bytes())["device"]["name"] == "H200"
+    assert before[0].run.gpu == after[0].run.gpu == DEVICE.name
+    found = archive.history()
+    assert (found.gpus, found.others) == ((DEVICE.name,), ())
+    assert [step.verdict for row in found.rows if (step := on(row).verdict)] == ["faster"]
+    for name in ("H200", "NVIDIA H200"):
+        assert history(archive.project, "add_one", gpu=name).gpus == (DEVICE.name,)
+    assert {head.gpu for head in archive.store.heads("add_one")} == {DEVICE.name}
+
+
+def test_a_model_is_chosen_by_its_whole_name_also_as_old_drivers_say_it(archive: Archive) -> None:
+    both = [replace(DEVICE, name=f"GeForce RTX 3090{more}") for more in ("", " Ti")]
+    for device in both:
+        archive.save("v0_torch", {"small": 4e5}, device=device)
+    found = history(archive.project, "add_one", gpu="GeForce RTX 3090")
+    assert found.gpus == ("NVIDIA GeForce RTX 3090",)
 
 
 def test_the_floor_on_another_gpu_is_its_own(archive: Archive) -> None:

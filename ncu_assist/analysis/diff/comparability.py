@@ -32,11 +32,6 @@ def _replay(run: Run, workload: WorkloadFacts | None) -> object:
     return mode and ("range" if "range" in mode else "launch")
 
 
-def _gpu_model(run: Run, _: WorkloadFacts | None) -> str | None:
-    """Return the name as all drivers say it: those before 470 leave NVIDIA out."""
-    return run.device.name.removeprefix("NVIDIA ") if run.device else None
-
-
 def _workload(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
     return lambda _, workload: getattr(workload, name) if workload else None
 
@@ -44,7 +39,7 @@ def _workload(name: str) -> Callable[[Run, WorkloadFacts | None], object]:
 # What is compared, what a run answers (None where it does not know: it differs in nothing then), and the reason code of
 # the verdict where a difference forbids the comparison.
 QUESTIONS: tuple[tuple[str, Callable[[Run, WorkloadFacts | None], object], str], ...] = (
-    ("GPU model", _gpu_model, "other-device"),
+    ("GPU model", lambda run, _: run.gpu, "other-device"),
     ("workload", _workload("name"), "other-workload"),
     ("dtype", _workload("dtype"), "other-workload"),
     ("sizes", _workload("integers"), "other-workload"),

@@ -49,6 +49,11 @@ def test_the_values_of_a_range_are_no_values_of_a_launch(tmp_path: Path, mode: s
     assert [(one.what, one.hard) for one in diff.differences] == [("replay mode", True)]
 
 
+def test_the_two_spellings_of_a_gpu_differ_in_nothing(tmp_path: Path) -> None:
+    diff = diff_runs(*pair(tmp_path, device=replace(DEVICE, name="H200")))
+    assert (diff.differences, diff.verdict.verdict) == ((), "faster")
+
+
 def test_another_cuda_is_named_only(tmp_path: Path) -> None:
     before = saved(tmp_path, "v1_a", 2e5, toolchain=Toolchain(cuda="12.9"))
     diff = diff_runs(before, saved(tmp_path, "v2_bb", 1e5, toolchain=Toolchain(cuda="13.0")))
