@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, TypeVar
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.record import Launch, Run
-from ncu_assist.rules import debug_build
 from ncu_assist.rules.base import LIMITS, with_figures
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, UNEXPLAINED, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
@@ -100,7 +99,6 @@ MOST_GROUPS = 20  # rows of a table: beyond it launches of one kernel are one ro
 OF_HALVES = 2.0
 WITHOUT_TF32 = ("7.0", "7.2", "7.5")
 OTHER_FORMAT = "no-tensor-core"  # the id of the rule whose advice it is
-OF_ALL = (*OF_A_CALL, debug_build.ID)  # ids of rules whose change is not to one kernel
 PIPES = (FMA, ALU, FP64, XU, TENSOR)  # what does operations
 MEMORY_UNITS = ("DRAM", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output", HOST_LINK)
 
@@ -337,7 +335,7 @@ class Payoff:
     """What one change would win over all launches that it is for: those of one kernel, or of one kind of a library.
 
     Launches of other shapes that are advised differently are another change. What a rule says of a call as a whole,
-    such as that launches are short, is said of all kernels; so is that they were built without optimisation, also of
+    such as that launches are short, is said of all kernels; so is that their build is at fault (``of_build``), also of
     those that have another first finding.
 
     ``share`` is their part of the time, ``won`` what the change saves of all time; None where that is not known.
@@ -355,6 +353,7 @@ class Payoff:
     won: float | None
     assumed: bool
     is_part: bool = False
+    of_build: bool = False
 
     @property
     def full_advice(self) -> str:
@@ -394,7 +393,8 @@ def payoffs(rows: Sequence[LaunchRow]) -> tuple[Payoff, ...]:
     for row in rows:
         kernel, shape = row.library or row.launch.signature or row.launch.kernel, (row.launch.grid, row.launch.block)
         for rule in _rules(row):
-            alike.setdefault((None, rule, None) if rule in OF_ALL else (kernel, rule, shape), []).append(row)
+            of_all = rule in OF_A_CALL or rule in _of_build(row)  # the change is not to one kernel
+            alike.setdefault((None, rule, None) if of_all else (kernel, rule, shape), []).append(row)
     groups: dict[tuple[object, str, str], list[LaunchRow]] = {}
     for (of, rule, _), some in alike.items():
         groups.setdefault((of, rule, _advice(_worst(some, rule), rule)[0]), []).extend(some)
@@ -406,9 +406,15 @@ def payoffs(rows: Sequence[LaunchRow]) -> tuple[Payoff, ...]:
 
 
 def _rules(row: LaunchRow) -> set[str]:
-    """Return the rules whose changes pay for a launch: that of its first finding, and a build without optimisation."""
+    """Return the rules whose changes pay for a launch: that of its first finding, and those about its build."""
     first = {_rule(row)} if row.winnable_ns and row.first else set[str]()
-    return first | ({debug_build.ID} if _saved_ns(row, debug_build.ID) else set())
+    return first | {rule for rule in _of_build(row) if _saved_ns(row, rule)}
+
+
+def _of_build(row: LaunchRow) -> set[str]:
+    """Return the rules that say the build of a launch is at fault."""
+    found = row.results.diagnosis.findings if row.results else ()
+    return {one.finding.rule for one in found if one.finding.of_build}
 
 
 def _told(row: LaunchRow, rule: str) -> Ranked | None:
@@ -418,7 +424,7 @@ def _told(row: LaunchRow, rule: str) -> Ranked | None:
 
 
 def _saved_ns(row: LaunchRow, rule: str) -> float:
-    if rule != debug_build.ID:
+    if rule not in _of_build(row):
         return row.winnable_ns or 0.0
     told = _told(row, rule)
     return told.saved_ns if told else 0.0
@@ -443,7 +449,8 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None, is_par
     worst = _worst(rows, rule)
     is_other = rule == OTHER_FORMAT and worst.other_format_ns == worst.winnable_ns
     advice, figures = _advice(worst, rule)
-    figures = "" if rule == debug_build.ID and len(rows) > 1 else figures  # of one launch: here it is a sum
+    of_build = rule in _of_build(worst)
+    figures = "" if of_build and len(rows) > 1 else figures  # of one launch: here it is a sum
     return Payoff(
         rule=rule,
         rows=tuple(rows),
@@ -455,6 +462,7 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None, is_par
         won=saved / whole_ns if whole_ns else None,
         assumed=is_other or any(one.finding.assumed for one in told if one),
         is_part=is_part,
+        of_build=of_build,
     )
 
 

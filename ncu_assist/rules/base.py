@@ -29,14 +29,15 @@ class Finding:
     work off: their limits do not bound it. ``evidence`` are keys of the catalogue. ``detail`` names the pipe or the
     limiter. ``unless_known``: a unit is busy, and not why; dropped where another finding takes work off the busiest
     unit. ``is_done``: the kernel is at a ceiling, and has no time to give. ``assumed``: rests on a ceiling that was not
-    measured on this GPU. ``advice`` is what to try first, a short clause in the imperative without a full stop; empty
-    where there is nothing to try. ``figures`` are how far that would carry, in numbers of this kernel: what it has now
-    and what it would have; a diagnosis adds what it wins at most. ``left``: what part of its work each unit keeps once
-    it is fixed, 0 to 1, where the rule knows; of other units that it relieves as much goes as of the time. ``launches``
-    are the indices of those that message and evidence are of, empty for all that were judged; ``elsewhere``: how many
-    others have it less. Where it happens: ``waste`` says which cost of source lines shows it, ``stalls`` which stall
-    reasons, ``about`` which instructions, by opcode without modifiers (empty: those of its rule); ``with_operands``:
-    loading the operands of a matrix instruction is its own cost.
+    measured on this GPU. ``of_build``: the build is at fault, not this kernel; one change mends it for all launches,
+    and what others win is not known before. ``advice`` is what to try first, a short clause in the imperative without a
+    full stop; empty where there is nothing to try. ``figures`` are how far that would carry, in numbers of this kernel:
+    what it has now and what it would have; a diagnosis adds what it wins at most. ``left``: what part of its work each
+    unit keeps once it is fixed, 0 to 1, where the rule knows; of other units that it relieves as much goes as of the
+    time. ``launches`` are the indices of those that message and evidence are of, empty for all that were judged;
+    ``elsewhere``: how many others have it less. Where it happens: ``waste`` says which cost of source lines shows it,
+    ``stalls`` which stall reasons, ``about`` which instructions, by opcode without modifiers (empty: those of its
+    rule); ``with_operands``: loading the operands of a matrix instruction is its own cost.
     """
 
     rule: str
@@ -58,6 +59,7 @@ class Finding:
     with_operands: bool = False
     is_done: bool = False
     unless_known: bool = False
+    of_build: bool = False
 
     @property
     def most_ns(self) -> float:

@@ -105,6 +105,7 @@ def find(facts: Facts) -> Finding | None:
         evidence=("instructions", "fp32_flops", "local_load_requests", "registers"),
         relieves=RELIEVES,
         assumed=True,
+        of_build=True,
         advice=f"compile it with optimisation, that is {less}, and profile it again",
     )
 

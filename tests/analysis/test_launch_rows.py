@@ -182,12 +182,13 @@ def test_the_advice_for_one_shape_is_not_given_to_another(tmp_path: Path) -> Non
     assert (one.advice, one.launches) == ("this", (0, 2))
 
 
-def test_a_build_without_optimisation_pays_for_all_its_kernels(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rule", ["debug-build", "another-rule-about-builds"])
+def test_a_build_without_optimisation_pays_for_all_its_kernels(tmp_path: Path, rule: str) -> None:
     """Whatever else is first: rebuilding wins 61 us of both kernels, and the faults that come first 11 of them."""
     busy = {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 50.0}
     view = shown(tmp_path, *({"kernel": name, "duration_ns": 1e5, "metrics": dict(busy)} for name in ("a", "b")))
     of_one = {"advice": "compile it", "figures": "up to 2.00x, then the DRAM is at 100 % of what it can reach"}
-    rebuild = Finding(rule="debug-build", message="", saved_ns=0.0, evidence=(), assumed=True, **of_one)
+    rebuild = Finding(rule=rule, message="", saved_ns=0.0, evidence=(), assumed=True, of_build=True, **of_one)
 
     def unoptimised(row: LaunchRow, saved_ns: float) -> LaunchRow:
         assert row.results is not None
@@ -196,10 +197,11 @@ def test_a_build_without_optimisation_pays_for_all_its_kernels(tmp_path: Path) -
 
     a, b = (advised(row, "keep fewer values", saved) for row, saved in zip(view.launches, (1e4, 1e3), strict=True))
     of_both, of_a, of_b = payoffs([unoptimised(a, 6e4), unoptimised(b, 1e3)])
-    assert (of_both.rule, of_both.launches, of_both.wins) == ("debug-build", (0, 1), (6e4, 1e3))
+    assert (of_both.rule, of_both.launches, of_both.wins) == (rule, (0, 1), (6e4, 1e3))
+    assert (of_both.of_build, of_a.of_build, of_b.of_build) == (True, False, False)
     said = payoff_sentence(of_both)
     assert said == (
-        "2 launches of 2 kernels take 100 % of the time; debug-build: compile it: "
+        f"2 launches of 2 kernels take 100 % of the time; {rule}: compile it: "
         "up to 61 µs less (30 % of all time), assumed"
     )
     assert [(one.kernel, one.winnable_ns, one.assumed) for one in (of_a, of_b)] == [

@@ -31,7 +31,6 @@ from ncu_assist.render.words.triage import (
     triage_provenance,
     triage_title,
 )
-from ncu_assist.rules import debug_build
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -75,7 +74,7 @@ def _payoffs(shown: RunView, width: int, brief: bool) -> list[RenderableType]:
     whole = (BEFORE_UNIT.sub(KEPT, one) for one in sentences)
     wrapped = (textwrap.wrap(one, width, initial_indent="  ", subsequent_indent="    ") for one in whole)
     lines = (line.replace(KEPT, " ") for lines in wrapped for line in lines)
-    is_rebuilt = any(one.rule == debug_build.ID for one in shown.payoffs)
+    is_rebuilt = any(one.of_build for one in shown.payoffs)
     return [styled(""), styled(PAYS_REBUILT if is_rebuilt else PAYS, "bold"), *map(styled, lines)]
 
 

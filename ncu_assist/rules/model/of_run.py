@@ -198,9 +198,9 @@ def as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence
         return results
     facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
     diagnosis = _in_a_library(diagnose(facts, RULES), facts)
-    rebuilt = next((one for one in diagnosis.findings if one.finding.rule == debug_build.ID), None)
+    rebuilt = next((one for one in diagnosis.findings if one.finding.of_build), None)
     findings = [_of_unoptimised(one, rebuilt) for one in diagnosis.findings]
-    if len(findings) > 1 and findings[0].finding.rule == debug_build.ID and findings[1].severity != "info":
+    if len(findings) > 1 and findings[0].finding.of_build and findings[1].severity != "info":
         findings[:2] = findings[1::-1]  # of every launch of a build it says the same: first is what this one waits for
     return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=tuple(findings)))
 
@@ -211,8 +211,7 @@ def _of_unoptimised(ranked: Ranked, rebuilt: Ranked | None) -> Ranked:
     Its figures say what optimisation alone wins where that is more.
     """
     finding = ranked.finding
-    is_itself = finding.rule == debug_build.ID
-    if is_itself or ranked.severity == "info" or finding.is_done or not finding.advice:
+    if finding.of_build or ranked.severity == "info" or finding.is_done or not finding.advice:
         return ranked
     figures = finding.figures
     if rebuilt is not None and rebuilt.saved_ns > ranked.saved_ns:
