@@ -160,7 +160,7 @@ def before_words(command: click.Command, ctx: click.Context, args: list[str]) ->
 
 @contextmanager
 def own_options_behind(words: Sequence[str]) -> Iterator[None]:
-    """Let a failure say which options of ours stand behind the name of a program, which got them."""
+    """Let a failure also say which options of ours are behind the name of a program, which got them."""
     try:
         yield
     except StageFailed as failed:
@@ -175,7 +175,7 @@ def own_options_behind(words: Sequence[str]) -> Iterator[None]:
         if not moved:
             raise
         hint = f"put {shlex.join(moved)} before {words[0]}, if it is for {command.name}: the program got it"
-        raise StageFailed(failed.message, hint) from failed
+        raise StageFailed(failed.message, "; otherwise ".join(filter(None, (hint, failed.hint)))) from failed
 
 
 def check_format(as_json: bool, text_format: str) -> None:
