@@ -57,9 +57,13 @@ class NoTorch(EnvironmentProblem):
 
 
 class DamagedData(NcuAssistError):
-    """A stored run or a report is not what was captured."""
+    """A stored run or a report is not what was captured. ``of``: the reference of the run, in front of ``problem``."""
 
     exit_code = 7
+
+    def __init__(self, problem: str, hint: str = "", of: str = "") -> None:
+        super().__init__(f"{of}: {problem}" if of else problem, hint)
+        self.problem, self.of = problem, of
 
 
 class NewerData(DamagedData):

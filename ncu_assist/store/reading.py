@@ -243,7 +243,7 @@ class StoredRun:
         return report
 
     def _damaged(self, name: str, problem: str) -> DamagedData:
-        return DamagedData(f"{self.reference}: {name} {problem}", "ncu-assist verify")
+        return DamagedData(f"{name} {problem}", "ncu-assist verify", of=self.reference)
 
 
 def open_run(folder: Path) -> StoredRun:

@@ -45,7 +45,7 @@ class SampleReader:
         found = self._read[stored.folder].of(stored.run.version, workload)
         problem = samples_problem(stored.run, found, workload)
         if problem:
-            raise DamagedData(f"{stored.reference}: {problem}", "ncu-assist verify")
+            raise DamagedData(problem, "ncu-assist verify", of=stored.reference)
         return found
 
     def speedup(self, baseline: StoredRun, candidate: StoredRun, workload: str) -> float | None:

@@ -60,8 +60,12 @@ def test_changed_samples_are_no_verdict(tmp_path: Path) -> None:
     one, other = saved(tmp_path, "v1_a"), saved(tmp_path, "v2_b")
     path = other.folder / "samples.parquet"
     path.write_bytes(path.read_bytes()[:-1] + b"x")
-    with pytest.raises(DamagedData, match="v2_b"):
+    with pytest.raises(DamagedData, match="v2_b") as caught:
         verdict_by_time(one, other, "small", SampleReader())
+    assert (caught.value.of, caught.value.problem) == (
+        other.reference,
+        "samples.parquet was changed after it was written (its hash differs)",
+    )
 
 
 def test_what_forbids_a_comparison_by_time(tmp_path: Path) -> None:
