@@ -33,8 +33,12 @@ def set_(reference: str, kernel: str | None, as_json: bool) -> int:
     REFERENCE is [KERNEL/]VERSION[@RUN], @last or @best. A report file must be imported first.
     """
     from ncu_assist.pipeline.baselines import pin
+    from ncu_assist.pipeline.listing import beside
 
-    return _show(pin(options.current_project(), reference, kernel), as_json)
+    project = options.current_project()
+    found = pin(project, reference, kernel)
+    note_damages(beside(project, reference, found.run.run) if found.run else ())
+    return _show(found, as_json)
 
 
 @command.command("show")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -11,6 +13,7 @@ from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import (
     check_text_output,
     form_of,
+    note_damages,
     note_meant,
     note_misnamed,
     page_target,
@@ -24,8 +27,10 @@ from ncu_assist.errors import UsageProblem
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff import DiffOptions
+    from ncu_assist.analysis.diff.records import DiffSide
     from ncu_assist.analysis.diff.timing import Pair
     from ncu_assist.project import Project
+    from ncu_assist.record import Run
 
 Format = Literal["text", "markdown", "html", "csv"]
 LAST = "@last"
@@ -115,11 +120,15 @@ def command(
     if form == "html":
         output = page_target(output, force)
         project = options.current_project()
-        runs, informed = two_named(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
+        references = _references(project, baseline, candidate, kernel)
+        runs, informed = two_named(project, references, kernel, asked, selection)
+        _note_beside(project, references, [one.run for one in runs])
         return _write_page(project, runs, informed, output, force, redact)
     check_text_output(output, form, force)
     project = options.current_project()
-    result = compare(project, _references(project, baseline, candidate, kernel), kernel, asked, selection)
+    references = _references(project, baseline, candidate, kernel)
+    result = compare(project, references, kernel, asked, selection)
+    _note_beside(project, references, (result.baseline, result.candidate))
     note_misnamed(project, *(side.kernel for side in (result.baseline, result.candidate) if side.run_id))
     if baseline is not None and result.baseline.run_id and "/" not in (candidate or ""):
         note_meant(project, kernel, {baseline: result.baseline.kernel})
@@ -152,6 +161,13 @@ def _references(project: Project, baseline: str | None, candidate: str, kernel: 
     if note:
         say(f"note: {note}")
     return references
+
+
+def _note_beside(project: Project, references: Sequence[str], sides: Sequence[Run | DiffSide]) -> None:
+    from ncu_assist.pipeline.listing import beside
+
+    found = (beside(project, reference, side) for reference, side in zip(references, sides, strict=True))
+    note_damages(dict.fromkeys(chain.from_iterable(found)))
 
 
 def _write_page(

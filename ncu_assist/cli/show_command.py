@@ -91,7 +91,7 @@ def command(
         meant = f"{stored.run.kernel}/{stored.run.version}"
         say(f"note: no REFERENCE was named; this is the run profiled last: {meant}")
     shown = gather(stored, workload, store, lines=lines, ncu_rules=ncu_rules, every=as_json)
-    note_damages(dict.fromkeys((*beside(project, reference, stored), *shown.left_out)))
+    note_damages(dict.fromkeys((*beside(project, reference, stored.run), *shown.left_out)))
     if as_problems:
         from ncu_assist.render.terminal.diagnosis import problem_lines
 

@@ -12,6 +12,7 @@ from ncu_assist.analysis.ladder import KernelListing, VersionOutcome
 from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.project import Project
+from ncu_assist.record import Run
 from ncu_assist.sources import misnamed
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
@@ -20,6 +21,7 @@ from ncu_assist.store.answers import Answers
 from ncu_assist.store.choosing import Context, known_kernels, recorded_runs_matching, refuse_unreadable, unknown
 
 if TYPE_CHECKING:
+    from ncu_assist.analysis.diff.records import DiffSide
     from ncu_assist.analysis.ledger import Ledger
 
 
@@ -29,15 +31,14 @@ def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
     return tuple(damage for damage in Store(project.reports).damaged(kernel) if damage.concerns(place))
 
 
-def beside(project: Project, reference: str, stored: StoredRun) -> tuple[Damage, ...]:
-    """Return what cannot be read where a reference looked for a run, and might have found another than ``stored``.
+def beside(project: Project, reference: str, run: Run | DiffSide) -> tuple[Damage, ...]:
+    """Return what cannot be read where a reference looked for a run, and might have found another than ``run``.
 
     Nothing for a report, and for a reference that names one run by its id.
     """
     version, at, which = reference.rpartition("/")[2].partition("@")
-    if not stored.run.run_id or (version and at and which != "last"):
+    if not run.run_id or (version and at and which != "last"):
         return ()
-    run = stored.run
     return left_out(project, f"{run.kernel}/{run.version}/" if version not in ("", run.kernel) else f"{run.kernel}/")
 
 
@@ -85,8 +86,7 @@ def _with_folder(project: Project, store: Store, name: str) -> KernelListing:
         except DamagedData as error:
             if whole is store:
                 raise
-            reference, _, problem = error.message.partition(": ")  # as written, but not what the record says
-            contradicting.append(Damage(reference.replace("@", "/"), problem))
+            contradicting.append(Damage((error.of or name).replace("@", "/"), error.problem))  # not as its record says
         return KernelListing(name, kernel.summary, workloads, default, versions, only, strays, beside)
 
     found, damaged = store.read_whole(name, read, lambda _: True)

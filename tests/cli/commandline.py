@@ -10,7 +10,7 @@ import os
 import shutil
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -169,6 +169,16 @@ def change(root: Path, version: str, name: str = "samples.parquet", cut: int = 0
     data[len(data) // 2] ^= 1
     path.write_bytes(data[: len(data) - cut])
     return path.relative_to(root).as_posix().removesuffix(f"/{name}")
+
+
+def damaged_newest(root: Path, version: str) -> str:
+    """Save the only run of softmax/``version`` again, as a newer one that is damaged; return where that lies."""
+    store = Store(root / "reports")
+    (stored,) = store.runs("softmax", version)
+    newer = replace(stored.run, run_id="20990101T000000Z-aaaaaa", created="2099-01-01T00:00:00Z")
+    place = store.save(newer, {name: stored.read(name) for name in stored.run.files}).folder
+    (place / "samples.parquet").unlink()
+    return place.relative_to(root).as_posix()
 
 
 def files(folder: Path) -> set[str]:

@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from commandline import Run, plain_report
+from commandline import Run, damaged_newest, plain_report
 from gated import SMALL, Archive
 from kernel_folder import write_kernel
 
@@ -21,6 +21,13 @@ def test_until_one_is_set_it_is_v0(run: Run, recorded: Path) -> None:
     assert "is @baseline of lightning_decode, because none was set" in answer.out
     shown = run("baseline", "show", "lightning_decode", "--json").json
     assert (shown["schema"], shown["set"], shown["since"]) == ("ncu-assist.baseline/1", False, None)
+
+
+def test_a_damaged_run_that_best_passes_over_is_named(run: Run, family: Path) -> None:
+    place = damaged_newest(family, "v7_lanes_a_row")
+    answer = run("baseline", "set", "softmax/@best")
+    assert (answer.code, answer.err.count(f"left out: {place}: ")) == (0, 1)
+    assert "left out" not in run("baseline", "set", "softmax/v6").err
 
 
 def test_set_show_and_clear(run: Run, recorded: Path) -> None:

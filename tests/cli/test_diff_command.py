@@ -6,7 +6,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from commandline import Run, plain_report
+from commandline import Run, damaged_newest, plain_report
 from factories import launch, make_run, metrics_frame, save_run
 from recorded_family import copy_family
 
@@ -340,6 +340,15 @@ def test_the_kernel_that_bare_versions_were_taken_of_is_named(run: Run, recorded
     for words in ((), ("--format", "markdown")):
         named = next(line for line in run("diff", "v4", "v5", *words).out.splitlines() if "NVIDIA H200" in line)
         assert named.replace("\\", "").startswith(f"{kernel} · ")
+
+
+@pytest.mark.parametrize("words", [(), ("--json",), ("--format", "html", "-o", "diff.html")])
+def test_a_damaged_run_that_best_passes_over_is_named(run: Run, family: Path, words: tuple[str, ...]) -> None:
+    assert "left out" not in run("diff", "v5", "softmax/@best", "--json").err
+    place = damaged_newest(family, "v7_lanes_a_row")
+    answer = run("diff", "v5", "softmax/@best", *words)
+    assert (answer.code, answer.err.count(f"left out: {place}: ")) == (0, 1)
+    assert "left out" not in run("diff", "v5", "softmax/v6", *words, *(("--force",) if "html" in words else ())).err
 
 
 def test_a_metric_beside_those_always_looked_at(run: Run, recorded: Path) -> None:
