@@ -51,11 +51,11 @@ def install(agent: str, root: Path, force: bool) -> list[Path]:
     try:
         planned = [(root / path, _merged(root / path, text)) for path, text in AGENTS[agent]().items()]
         for path, text in planned:
-            if not force and path.is_file() and path.name != SHARED and path.read_text(encoding="utf-8") != text:
+            if not force and path.is_file() and path.name != SHARED and path.read_bytes() != text.encode():
                 raise UsageProblem(f"{path.relative_to(root)} already exists with other text", "--force")
         for path, text in planned:
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
+            path.write_bytes(text.encode())
     except OSError as error:
         said = f"the skill cannot be written: {error.filename}: {error.strerror}"
         raise EnvironmentProblem(said, "ncu-assist skill --print") from error
@@ -66,10 +66,19 @@ def _merged(path: Path, text: str) -> str:
     """Return the text of a file with ours in it."""
     if path.name != SHARED or not path.is_file():
         return text
-    before, begin, rest = path.read_text(encoding="utf-8").partition(BEGIN)
+    before, begin, rest = _read(path).partition(BEGIN)
     if not begin:
         return f"{before.rstrip()}\n\n{text}".lstrip()
-    return before + text + rest.partition(END)[2].lstrip("\n")
+    return before + text + rest.partition(END)[2].lstrip("\r\n")
+
+
+def _read(path: Path) -> str:
+    """Return the text of a file, its line ends as they are."""
+    try:
+        return path.read_bytes().decode()
+    except UnicodeDecodeError as error:
+        hint = f"save {path.name} as UTF-8, or ncu-assist skill --print"
+        raise UsageProblem(f"{path.name} is not UTF-8, and was not changed", hint) from error
 
 
 def _description() -> str:

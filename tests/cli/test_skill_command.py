@@ -111,6 +111,22 @@ class TestInstall:
         assert text.count(BEGIN) == text.count(END) == 1
         assert text.endswith("## Behind\n")
 
+    def test_the_line_ends_of_a_shared_file_stay(self, run: Run, recorded: Path) -> None:
+        path = recorded / "AGENTS.md"
+        path.write_bytes(b"# Ours\r\n\r\nBe kind.\r\n")
+        for _ in range(2):
+            assert run("skill", "--install", "codex").code == 0
+            assert path.read_bytes().startswith(b"# Ours\r\n\r\nBe kind.\n\n" + BEGIN.encode())
+
+    @pytest.mark.parametrize("encoding", ["utf-16", "latin-1"])
+    def test_a_shared_file_in_another_encoding_is_not_touched(self, run: Run, recorded: Path, encoding: str) -> None:
+        path, text = recorded / "AGENTS.md", "# Für uns\n".encode(encoding)
+        path.write_bytes(text)
+        for words in ((), ("--force",)):
+            answer = run("skill", "--install", "codex", *words)
+            assert (answer.code, path.read_bytes()) == (2, text)
+            assert answer.err.startswith("error: AGENTS.md is not UTF-8, and was not changed\n  try: save AGENTS.md as")
+
     def test_what_was_changed_by_hand_is_not_written_over(self, run: Run, recorded: Path) -> None:
         run("skill", "--install", "claude")
         changed = recorded / ".claude" / "skills" / "ncu-assist" / "references" / "proving.md"
@@ -128,7 +144,7 @@ class TestInstall:
         def refuse(path: Path, *_: object, **__: object) -> None:
             raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
 
-        monkeypatch.setattr(Path, "mkdir" if agent == "claude" else "write_text", refuse)
+        monkeypatch.setattr(Path, "mkdir" if agent == "claude" else "write_bytes", refuse)
         answer = run("skill", "--install", agent)
         assert (answer.code, "AGENTS.md: Read-only" in answer.err) == (6, agent == "codex")
         assert answer.err.startswith(f"error: the skill cannot be written: {recorded}/")
