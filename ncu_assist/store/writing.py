@@ -33,11 +33,17 @@ CHUNK = 1 << 20
 HINTS = {
     errno.ENOSPC: "free disk space, then run the command again; df -h shows what is full",
     errno.EDQUOT: "your quota is used up: free space, then run the command again",
-    errno.EROFS: "reports/ is on a read-only file system; run in a folder you may write to",
-    errno.EACCES: "reports/ is not writable; chmod u+w it, or run in your own folder",
-    errno.EPERM: "reports/ is not writable; chmod u+w it, or run in your own folder",
+    errno.EROFS: "{folder} is on a read-only file system; use a folder you may write to",
+    errno.EACCES: "{folder} is not writable; chmod u+w it, or use a folder of your own",
+    errno.EPERM: "{folder} is not writable; chmod u+w it, or use a folder of your own",
 }
+
 EXISTS = (errno.EEXIST, errno.ENOTEMPTY)
+
+
+def write_hint(error: OSError, folder: Path | str, otherwise: str) -> str:
+    """Return what to do about a file that cannot be written to a folder; ``otherwise`` if the reason is not known."""
+    return HINTS.get(error.errno or 0, otherwise).format(folder=folder)
 
 
 def write_run(reports: Path, run: Run, files: Mapping[str, bytes | Path]) -> Path:
@@ -200,6 +206,6 @@ def _exists(place: ArchivePlace) -> UsageProblem:
 
 def environment_problem(error: OSError, what: str) -> EnvironmentProblem:
     """Return the error for a disk that refused, with what to do about it."""
-    hint = HINTS.get(error.errno or 0, "check that reports/ exists and is writable")
+    hint = write_hint(error, "reports/", "check that reports/ exists and is writable")
     why = error.strerror or error
     return EnvironmentProblem(f"the {what} could not be stored: {why}; nothing was kept of it", hint)

@@ -14,7 +14,7 @@ from ncu_assist.quantity import duration
 from ncu_assist.sources import COMMENT_SIGNS, HEADER_COMMENT, SOURCES, VERSION_FILE
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.drafts import RUNS, Claim, Draft, DraftArchive, MetricPrediction, Proof, StoredDraft, source_name
-from ncu_assist.store.writing import HINTS, write_file
+from ncu_assist.store.writing import write_file, write_hint
 from ncu_assist.versions import short_name
 
 SLUG = re.compile(r"[a-z0-9_]{1,40}")
@@ -85,7 +85,7 @@ def _create(path: Path, source: bytes) -> None:
         raise UsageProblem(f"{path.name} appeared in between; nothing was written over it", "try it again") from error
     except OSError as error:
         path.unlink(missing_ok=True)
-        hint = HINTS.get(error.errno or 0, "see that the kernel's folder may be written to")
+        hint = write_hint(error, "the kernel's folder", "see that the kernel's folder may be written to")
         raise EnvironmentProblem(f"{path.name} could not be written: {error.strerror or error}", hint) from error
 
 

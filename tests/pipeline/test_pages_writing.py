@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import shutil
@@ -207,6 +208,20 @@ def test_pages_are_replaced_as_a_whole_or_not_at_all(tmp_path: Path, monkeypatch
         write_page(path, f"{OURS} new")
     assert path.read_text() == OURS
     assert [one.name for one in tmp_path.iterdir()] == ["page.html"]
+
+
+@pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
+def test_the_folder_of_a_page_that_cannot_be_written_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int
+) -> None:
+    def refused(_: Path, __: Path) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "replace", refused)
+    with pytest.raises(EnvironmentProblem, match=os.strerror(number)) as caught:
+        write_page(tmp_path / "page.html", OURS)
+    assert caught.value.hint.startswith(f"{tmp_path} is ")
+    assert "reports/" not in caught.value.hint
 
 
 def test_links_folders_and_foreign_files_are_not_replaced(tmp_path: Path) -> None:

@@ -28,7 +28,7 @@ from ncu_assist.steps import Reporter, steps
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
 from ncu_assist.store.references import REPORT_ENDINGS
-from ncu_assist.store.writing import HINTS
+from ncu_assist.store.writing import write_hint
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
@@ -90,7 +90,7 @@ def write_page(path: Path, text: str, force: bool = False) -> None:
         with open_output(path, sync=True) as file:
             file.write(text.encode("utf-8", "replace"))
     except OSError as error:
-        hint = HINTS.get(error.errno or 0, "name another file with --output")
+        hint = write_hint(error, path.parent.resolve(), "name another file with --output")
         raise EnvironmentProblem(f"{path} cannot be written: {error.strerror or error}", hint) from error
 
 
