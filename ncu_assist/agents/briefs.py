@@ -183,6 +183,7 @@ class DiffBrief(Brief):
     next: str | None
     forced: Json | list[Any] | str | None
     bottleneck: Json
+    outlier: Json | None
     factors: list[Json]
     changes: list[Json]
     flags: list[str]
@@ -586,7 +587,7 @@ def diff(answer: Json) -> DiffBrief:
         ],
         flags=[one["message"] for one in answer["flags"]],
         lines=lines,
-        untrusted=["lines[].text"],
+        untrusted=["outlier.baseline", "outlier.candidate", "lines[].text"],
     )
     rest = len(changed) - MOST_CHANGES
     return {**shown, "left_out": {"changes": rest}} if rest > 0 else shown

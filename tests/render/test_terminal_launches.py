@@ -8,7 +8,9 @@ from typing import Any
 
 from factories import DEVICE, launch, make_run, metrics_frame, save_run
 from made import EVIL
+from schemas import held
 
+from ncu_assist.agents import briefs
 from ncu_assist.analysis.diff import diff_runs
 from ncu_assist.record import ROUNDED, Launch
 from ncu_assist.render.json.diff import diff_json
@@ -189,6 +191,17 @@ def test_a_change_that_the_whole_hides_is_near_the_top_with_the_command_that_com
     command = f"ncu-assist diff {before.reference} {found.candidate.reference} --filter gemm_naive --filter gemm_native"
     assert " ".join(diff_text(found, Style()).splitlines()[2:5]) == f"{said}: {command}"
     assert f"{said}: `{command}`" in diff_markdown(found)
+    answer = held(diff_json(found))
+    assert answer["outlier"] == briefs.diff(answer)["outlier"]
+    assert answer["outlier"] == {
+        "baseline": "gemm_naive",
+        "candidate": "gemm_native",
+        "baseline_ns": 1e5,
+        "candidate_ns": 2e5,
+        "likely": "slower",
+        "next": command,
+    }
     alone = diff_runs(before, program(tmp_path, "same", ("gemm_naive", 1e5), ("reference", 9e6)))
     assert "alone is" not in diff_text(alone, Style())
     assert "alone is" not in diff_markdown(alone)
+    assert held(diff_json(alone))["outlier"] is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
-from ncu_assist.analysis.diff import Change, Diff, DiffSide, LaunchDiff
+from ncu_assist.analysis.diff import Change, Diff, DiffSide, LaunchDiff, outlier
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges
 from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured, Unmeasured
@@ -13,7 +13,7 @@ from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.record import Launch
 from ncu_assist.render.json.values import answer, cycles_json, device, timing
 from ncu_assist.render.words.gate import reason_words, why_unmeasured
-from ncu_assist.render.words.verdicts import next_command, verdict_line
+from ncu_assist.render.words.verdicts import next_command, outlier_words, verdict_line
 
 
 def why_json(why: Why | None) -> dict[str, Any] | None:
@@ -117,6 +117,7 @@ def diff_json(diff: Diff) -> dict[str, Any]:
             "changes": [_change(change) for change in diff.changes],
             "launches": [_launch(launch) for launch in diff.launches],
             "unpaired": {"baseline": _named(diff.only_baseline), "candidate": _named(diff.only_candidate)},
+            "outlier": _outlier(diff),
             "flags": [asdict(flag) for flag in diff.flags],
             "differences": [asdict(difference) for difference in diff.differences],
             "why": why_json(diff.why),
@@ -160,6 +161,21 @@ def _side(side: DiffSide) -> dict[str, Any]:
         "compared_launches": side.compared,
         "busiest_percent": side.bottleneck.percent if side.bottleneck else None,
         "notes": side.notes,
+    }
+
+
+def _outlier(diff: Diff) -> dict[str, Any] | None:
+    found = outlier(diff)
+    if found is None:
+        return None
+    pair, (before, after), likely = found
+    return {
+        "baseline": pair.baseline[0].kernel,
+        "candidate": pair.candidate[0].kernel,
+        "baseline_ns": before,
+        "candidate_ns": after,
+        "likely": likely,
+        "next": outlier_words(diff, by_path=True)[1],
     }
 
 

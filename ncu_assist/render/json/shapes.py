@@ -553,6 +553,17 @@ class PairKeys(LaunchesOfSidesKeys):
     changes: list[ChangeKeys]
 
 
+class OutlierKeys(TypedDict):
+    """The function whose time changed most, where the time of the whole does not show it."""
+
+    baseline: str
+    candidate: str
+    baseline_ns: float
+    candidate_ns: float
+    likely: Likely | None
+    next: str
+
+
 class BoundKeys(TypedDict):
     """The resource nearest to its peak."""
 
@@ -668,6 +679,7 @@ class DiffAnswer(AnswerKeys, CyclesKeys):
     changes: list[ChangeKeys]
     launches: list[PairKeys]
     unpaired: LaunchesOfSidesKeys
+    outlier: OutlierKeys | None
     flags: list[Flag]
     differences: list[RunDifference]
     why: WhyKeys | None
