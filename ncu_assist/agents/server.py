@@ -181,6 +181,7 @@ Rounds = Annotated[int | None, Field(ge=1, le=10_000)]
 PromptTokens = Annotated[int, Field(ge=500)]
 # Agents give the number of a launch as they got it, as a number.
 Name = Annotated[str, BeforeValidator(lambda given: str(given) if type(given) is int else given), Field(max_length=100)]
+Launch = Annotated[Name, Field(description="An index of `launches`, or a range such as 0-4")]
 Reference = Annotated[str, Field(max_length=500)]
 Names = Annotated[list[Name], Field(max_length=50)]
 Sentence = Annotated[str, Field(max_length=2_000)]
@@ -411,7 +412,7 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
         context: Caller,
         reference: Reference,
         workload: Name = "",
-        launch: Name = "",
+        launch: Launch = "",
         more: Annotated[list[More], Field(max_length=4)] = [],  # noqa: B006
     ) -> briefs.ShowBrief:
         """Show a run or report; call this first. Gives time, verdict against its parent, floor, what binds it, and
@@ -423,7 +424,7 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
 
     @_answered()
     async def lines(
-        context: Caller, reference: Reference, rule: Name = "", workload: Name = "", launch: Name = ""
+        context: Caller, reference: Reference, rule: Name = "", workload: Name = "", launch: Launch = ""
     ) -> briefs.LinesBrief:
         """Show the source lines that cause each finding (or the finding of one `rule`), and the hottest lines."""
         words = ["show", "--json", "--lines", *_options(workload=workload, launch=launch)]
@@ -431,7 +432,7 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
 
     @_answered()
     async def sass(
-        context: Caller, reference: Reference, line: Count = 0, launch: Name = "", limit: Most = 24
+        context: Caller, reference: Reference, line: Count = 0, launch: Launch = "", limit: Most = 24
     ) -> briefs.SassBrief:
         """Show the SASS instructions of a source line, or the hottest ones, with their share of the launch's warp
         samples; at most 100. Without `launch`, it is the launch that `show` shows. Branch targets are offsets."""
@@ -442,7 +443,7 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
 
     @_answered()
     async def diff(
-        context: Caller, reference: Reference, candidate: Reference = "@last", workload: Name = "", launch: Name = ""
+        context: Caller, reference: Reference, candidate: Reference = "@last", workload: Name = "", launch: Launch = ""
     ) -> briefs.DiffBrief:
         """Say which of two versions or reports is faster, by how much, why, and what changed. `reference` is the
         baseline."""
@@ -466,7 +467,7 @@ def _reading_tools(caller: CommandCaller) -> tuple[Callable[..., Any], ...]:
 
     @_answered()
     async def metrics(
-        context: Caller, names: Names, reference: Reference = "", launch: Name = ""
+        context: Caller, names: Names, reference: Reference = "", launch: Launch = ""
     ) -> briefs.MetricsBrief:
         """Return metrics of a run or report by key, ncu's name or a pattern with *; without a reference what the
         catalogue knows of the names."""

@@ -56,6 +56,7 @@ CALLS: list[tuple[str, dict[str, Any]]] = [
     ("build", {"reference": V6, "edits": DRAFT["edits"]}),
     ("propose", DRAFT),
 ]
+WITH_A_LAUNCH = ("show", "lines", "sass", "diff", "metrics")
 NEED_A_GPU = [
     ("check", {"kernel": "lightning_decode", "versions": ["v3"]}, "there is no working NVIDIA driver"),
     ("bench", {"kernel": "lightning_decode", "versions": ["v3"]}, "there is no working NVIDIA driver"),
@@ -116,6 +117,8 @@ class TestEveryTool:
     def test_the_list_of_tools_is_short(self, session: Session) -> None:
         said = [[one.name, one.description, one.input_schema] for one in session[0].tools]
         assert tokens_of(said) < 3_000
+        launches = [one.input_schema["properties"]["launch"] for one in session[0].tools if one.name in WITH_A_LAUNCH]
+        assert [one.get("description") for one in launches] == ["An index of `launches`, or a range such as 0-4"] * 5
 
     def test_what_needs_a_gpu_says_so_and_what_was_decided_too(self, session: Session) -> None:
         for (tool, _, words), result in zip(NEED_A_GPU, session[1][len(CALLS) :], strict=True):
@@ -178,6 +181,7 @@ BAD = [
     ("show", {"reference": 7}, "`reference`: Input should be a valid string, not 7"),
     ("show", {"reference": V3, "more": True}, "`more`: Input should be a valid list, not True"),
     ("show", {"reference": V3, "more": ["all"]}, "`more.0`: Input should be 'workloads', 'metrics', 'stalls' or"),
+    ("show", {"reference": V3, "launch": "0", "all": True}, "show has no argument 'all'; known: launch, more"),
     ("explain", {"name": "isue"}, "ncu-assist metrics (the tool metrics)"),
     ("show", {"reference": V3, "workloads": True}, "has no argument 'workloads'; did you mean 'workload'?"),
     ("lines", {"reference": V3, "rule": "global-store"}, "no finding is called 'global-store'; did you mean"),
