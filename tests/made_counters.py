@@ -8,9 +8,10 @@ from factories import launch
 
 from ncu_assist.frame import Combined, combine_launches
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.rules.model.resources import RESOURCES
+from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES
 
-MADE = [resource for resource in RESOURCES.values() if not resource.is_coarse]
+# Rows of DRAM are left out: how busy they are follows from five counters of others.
+MADE = [one for one in RESOURCES.values() if not one.is_coarse and one.name != DRAM_ROWS]
 
 
 def side(*launches: dict[str, float], duration_ns: float | None = 100_000.0, by_name: Any = ()) -> Combined:

@@ -10,7 +10,7 @@ from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.memory_tables import MEMORY_TABLES, TOTAL, Names, OperationTable
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
+from ncu_assist.rules.model.resources import DRAM_ROWS, HOST_LINK, RESOURCES
 
 NS_PER_S = 1e9
 OF_PEAK = "pct_of_peak_sustained_elapsed"  # of a metric: ncu's own share of its peak
@@ -153,7 +153,7 @@ FLOWS: tuple[Flow, ...] = (
     Flow("l1-l2-store", "l1", "l2", "From L1 to L2", (Figure("l1_bytes_to_l2"), Figure("l2_sectors_write"),
          Figure("l2_sectors_reduction", "red"), Figure("l2_sectors_atomic", "atom")),
          limits=("L1 output", "L2 input"), ports=("L1 output", "L2 input")),
-    Flow("l2-dram-load", "dram", "l2", "From DRAM to L2", (Figure("dram_bytes_read"),), limits=("DRAM",)),
+    Flow("l2-dram-load", "dram", "l2", "From DRAM to L2", (Figure("dram_bytes_read"),), limits=("DRAM", DRAM_ROWS)),
     Flow("l2-dram-store", "l2", "dram", "From L2 to DRAM", (Figure("dram_bytes_write"),), limits=("DRAM",)),
     Flow("l2-host-load", "host", "l2", "From host memory to L2", (Figure("host_sectors_read"),),
          of_host="zero_copy_read", limits=(HOST_LINK,)),
@@ -166,7 +166,7 @@ BOX_LIMITS: dict[str, tuple[str, ...]] = {
     "l1": ("L1", "L1 data pipe", "L1 input", "L1 writeback", "L1 output", "L1 fill"),
     "banks": ("shared memory",),
     "l2": ("L2", "L2 input", "L2 tags", "L2 data", "L2 lookups", "L2 output"),
-    "dram": ("DRAM",),
+    "dram": ("DRAM", DRAM_ROWS),
     "host": (HOST_LINK,),
 }
 OPTIONAL = ("async", "tma", "cluster")  # spaces that are drawn only where they were used

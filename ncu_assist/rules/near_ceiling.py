@@ -28,7 +28,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import OF_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA
-from ncu_assist.rules.model.resources import RESOURCES
+from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES
 from ncu_assist.rules.model.savings import Busiest, busiest_unit
 
 ID = "near-ceiling"
@@ -42,6 +42,7 @@ FEWER = "do the same with fewer instructions"
 IDLE_PERCENT = 1.0  # of the time that tensor cores work: less is some helper's
 LESS_BYTES = "move fewer bytes"
 LESS = {
+    DRAM_ROWS: "read whole lines of 128 bytes where you read, or sort the accesses",
     "DRAM": LESS_BYTES,
     "L2": "reuse fetched data while it is on the chip",
     "L1": "keep reused values in registers",
@@ -76,7 +77,7 @@ def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
     idle = facts.get("pipe_tensor_cycles")
     if busiest.name == FMA and idle is not None and idle < IDLE_PERCENT:
         return f"{FEWER}; for a matrix product use the tensor cores, which are idle, if its accuracy allows it"
-    return f"{LESS.get(group, LESS_BYTES)}, {STOP if busiest.takes_the_time else OVERLAP}"
+    return f"{LESS.get(busiest.name, LESS.get(group, LESS_BYTES))}, {STOP if busiest.takes_the_time else OVERLAP}"
 
 
 def _stands_still(facts: Facts) -> bool:

@@ -18,7 +18,8 @@ How the saving is estimated: sectors beyond the ideal for the bytes written, at 
 handled, times how busy the unit was. The needs of the other units stay. L2 takes a request for up to four sectors of a
 line at once and looks its tag up once. A request that fills no sector also says which bytes it brings, and takes the
 way into L2 for one more cycle (counted in the fault gallery: 2.0 cycles for a single sector, 1.0 in whole lines). At
-DRAM, reads beyond those of the loads count as well.
+DRAM, reads beyond those of the loads count as well. A sector written in part at a random place opens two rows of DRAM,
+one to be read and one to be written. HBM3 opens rows at a limited rate (`DRAM rows`).
 """
 
 from __future__ import annotations

@@ -230,6 +230,36 @@ def test_what_must_go_for_a_key_to_be_unknown() -> None:
         assert CATALOGUE["registers"].value(left) is not None
 
 
+RANDOM_SECTORS = 132 * 8 * 4 * 256 * 64  # single sectors that one launch of benchmarks/scattered_reads.cu reads
+
+
+@pytest.mark.parametrize(
+    ("read", "written", "beyond", "rows"),
+    [
+        (RANDOM_SECTORS, 0, RANDOM_SECTORS, 1.0),  # each comes with a neighbour
+        (RANDOM_SECTORS, 0, 0, 0.0),  # pieces of two sectors and more: nothing is read that nobody asked for
+        (0, RANDOM_SECTORS / 2, RANDOM_SECTORS / 2, 1.0),  # written in part: filled and written back
+        (RANDOM_SECTORS, RANDOM_SECTORS, 0, 0.0),  # both in whole
+        (2 * RANDOM_SECTORS, 0, 2 * RANDOM_SECTORS, 0.0),  # more rows than DRAM can open: they lie in the same ones
+    ],
+)
+def test_sectors_at_random_places_are_bound_by_rows_of_dram(
+    read: float, written: float, beyond: float, rows: float
+) -> None:
+    """1.69 ms of an H200, whose DRAM was 54 % busy."""
+    values = {
+        "duration": 1.693e6, "dram_bytes_read": 32.0 * (read + beyond), "l2_sectors_read": read,
+        "l2_sectors_write": written, "dram_peak_bytes_per_cycle": 1504.0,
+        "memory_throughput": 54.3, "sm_throughput": 14.0, "dram_throughput": 54.3,
+    }  # fmt: skip
+    launch = {CATALOGUE[key].names[0]: value for key, value in values.items()}
+    hopper, ampere = (launch | dict(zip(CAPABILITY, chip, strict=True)) for chip in ((9.0, 0.0), (8.0, 0.0)))
+    assert ROWS["dram_rows_busy"].value(hopper) == pytest.approx(100.0 * rows, rel=0.02)
+    assert ROWS["dram_rows_busy"].value(ampere) is None
+    found = [bottleneck_of_launch(one) for one in (hopper, ampere)]
+    assert [one and one.name for one in found] == ["DRAM rows" if rows else "latency", "latency"]
+
+
 @pytest.mark.parametrize(("chip", "busy"), [((7.0, 5.0), 92.0), ((7.0, 0.0), 46.0), ((8.0, 6.0), 46.0), ((), 46.0)])
 def test_a_wavefront_takes_two_cycles_of_the_data_pipe_on_turing(chip: tuple[float, ...], busy: float) -> None:
     passed = {CATALOGUE["l1_data_pipe"].names[0]: 46.0, **dict(zip(CAPABILITY, chip, strict=False))}

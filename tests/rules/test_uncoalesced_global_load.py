@@ -6,6 +6,7 @@ import pytest
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import uncoalesced_global_load as rule
+from ncu_assist.rules.model.resources import DRAM_ROWS
 from ncu_assist.rules.model.traffic import left_without, uncoalesced, wasted_by_loads
 
 
@@ -91,3 +92,12 @@ def test_without_counters_it_says_what_it_lacks() -> None:
     assert told(rule, made()).unanswered[0].missing == rule.NEEDS
     silent = told(rule, gallery("load_struct_member", without=("l1_hit_rate_load",)))
     assert [one.missing for one in silent.unanswered] == [("l1_hit_rate_load",)]
+
+
+def test_loads_side_by_side_open_no_rows_for_single_sectors() -> None:
+    """Each sector that L2 is asked for comes with a neighbour that nobody asked for: it is read alone."""
+    asked = gallery("load_struct_member").value("l2_sectors_read")
+    alone = gallery("load_struct_member", dram_bytes_read=2 * 32.0 * asked)
+    assert left_without(wasted_by_loads(alone), alone)[DRAM_ROWS] == 0.0
+    side_by_side = gallery("healthy_add")
+    assert DRAM_ROWS not in left_without(wasted_by_loads(side_by_side), side_by_side)

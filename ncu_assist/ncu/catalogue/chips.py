@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from ncu_assist.ncu.catalogue import metric
 from ncu_assist.ncu.catalogue.spelling import ROLLUPS, split
 
 
@@ -231,7 +232,7 @@ def in_report(names: Iterable[str], where: str = "this report") -> Available:
 @functools.cache
 def on_chip(chip: str | None) -> Available:
     """Return what ncu can collect on a recorded chip; on any of them when ``chip`` is None."""
-    rollups: dict[str, tuple[str, ...]] = {}
+    rollups: dict[str, tuple[str, ...]] = dict.fromkeys(metric.CAPABILITY, ("",))  # in no list of metrics
     for recorded in recorded_names().values():
         if recorded.is_on(chip):
             base, rollup = split(recorded.name)

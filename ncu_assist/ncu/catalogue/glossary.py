@@ -163,6 +163,10 @@ _TEXTS = {
     ),
     "TMA": "Tensor Memory Accelerator: copies a tile between global and shared memory with one instruction (Hopper)",
     "DRAM": "the memory of the GPU: large, and the farthest from the SMs",
+    "DRAM rows": (
+        "DRAM opens a row before it reads or writes in it, and rows open at a limited rate: single sectors at random "
+        "places reach 54 % of the peak of an H200, whole lines 90 %"
+    ),
     "L1": "the cache of an SM, in the same memory as its shared memory",
     "L2": "the cache that all SMs share; what it does not have comes from DRAM",
     "SASS": "the instructions of the GPU itself, which the compiler generates from the source",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ncu_assist.ncu.catalogue import formulas
 from ncu_assist.ncu.catalogue.metric import (
     BY_SM_ELAPSED,
+    BY_TIME,
     CAPABILITY,
     DOCUMENTED,
     EXACT,
@@ -149,6 +150,12 @@ def _told_apart_row(reason: str) -> Derived:
 
 DRAM = ("dram_bytes_read", "dram_bytes_write")
 L2_PARTS = tuple(f"l2_{part}_busy" for part in ("lookups", "tags", "data", "output", "input"))
+ROWS_OPENED = ("duration", "dram_bytes_read", "l2_sectors_read", "l2_sectors_write", "dram_peak_bytes_per_cycle")
+OF_ROWS = (
+    "rows opened * 4.6 ns / duration / (dram_peak_bytes_per_cycle / 8); a row for each sector of "
+    "dram_bytes_read beyond l2_sectors_read, two beyond twice l2_sectors_read, of l2_sectors_write at most; "
+    f"on 9.0 by {' and '.join(CAPABILITY)}"
+)
 OF_WAVEFRONTS = f"l1_data_pipe, twice that on 7.5 by {' and '.join(CAPABILITY)}"
 L1_PARTS = ("l1_data_pipe", *(f"l1_{part}_busy" for part in ("requests", "writeback", "output", "fill")))
 LINK = (
@@ -175,6 +182,10 @@ _TRAFFIC = (
     Derived("dram_of_ceiling", "DRAM, of the measured ceiling", "%", HIGHER, NOISY, FORMULA,
             "DRAM bandwidth against what a plain kernel reached here; absent where no ceiling was measured",
             ("dram_bandwidth", "dram_ceiling"), formulas.percent, "dram_bandwidth / dram_ceiling"),
+    Derived("dram_rows_busy", "DRAM rows", "%", None, NOISY, BY_TIME,
+            "time that DRAM opens rows, if sectors read alone or written in part need one each; HBM3 alone",
+            (), formulas.untold, OF_ROWS, ways=(Way((*ROWS_OPENED, *CAPABILITY), formulas.rows_busy, OF_ROWS,
+                                                    "benchmarks/scattered_reads.cu", approximate=True),)),
     Derived("l2_rate", "L2 bytes over time", "byte/s", None, NOISY, FORMULA,
             "bytes between L1 and L2 of all launches over their time",
             ("duration", "l2_sectors_sm"), formulas.sector_rate, "32 * l2_sectors_sm / duration"),

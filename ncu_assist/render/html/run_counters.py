@@ -21,7 +21,7 @@ from ncu_assist.render.html.curves import limits_of, occupancy_basis, occupancy_
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first, finding_about
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.launches import cache_note, room_words
+from ncu_assist.render.words.launches import bound_note, room_words
 from ncu_assist.render.words.terms import part_label, stall_name, stall_waits, term_of
 from ncu_assist.render.words.values import to_profile
 from ncu_assist.render.words.verdicts import estimated, impossible_lines
@@ -69,7 +69,7 @@ def _bound_sentence(shown: RunView, alone: str) -> str:
     together = f"{count} launches of one kernel together. " if count > 1 else f"Of {alone}. " if alone else ""
     if bound is None:
         return together
-    why = cache_note(shown)
+    why = bound_note(shown)
     if bound.name == LATENCY:
         return f"{together}No unit is busy: bound by latency ({bound.percent:.0f} % at the busiest unit){why}."
     return f"{together}Bound by {bound.name}, {bound.percent:.0f} % busy{why}."

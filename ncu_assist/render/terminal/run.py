@@ -17,7 +17,7 @@ from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_line
 from ncu_assist.render.terminal.launches import BRIEF_ROWS, launches_text
 from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
-from ncu_assist.render.words.launches import LIMIT_WORDS, cache_note, focus_words, room_words
+from ncu_assist.render.words.launches import LIMIT_WORDS, bound_note, focus_words, room_words
 from ncu_assist.render.words.terms import stall_name
 from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import (
@@ -97,7 +97,7 @@ def _binding_sentence(shown: RunView) -> Iterator[str]:
     if bound.name == LATENCY:
         yield f"bound by latency: compute and memory throughput are below {BUSY_PERCENT:.0f} %"
         return
-    yield f"bound by {bound.name}, at {bound.percent:.0f} % of its peak{cache_note(shown)}"
+    yield f"bound by {bound.name}, at {bound.percent:.0f} % of its peak{bound_note(shown)}"
 
 
 def _bar(percent: float) -> str:

@@ -13,6 +13,7 @@ from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import cluster_room, tile_room
+from ncu_assist.rules.model.resources import DRAM_ROWS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -283,13 +284,15 @@ def _what(payoff: Payoff) -> str:
     return f"{count} × {payoff.library.words}{which}"
 
 
-def cache_note(shown: RunView) -> str:
-    """Return why the bar of a cache stands above what binds a run; empty where none does, in the whole percents shown.
+def bound_note(shown: RunView) -> str:
+    """Return a note for behind the sentence on what binds a run; empty if there is nothing to explain.
 
-    It goes behind the sentence on what binds.
+    It says why DRAM is bound by its rows, or why the bar of a cache is longer, in the whole percents shown.
     """
     bars = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
     bound = shown.bottleneck
+    if bound is not None and bound.name == DRAM_ROWS:
+        return "; scattered sectors open a row each"
     is_above = bound is not None and any(one is not None and round(one) > round(bound.percent) for one in bars)
     return "; a cache's bar above that counts parts that do not limit memory" if is_above else ""
 

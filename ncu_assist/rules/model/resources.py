@@ -13,6 +13,7 @@ Values = Mapping[str, float | None]  # by key of the catalogue
 LATENCY = "latency"
 SHARED = "shared memory"
 L1_DATA = "L1 data pipe"
+DRAM_ROWS = "DRAM rows"  # random reads open a row for each 64 bytes: they are at their limit at half of DRAM's peak
 HOST_LINK = "host link"  # outside the GPU: ncu's throughputs of memory know it not
 SHARED_SHARE = 0.5  # of the wavefronts in the data pipe of L1: above it shared memory is what the pipe is busy with
 
@@ -68,6 +69,7 @@ def _pipe(name: str, busy: str) -> Resource:
 # Fine before coarse: of equals the first is named.
 PARTS: tuple[Resource, ...] = (
     Resource("DRAM", "DRAM", "dram_throughput", "dram_clock", "DRAM bytes", "dram_bytes", "byte"),
+    Resource(DRAM_ROWS, "DRAM", "dram_rows_busy", "dram_clock", "DRAM row cycles", unit="cycle"),
     _l2("L2 input", "l2_input_busy", "L2 input cycles"),
     _l2("L2 tags", "l2_tags_busy", "L2 tag lookups"),
     _l2("L2 data", "l2_data_busy", "L2 data cycles"),

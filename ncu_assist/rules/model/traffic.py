@@ -12,7 +12,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import LINE_SECTORS, Crossed, crossed, link_ns, moved_bytes
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import L2_PARTS
-from ncu_assist.rules.model.resources import HOST_LINK, L1_DATA
+from ncu_assist.rules.model.resources import DRAM_ROWS, HOST_LINK, L1_DATA
 from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
 
 # HBM3 hands out 64 bytes: what is read as single sectors comes with a neighbour. `fft_bit_reversal` of the fault
@@ -130,6 +130,8 @@ def left_without(wasted: Wasted, facts: Facts) -> dict[str, float]:
     shares[L1_DATA] = _share(wasted.l1, l1_sectors(facts)) * global_share_of_l1(facts)
     shares["L1 fill"] = _share(wasted.l2, facts.value("l2_sectors_read"))
     shares["DRAM"] = _share(SECTOR_BYTES * wasted.dram, moved_bytes(facts))
+    rows = wasted.stored or (_missed(facts) if wasted.l2 else 0.0)
+    shares[DRAM_ROWS] = _share(rows, facts.value("dram_bytes_read") / SECTOR_BYTES - facts.value("l2_sectors_read"))
     shares[HOST_LINK] = wasted.link
     return {name: 1.0 - share for name, share in shares.items() if share > 0}
 
