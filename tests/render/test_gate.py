@@ -85,7 +85,7 @@ def test_what_was_forced_and_what_differs_is_said(archive: Archive) -> None:
     forced = gate(archive.project, GateRequest("v1", fail_on=("time:5%",), force=True))
     text = gate_text(forced, Style())
     assert "forced: compared although the two were measured on different GPUs" in text
-    assert "GPU model: H200 against H100" in text
+    assert "GPU model: NVIDIA H200 against NVIDIA H100" in text
     assert "v0: measured on NVIDIA H200" in text
 
 

@@ -83,7 +83,7 @@ def test_the_other_verdicts(tmp_path: Path) -> None:
     assert "add_one · v1: measured on NVIDIA H200, 2026-11-21; v4: recorded on NVIDIA H100, 2026-11-21" in " ".join(
         text.split()
     )
-    assert "GPU model: H200 against H100 (forbids a comparison)" in text
+    assert "GPU model: NVIDIA H200 against NVIDIA H100 (forbids a comparison)" in text
     soft = saved(tmp_path, "v5_d", 1e5, profile=replace(PROFILE, section_set="basic"))
     assert "section set: full against basic\n" in diff_text(diff_runs(one, soft), Style())
 
