@@ -21,7 +21,8 @@ with the same conflicts are hardly faster than one.
 
 How the saving is estimated: the time after the fix is that of a product at the rate a cycle of a library's product on
 this GPU model (`ncu-assist ceilings`), else at 70 % of the chip's peak. If the peak is not known, or most of the work
-is on other types than halves, it is the time that the tensor cores worked, over 0.9. For `mma.sync` on a chip with
+is on other types than halves, it is the time that the tensor cores worked, over 0.9. Multiprocessors without a block
+take no part in either: they are `grid-underfill`. For `mma.sync` on a chip with
 `wgmma` the rate is two thirds of that until its tensor cores are as busy as that allows: this is what feeding it wins,
 not another instruction. Loads within the SM are relieved; other pipes keep their work. L2 and DRAM keep theirs too,
 with one exception. If the bytes that the work needs are not known and tiles seem to be read again (SMs ask L2 for twice
@@ -125,7 +126,8 @@ def find(facts: Facts) -> Finding | None:
     is_newer_better = is_older and share >= BINDS * OF_NEWER
     if after is not None and is_older and not is_newer_better:
         after /= OF_NEWER
-    fed = facts.duration_ns * share / REACHABLE if after is None else after + START_NS
+    fed = facts.duration_ns * share / REACHABLE if after is None else after
+    fed = fed / _used_share(facts) + START_NS * len(facts.combined.launches)
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
     full = [name for name, load in loads(facts).items() if takes_the_time(name, load)]
     again = reads_tiles_again(facts) and not {*L2_PARTS, "DRAM"}.isdisjoint(full)
@@ -149,6 +151,12 @@ def find(facts: Facts) -> Finding | None:
         detail={"pipe": "tensor"},
         advice=NEWER if is_newer_better else BY_CODE if facts.get("pipe_tensor_gmma") else FEED,
     )
+
+
+def _used_share(facts: Facts) -> float:
+    """Return the part of the multiprocessors that get a block, 0 to 1: products stay where they are, however fed."""
+    blocks, count = facts.get("grid_size"), facts.get("sm_count")
+    return min(1.0, blocks / count) if blocks and count else 1.0
 
 
 def needs_code(finding: Finding) -> bool:

@@ -81,7 +81,22 @@ def test_other_types_go_by_the_cycles_of_the_pipe() -> None:
     found = tensor_underfed.find(facts)
     assert found is not None
     busy = facts.value("pipe_tensor_cycles") / 100 * facts.value("sm_active_share") / 100
-    assert found.saved_ns == pytest.approx(facts.duration_ns * (1 - busy / 0.9))
+    assert found.saved_ns == pytest.approx(facts.duration_ns * (1 - busy / 0.9) - START_NS)
+
+
+@pytest.mark.parametrize("types", [{}, {"tensor_ops_fp16": 0.0, "tensor_ops_fp8": 1e10}])
+def test_feeding_gives_no_work_to_multiprocessors_without_a_block(types: dict[str, float]) -> None:
+    """A public report: 12 blocks of CUTLASS on 108 multiprocessors. The others lack blocks (`grid-underfill`)."""
+    left = {}
+    for blocks in (12.0, 108.0, 1000.0):
+        facts = gallery(
+            "tensor_straight_from_global", grid_size=blocks, sm_count=108.0, pipe_tensor_cycles=5.0, **types
+        )
+        found = tensor_underfed.find(facts)
+        assert found is not None
+        left[blocks] = facts.duration_ns - found.saved_ns - START_NS
+    assert left[12.0] == pytest.approx(9 * left[108.0])
+    assert left[1000.0] == left[108.0]
 
 
 def test_the_evidence_is_of_the_type_and_the_instruction_that_were_used() -> None:
