@@ -65,6 +65,14 @@ def test_of_what_may_be_the_same_time_nothing_is_said(shared: dict[str, tuple[st
     assert joint_ns((one, apart), facts) == pytest.approx(US * (1 - 0.7 * 0.7), abs=START_NS)
 
 
+def test_tensor_cores_keep_their_products_whatever_is_fixed() -> None:
+    """A public report: tensor cores at 54 %, and two fixes that were to win 1.98x, which would keep them 107 % busy."""
+    facts = busy(pipe_tensor_cycles=54.0, sm_cycles_active=1e6, sm_cycles_elapsed=1e6)
+    fed = Finding(rule="a", message="", saved_ns=0.3 * US, evidence=(), relieves=("tensor cores",))
+    other = Finding(rule="b", message="", saved_ns=0.4 * US, evidence=(), relieves=("ALU pipe",))
+    assert joint_ns((fed, other), facts) == pytest.approx(US * (1 - 0.54 / 0.9), abs=START_NS + 1)
+
+
 # Conflicts on a data pipe at 38 % behind an ADU pipe at 78 %: they win nothing as long as that is busy.
 HIDDEN = {
     "sm_cycles_active": 200_000.0, "sm_cycles_elapsed": 200_000.0, "sm_count": 100.0, "issue_slots_busy": 20.0,

@@ -9,7 +9,7 @@ from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill, link_load, needed_link_load
 from ncu_assist.rules.model.facts import Facts, once
-from ncu_assist.rules.model.pipes import ISSUE
+from ncu_assist.rules.model.pipes import ISSUE, TENSOR
 from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, RESOURCES, SM, SM_PARTS
 
 # No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (docs/sources.md,
@@ -90,10 +90,13 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
 
 
 def left_by(finding: Finding, facts: Facts) -> Mapping[str, float]:
-    """Return what part of its work each unit keeps that a fix relieves: as the rule knows, else as of the time."""
+    """Return what part of its work each unit keeps that a fix relieves: as the rule knows, else as of the time.
+
+    Tensor cores keep all of theirs: a fix may leave them no time without operands, but spares no product.
+    """
     time = facts.duration_ns
     kept = 1.0 - min(1.0, finding.saved_ns / time) if time else 1.0
-    return {**dict.fromkeys(finding.relieves, kept), **finding.left}
+    return {**dict.fromkeys(finding.relieves, kept), TENSOR: 1.0, **finding.left}
 
 
 def joint_ns(pair: tuple[Finding, Finding], facts: Facts) -> float | None:
