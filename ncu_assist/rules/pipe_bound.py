@@ -58,7 +58,8 @@ these once, and a thread takes as many elements as its widest access brings. Thr
 For `issue`, all instructions that are neither operations on floats, products of integers nor accesses are saved:
 addresses, loops, moves. Less than a quarter is not reported, because the best loops have as much. Exact routines are
 counted by their branches; each keeps its special function and one product. Each instruction is saved with its issue
-slot and the wait for its result. If the work is on integers alone, the rule cannot tell it from addresses: half.
+slot and the wait for its result. If the work is on integers alone, the rule cannot tell it from addresses, and if
+operations on floats were not counted, it knows no work at all: half, *assumed*.
 Repeated operations are saved with their accesses, addresses and barriers. DRAM, L2 and the link keep their work, and
 the floor stays. The declared count was written by a person, so this saving is *assumed*. Integer divisions are counted
 by their three special functions and conversions. With a reciprocal their products fall from 6 to 3, and in 64 bits from
@@ -300,7 +301,7 @@ def _fp64(facts: Facts) -> Finding | None:
         return None
     if _are_routines(facts):
         words = "divisions and roots of doubles, a routine each"
-        saved = instruction_time(facts) * _spared(facts) * _lanes_at_work(facts)
+        saved = instruction_time(facts) * _spared(facts)[0] * _lanes_at_work(facts)
         return _finding(facts, "fp64", saved, words, ("fp64_flops", "branches"), (ISSUE, *INTEGERS), ROUTINES)
     if needs_doubles(facts):
         return None
@@ -413,7 +414,7 @@ def _mixed(facts: Facts) -> Finding | None:
         return None
     if while_active(facts, pipe) >= SLOW_BINDS and not _is_shared_by_pipes(facts, pipe):
         return None
-    spared, active = _spared(facts), facts.value("sm_active_share") / 100.0 or 1.0
+    (spared, is_known), active = _spared(facts), facts.value("sm_active_share") / 100.0 or 1.0
     if spared < OVERHEAD_LEAST:
         return None
     return Finding(
@@ -425,6 +426,7 @@ def _mixed(facts: Facts) -> Finding | None:
         relieves=(ISSUE, *INTEGERS, FP64) if _are_routines(facts) else (ISSUE, *INTEGERS),
         waste="instructions",
         detail={"pipe": "issue"},
+        assumed=not is_known,
         advice=ROUTINES if _are_routines(facts) else ADVICE["issue"] + (WIDER if _can_be_wider(facts) else ""),
     )
 
@@ -454,18 +456,18 @@ def _lanes_at_work(facts: Facts) -> float:
     return (facts.get("threads_per_instruction") or LANES) / LANES
 
 
-def _spared(facts: Facts) -> float:
-    """Return the part of all instructions that can be spared: addresses, loops, moves, conversions.
+def _spared(facts: Facts) -> tuple[float, bool]:
+    """Return the part of all instructions that can be spared (addresses, loops, moves), and whether that is known.
 
     Operations on floats, products of integers and accesses are needed; of an exact routine its function and a product.
-    Where the work is of another kind, nobody can tell it from a loop's: half.
+    Where the work is of another kind, or was not counted, nobody can tell it from a loop's: half.
     """
     every, (floats, inside) = facts.get("instructions") or 0.0, float_needs(facts)
     if not floats + inside or not every:
-        return UNKNOWN_PART
+        return UNKNOWN_PART, False
     functions = exact_routines(facts) + xu_instructions(facts)
     needed = floats + functions + heavy_instructions(facts) + memory_instructions(facts)
-    return max(0.0, 1.0 - needed / every)
+    return max(0.0, 1.0 - needed / every), True
 
 
 def _is_shared_by_pipes(facts: Facts, pipe: str) -> bool:
