@@ -184,7 +184,7 @@ _TRAFFIC = (
             ("dram_bandwidth", "dram_ceiling"), formulas.percent, "dram_bandwidth / dram_ceiling"),
     Derived("dram_rows_busy", "DRAM rows", "%", None, NOISY, BY_TIME,
             "time that DRAM opens rows, if sectors read alone or written in part need one each; HBM3 alone",
-            (), formulas.untold, OF_ROWS, ways=(Way((*ROWS_OPENED, *CAPABILITY), formulas.rows_busy, OF_ROWS,
+            (), formulas.untold, "rows opened * 4.6 ns / duration, in each pseudo-channel", ways=(Way((*ROWS_OPENED, *CAPABILITY), formulas.rows_busy, OF_ROWS,
                                                     "benchmarks/scattered_reads.cu", approximate=True),)),
     Derived("l2_rate", "L2 bytes over time", "byte/s", None, NOISY, FORMULA,
             "bytes between L1 and L2 of all launches over their time",
