@@ -14,8 +14,8 @@ lines. Then profile again.
 When it is reported: more than half a percent of the instructions move a register into itself (`MOV R4, R4`). ptxas
 deletes such moves at every level except `-O0`, where they are 1 to 43 % of the instructions of a kernel. None of 528
 optimised kernels has one (docs/sources.md, Builds without optimisation). The code must be in the report. Generic
-accesses mean `-G`. The finding ranks by its saving but behind what the launch waits for, because it says the same about
-every launch of a build. Each other finding then says to compile with optimisation first, and is *assumed*.
+accesses mean `-G`. The finding ranks by its saving, as others do. Each other finding says to compile with optimisation
+first, and is *assumed*: an optimised build may not have it.
 
 How the saving is estimated: at least the time of the moves, calls and register saves among the executed instructions,
 each with its issue slot and the wait for its result. Fused multiply-adds and addresses computed once save more, but how
@@ -106,7 +106,7 @@ def find(facts: Facts) -> Finding | None:
         relieves=RELIEVES,
         assumed=True,
         of_build=True,
-        advice=f"compile it with optimisation, that is {less}, and profile it again",
+        advice=f"compile it with optimisation, that is {less}, and profile it again: what else is found may be gone",
     )
 
 

@@ -96,7 +96,8 @@ def test_of_code_that_was_not_read_nothing_is_said() -> None:
     assert said.findings == said.unanswered == ()
 
 
-def test_it_comes_behind_what_the_launch_waits_for_and_others_wait_for_an_optimised_build() -> None:
+def test_it_is_the_diagnosis_where_it_wins_most_and_others_wait_for_an_optimised_build() -> None:
+    """Public reports built with -G: *local-array, 1.04x* was the diagnosis, and below it stood *debug-build, 2.55x*."""
     facts = gallery("pipe_issue_angles")
     before = RuleResults(facts, diagnose(facts, RULES), ())
     (issue,) = before.diagnosis.findings
@@ -104,7 +105,9 @@ def test_it_comes_behind_what_the_launch_waits_for_and_others_wait_for_an_optimi
     code = ["MOV R4, R4", "FFMA R4, R4, R5, R6", "LDG.E R7, [R2]"]
     for moves in (80.0, 10.0):
         after = as_built(before, code, [moves, 90.0 - moves, 10.0])
-        assert [one.finding.rule for one in after.diagnosis.findings] == ["pipe-bound", "debug-build"]
+        said = ["debug-build", "pipe-bound"] if moves == 80.0 else ["pipe-bound", "debug-build"]
+        assert [one.finding.rule for one in after.diagnosis.findings] == said
+        assert after.joint_gains == ()
         other = next(one.finding for one in after.diagnosis.findings if one.finding.rule == "pipe-bound")
         assert other.advice.startswith("compile with optimisation first; if it is still there then, ")
         assert other.advice.endswith(issue.finding.advice)

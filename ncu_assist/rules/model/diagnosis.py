@@ -125,10 +125,13 @@ def joint_gains(diagnosis: Diagnosis, facts: Facts, rules: Mapping[str, Rule]) -
     """Return what the first finding wins together with each of the next, and with what it hides, the most first.
 
     Hidden is what has no gain while another unit is busier, and has one once the first fault is gone. Of launches of
-    different kernels nothing is said: no unit takes the time of all.
+    different kernels nothing is said: no unit takes the time of all. Nor of a build that is at fault: what others win
+    is not known before it is mended.
     """
     first = diagnosis.first
     if first is None or first.severity == "info" or len(facts.by_kernel) > 1:
+        return ()
+    if any(one.finding.of_build for one in diagnosis.findings):
         return ()
     others = [(one.finding, one.estimated_speedup) for one in diagnosis.further[:MOST_PAIRED]]
     known = {one.finding.rule for one in diagnosis.findings if one.severity != "info"}

@@ -199,10 +199,8 @@ def as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence
     facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
     diagnosis = _in_a_library(diagnose(facts, RULES), facts)
     rebuilt = next((one for one in diagnosis.findings if one.finding.of_build), None)
-    findings = [_of_unoptimised(one, rebuilt) for one in diagnosis.findings]
-    if len(findings) > 1 and findings[0].finding.of_build and findings[1].severity != "info":
-        findings[:2] = findings[1::-1]  # of every launch of a build it says the same: first is what this one waits for
-    return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=tuple(findings)))
+    findings = tuple(_of_unoptimised(one, rebuilt) for one in diagnosis.findings)
+    return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=findings))
 
 
 def _of_unoptimised(ranked: Ranked, rebuilt: Ranked | None) -> Ranked:
