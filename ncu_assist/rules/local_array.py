@@ -16,7 +16,8 @@ much. If spills were not counted separately, `local-array` is reported for threa
 
 How the saving is estimated: the larger of two times. One is the time in which schedulers issue nothing because warps
 wait for memory, times local memory's part of all sectors, plus the issue slots of the accesses and their addresses. The
-other is local memory's part of the work of L1 or L2, if one of them is 72 % busy. If there is an operation on floats
+other is local memory's part of the work of L1 or L2, if one of them is 72 % busy, or of DRAM, if that is the busiest
+unit and too busy for waiting alone to explain the time (as for `register-spill`). If there is an operation on floats
 for every two accesses, all instructions that are neither are loops and addresses, which disappear once the index is a
 constant. In other work, or if it may not be an array, an access has one instruction for its address: in a build without
 optimisation each variable is in local memory.

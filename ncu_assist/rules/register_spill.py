@@ -17,7 +17,9 @@ arrays, local memory counts as spills if a thread has all the registers that it 
 
 How the saving is estimated: the larger of two times. One is the time in which schedulers issue nothing because warps
 wait for memory, times local memory's part of all sectors. The other is local memory's part of the work of L1 or L2, if
-one of them is 72 % busy.
+one of them is 72 % busy, or of DRAM, if that is the busiest unit and too busy for waiting alone to explain the time
+(60 % of what a unit can do, Nsight Compute's SOLBottleneck). DRAM moves at least those bytes for local memory that are
+more than all other sectors that L1 asks L2 for.
 """
 
 from __future__ import annotations

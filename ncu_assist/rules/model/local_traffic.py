@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES, WAVEFRONT_BYTES
+from ncu_assist.rules.model.dram import moved_bytes
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import BINDS, ISSUE, L1_PARTS, L2_PARTS, LSU, while_active
-from ncu_assist.rules.model.savings import NOTICEABLE
+from ncu_assist.rules.model.savings import NOTICEABLE, busiest_unit
 from ncu_assist.rules.model.traffic import cycles_a_wavefront
 
 NEEDS: tuple[str, ...] = (
@@ -57,7 +58,7 @@ def cost_ns(facts: Facts, requests: float, instructions: float = 1) -> float:
     every = facts.value("local_load_requests") + facts.value("local_store_requests")
     part = min(1.0, requests / every) if every else 0.0
     queued = _wait_share(facts) * local_share(facts) + _issue_share(facts, instructions * every)
-    share = min(1.0, max(queued, _l1_share(facts), _l2_share(facts))) * part
+    share = min(1.0, max(queued, _l1_share(facts), _l2_share(facts), _dram_share(facts))) * part
     return share * facts.duration_ns if share >= NOTICEABLE else 0.0
 
 
@@ -89,6 +90,21 @@ def _l2_share(facts: Facts) -> float:
     """Return the part of the time in which L2 handles local memory: all stores, and the loads that L1 has not."""
     every, busy = facts.get("l2_sectors_sm"), (facts.get("l2_busy") or 0.0) / 100.0
     return min(1.0, _sectors_beyond_l1(facts) / every) * busy if every and busy >= BINDS else 0.0
+
+
+def _dram_share(facts: Facts) -> float:
+    """Return the part of the time in which DRAM moves local memory; 0 where it is not what the time goes with.
+
+    That is at least what it moved beyond all that L2 was asked for otherwise: not even of those did each come from it.
+    """
+    busiest, moved = busiest_unit(facts), moved_bytes(facts)
+    if busiest is None or busiest.name != "DRAM" or not busiest.is_busy or not moved:
+        return 0.0
+    every = facts.get("l2_sectors_sm")
+    others = facts.value("global_load_sectors") + facts.value("global_store_sectors")
+    if every is not None:
+        others = max(0.0, every - _sectors_beyond_l1(facts))
+    return min(1.0, busiest.load) * max(0.0, 1.0 - SECTOR_BYTES * others / moved)
 
 
 def relieved(facts: Facts) -> tuple[str, ...]:
