@@ -69,12 +69,21 @@ NAMES = [
         "normalization of PyTorch",
     ),
     ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 8>(float *)", "normalization of PyTorch"),
-    ("void cub::CUB_200301_520_NS::DeviceMergeSortMergeKernel<(bool)0>(T1)", "sort or scan of CUB"),
+    ("void cub::CUB_200301_520_NS::DeviceMergeSortMergeKernel<(bool)0>(T1)", "merge sort of CUB"),
+    ("void cub::DeviceRadixSortOnesweepKernel<cub::Policy900, (bool)0, unsigned int>(T5 *)", "radix sort of CUB"),
+    ("void cub::DeviceSegmentedSortFallbackKernel<(bool)0, cub::Policy860>(T1)", "sort of CUB"),
+    ("void cub::CUB_200301_890_NS::DeviceScanInitKernel<cub::ScanTileState<float, (bool)1>>(T1, int)", "scan of CUB"),
+    (
+        "void cub::DeviceSelectSweepKernel<cub::AgentSelectIfPolicy<128>, cub::ScanTileState<int>>(T1)",
+        "selection of CUB",
+    ),
+    ("void at::native::radixSortKVInPlace<-2, -1, 32, 4, float, long>(T1)", "sort of PyTorch"),
+    ("void at::native::tensor_kernel_scan_innermost_dim<float, std::plus<float>>(float *)", "scan of PyTorch"),
     ("void cub::DeviceReduceSingleTileKernel<cub::Policy600, float *>(T2, T3)", "reduction of CUB"),
     ("void cub::CUB_300001_SM_900::detail::transform::transform_kernel<int>(T5)", "elementwise operation of CUB"),
     (
         "void thrust::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__merge_sort::BlockSortAgent<int>>(T1)",
-        "sort or scan of Thrust",
+        "merge sort of Thrust",
     ),
     (
         "void thrust::THRUST_200301_890_NS::cuda_cub::core::_kernel_agent<thrust::cuda_cub::__parallel_for::Agent>(T1)",
@@ -128,3 +137,12 @@ def test_every_kind_has_advice_that_can_be_followed(naming: object) -> None:
 
 def test_advice_is_of_rules_that_there_are() -> None:
     assert {rule for own in ADVICE.values() for rule in own} <= {"", *RULES}
+
+
+def test_only_a_radix_sort_is_told_of_bits_and_only_pytorch_of_torch() -> None:
+    """Public programs in C++: a merge sort was told of `begin_bit`, which it lacks, and all of torch.compile."""
+    for naming in NAMINGS:
+        for rule in RULES:
+            said = library_advice(LibraryKernel(naming.library, naming.kind), rule)
+            assert ("begin_bit" in said) <= (naming.kind == "radix sort")
+            assert not (naming.library in ("CUB", "Thrust") and re.search(r"torch|contiguous\(\)", said)), said

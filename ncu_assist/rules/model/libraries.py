@@ -14,7 +14,8 @@ from ncu_assist.record import Launch
 
 Kind = Literal[
     "matrix product", "convolution", "attention", "elementwise operation", "reduction", "normalization", "copy",
-    "sort or scan", "generated kernel", "Fourier transform", "sparse operation", "random numbers", "communication",
+    "sort", "radix sort", "merge sort", "scan", "selection", "generated kernel", "Fourier transform",
+    "sparse operation", "random numbers", "communication",
 ]  # fmt: skip
 Format = Literal["float64", "float32", "TF32", "float16", "bfloat16", "float8", "int8"]
 
@@ -87,7 +88,8 @@ NAMINGS = (
     Naming("cuRAND", "random numbers", r"curand|gen_sequenced<|generate_seed_pseudo", SEEN),
     Naming("torch.compile", "generated kernel", r"triton_(poi|red|per|tem|for|mm|unk)_", INDUCTOR),
     Naming("PyTorch", "random numbers", AT + r"(distribution_|fused_dropout)", ATEN),
-    Naming("PyTorch", "sort or scan", AT + r"\w*([sS]ort|[sS]can|[tT]op[kK])", ATEN),
+    Naming("PyTorch", "sort", AT + r"\w*([sS]ort|[tT]op[kK])", ATEN),
+    Naming("PyTorch", "scan", AT + r"\w*[sS]can", ATEN),
     Naming("PyTorch", "normalization",
            AT + r"\w*([lL]ayer_?[nN]orm|batch_norm|RowwiseMoments|GroupNorm|[sS]oft_?[mM]ax)", ATEN),
     Naming("PyTorch", "normalization", r"<unnamed>::softmax_warp_(forward|backward)<", ATEN),
@@ -96,9 +98,16 @@ NAMINGS = (
     Naming("PyTorch", "elementwise operation", r"at::(native|cuda)::|<unnamed>::elementwise_kernel_with_index<", ATEN),
     Naming("CUB", "elementwise operation", CUB + r"(transform_kernel|static_kernel<.*for_each)", CCCL),
     Naming("CUB", "reduction", CUB + r"\w*Reduce\w*Kernel", CCCL),
-    Naming("CUB", "sort or scan", CUB, CCCL),
+    Naming("CUB", "radix sort", CUB + r"\w*RadixSort", CCCL),
+    Naming("CUB", "merge sort", CUB + r"\w*MergeSort", CCCL),
+    Naming("CUB", "sort", CUB + r"\w*Sort", CCCL),
+    Naming("CUB", "scan", CUB + r"\w*Scan\w*Kernel", CCCL),
+    Naming("CUB", "selection", CUB, CCCL),
     Naming("Thrust", "reduction", THRUST + r".*__reduce", CCCL),
-    Naming("Thrust", "sort or scan", THRUST + r".*__(merge_sort|radix_sort|scan|unique|partition|set_)", CCCL),
+    Naming("Thrust", "radix sort", THRUST + r".*__radix_sort", CCCL),
+    Naming("Thrust", "merge sort", THRUST + r".*__merge_sort", CCCL),
+    Naming("Thrust", "scan", THRUST + r".*__scan", CCCL),
+    Naming("Thrust", "selection", THRUST + r".*__(copy_if|unique|partition|set_)", CCCL),
     Naming("Thrust", "elementwise operation", THRUST, CCCL),
 )  # fmt: skip
 # The format of the operands, as names of products shorten it; sums are of the last one often.
@@ -120,7 +129,23 @@ MIXED = "multiply in bfloat16 or float16 (torch.autocast), or allow TF32 (torch.
 LARGER = "give the GPU more at once: a larger batch, or several of them as one batched or grouped call"
 ONE_LAYOUT = "give it contiguous inputs of one layout: contiguous(), or channels_last throughout"
 INSTANCE = "take another tile shape, number of stages or schedule of the instance: cutlass_profiler times them"
-# By library or kind, then by rule; the empty rule is for all others. What saves nothing keeps its own words.
+SMALLER_ITEMS = "smaller keys, indices in place of large values, one call for many segments"
+IN_CPP = ("CUB", "Thrust")  # called from C++: no torch around them
+ITERATORS = (
+    "fuse it with the operations before and after it: an iterator that works its input out (transform, zip, counting), "
+    "or a kernel of your own for the chain"
+)
+FEWER_IN_CPP = "run fewer and larger ones, fuse them by iterators, or record a chain of them as a CUDA graph"
+MEMBERS_APART = "keep each member of a structure in an array of its own (zip_iterator)"
+OF_CPP = {
+    "uncoalesced-global-load": MEMBERS_APART,
+    "uncoalesced-global-store": MEMBERS_APART,
+    "launch-bound": FEWER_IN_CPP,
+    "grid-underfill": FEWER_IN_CPP,
+    "": ITERATORS,
+}
+# By library or kind, then by rule; the empty rule is for all others. What saves nothing keeps its own words. A kind *in
+# C++* is that of IN_CPP.
 ADVICE: dict[str, dict[str, str]] = {
     "CUTLASS": {"no-tensor-core": "take an instance of OpClassTensorOp, in TF32, bfloat16 or float16", "": INSTANCE},
     "matrix product": {
@@ -169,11 +194,26 @@ ADVICE: dict[str, dict[str, str]] = {
         "launch-bound": FEWER_LAUNCHES,
         "": "do without the copy: keep one layout and one format throughout, and write the result where it is needed",
     },
-    "sort or scan": {
+    "elementwise operation in C++": OF_CPP,
+    "reduction in C++": OF_CPP,
+    "selection in C++": OF_CPP,
+    "scan in C++": OF_CPP,
+    "scan": {
         "launch-bound": LARGER,
         "grid-underfill": LARGER,
-        "": "give it less: smaller keys, fewer bits (begin_bit, end_bit), indices in place of values; one call for "
-        "many segments; keep its temporary storage",
+        "": f"{FUSE}; scan along the dimension that is contiguous, in the smallest type that holds the sums",
+    },
+    "sort": {"launch-bound": LARGER, "grid-underfill": LARGER, "": f"give it less: {SMALLER_ITEMS}"},
+    "radix sort": {
+        "launch-bound": LARGER,
+        "grid-underfill": LARGER,
+        "": f"give it less: {SMALLER_ITEMS}, fewer bits (begin_bit, end_bit of cub::DeviceRadixSort)",
+    },
+    "merge sort": {
+        "launch-bound": LARGER,
+        "grid-underfill": LARGER,
+        "": "sort numbers by radix, with fewer passes over memory (cub::DeviceRadixSort; thrust::sort does so for "
+        f"numbers and less or greater), or give it less: {SMALLER_ITEMS}",
     },
     "generated kernel": {
         "launch-bound": "fuse or batch the calls, or record a chain of them as a CUDA graph: torch.compile mode "
@@ -223,5 +263,6 @@ def qualified_name(signature: str) -> str:
 
 def library_advice(kernel: LibraryKernel, rule: str) -> str:
     """Return what to try where a rule finds something in a library's kernel."""
-    own = ADVICE.get(kernel.library) or ADVICE[kernel.kind]
+    in_cpp = ADVICE.get(f"{kernel.kind} in C++") if kernel.library in IN_CPP else None
+    own = ADVICE.get(kernel.library) or in_cpp or ADVICE[kernel.kind]
     return own.get(rule, own[""])
