@@ -15,9 +15,20 @@ from ncu_assist.record import Launch, Run
 from ncu_assist.rules.base import LIMITS, with_figures
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, UNEXPLAINED, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
-from ncu_assist.rules.model.pipes import ALU, FMA, FP64, TENSOR, XU, busy, is_matrix_work, operations, tensor_ns
+from ncu_assist.rules.model.pipes import (
+    ALU,
+    FMA,
+    FP64,
+    TENSOR,
+    XU,
+    busy,
+    is_matrix_work,
+    operations,
+    reads_tiles_again,
+    tensor_ns,
+)
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
-from ncu_assist.rules.model.savings import loads
+from ncu_assist.rules.model.savings import START, START_NS, loads
 from ncu_assist.rules.no_tensor_core import OF_A_PRODUCT
 from ncu_assist.spec import ALL
 from ncu_assist.store import StoredRun
@@ -109,10 +120,11 @@ T = TypeVar("T")
 class LaunchFloor:
     """The least time of a launch, and by what: the floor of its workload where the launch is all of a call.
 
-    Else it is what the bytes of DRAM and of the host link, or the operations, need that were counted, at the rates that
-    these can reach, less what a finding says is not needed; of a product on tensor cores the operations of those alone.
-    ``times`` is the time over it, None where that was too short to tell. ``by_finding``: what is counted needs longer,
-    and the time is what is left without what the finding that could win most would save.
+    Else it is what starting it takes, and what the bytes of DRAM and of the host link, or the operations, need that
+    were counted, at the rates that these can reach, less what a finding says is not needed; of a product on tensor
+    cores the operations of those alone, without the DRAM bytes of tiles that seem to be fetched several times.
+    ``by`` is the unit, or START. ``times`` is the time over it, None where that was too short to tell. ``by_finding``:
+    what is counted needs longer, and the time is what is left without what the finding that could win most would save.
     """
 
     ns: float
@@ -136,18 +148,23 @@ def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> L
         return LaunchFloor(facts.floor.ns, facts.floor.bound, facts.times_floor, True, facts.floor.assumed)
     limits = loads(facts)
     pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
-    known = {name: limits[name] for name in ("DRAM", HOST_LINK, *pipes) if limits.get(name)}
+    memory = (HOST_LINK,) if reads_tiles_again(facts) else ("DRAM", HOST_LINK)
+    known = {name: limits[name] for name in (*memory, *pipes) if limits.get(name)}
     known = known if any(name in known for name in pipes) else known | {SM.name: limits.get(SM.name, 0.0)}
-    by = max(known, key=lambda name: known[name])
-    load = min(1.0, known[by])
-    if not load or not facts.duration_ns:
+    if not any(known.values()) or not facts.duration_ns:
         return None
+    starts = START_NS * len(facts.combined.launches)
+    # What DRAM can be asked for has the start in it (`bounded_ns`).
+    least = {name: facts.duration_ns * load + (name != "DRAM") * starts for name, load in known.items()}
+    by = max(least, key=lambda name: least[name])
+    needed = min(facts.duration_ns, least[by])
+    by = START if least[by] < 2 * starts and by != "DRAM" else by
     ranked = [one for one in results.diagnosis.findings if one.severity != "info"]
     most = max(ranked, key=lambda one: one.saved_ns, default=None)
     won, is_assumed = (most.saved_ns, most.finding.assumed) if most else (0.0, False)
-    needed, left = facts.duration_ns * load, facts.duration_ns - max(won, other_format_ns)
+    left = facts.duration_ns - max(won, other_format_ns)
     if left >= needed or left <= 0:
-        return LaunchFloor(needed, by, 1.0 / load, False, facts.ceilings is None)
+        return LaunchFloor(needed, by, facts.duration_ns / needed, False, facts.ceilings is None)
     return LaunchFloor(left, by, facts.duration_ns / left, False, facts.ceilings is None or is_assumed, True)
 
 

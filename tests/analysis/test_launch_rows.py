@@ -13,6 +13,7 @@ from recorded_family import ROOT
 from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, launch_floor, narrowed, payoffs
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.launch_selection import selection_of
+from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.pipeline import showing
 from ncu_assist.pipeline.opened_reports import bare_reports, named
 from ncu_assist.pipeline.showing import gather
@@ -21,8 +22,10 @@ from ncu_assist.render.json.run import show_json
 from ncu_assist.render.terminal.run import show_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentence, payoff_sentences
+from ncu_assist.rules import launch_bound
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.savings import START
 from ncu_assist.store import Store, StoredRun
 
 DATA = Path(__file__).parents[1] / "data"
@@ -129,6 +132,42 @@ def test_the_floor_is_by_bytes_or_operations(tmp_path: Path) -> None:
     assert floor.times == pytest.approx(1e5 / floor.ns)
     assert 2.0 < floor.times < 4.0
     assert launch_table(view).rows[0][-1].text == f"{floor.times:.2f}x"
+
+
+def test_no_floor_is_shorter_than_the_start_of_a_launch(tmp_path: Path) -> None:
+    """0.3 of 10.5 µs are work; one of 1.8 µs is as short as it gets, and only fusing it spares that."""
+    idle = {f"{unit}.avg.pct_of_peak_sustained_elapsed": 3.0 for unit in ("sm__throughput", "dram__cycles_active")}
+    view = shown(
+        tmp_path, *({"kernel": f"k{took:.0f}", "duration_ns": took, "metrics": idle} for took in (10500, 1800))
+    )
+    long, short = (row.floor for row in view.launches)
+    assert long is not None
+    assert short is not None
+    assert (long.by, long.by_finding) == (START, False)
+    assert 2_500 < long.ns < 3_000
+    assert (short.by_finding, short.ns) == (True, pytest.approx(launch_bound.WORK_NS))
+    assert "floor set by: start (0)" in " ".join(show_text(view).split())
+
+
+@pytest.mark.parametrize(("asked", "by", "times"), [(4.0, "tensor cores", 10.0), (1.0, "DRAM", 1.0)])
+def test_a_product_that_fetches_its_tiles_again_needs_its_operations_alone(
+    tmp_path: Path, asked: float, by: str, times: float
+) -> None:
+    """SMs ask L2 for four times what comes from DRAM: it comes several times. Asked for once, it is needed."""
+    counted = {
+        "pipe_tensor_cycles": 9.0,
+        "tensor_ops_fp16": 1e12,
+        "dram_throughput": 90.0,
+        "dram_bytes_read": 1e9,
+        "dram_bytes_write": 0.0,
+    }
+    counted |= {"l2_sectors_read": asked * 1e9 / 32, "sm_cycles_active": 1e5, "sm_cycles_elapsed": 1e5}
+    metrics = {CATALOGUE[key].names[0]: value for key, value in counted.items()}
+    (row,) = shown(tmp_path, {"duration_ns": 1e7, "metrics": metrics}).launches
+    assert row.results is not None
+    floor = launch_floor(replace(row.results, diagnosis=replace(row.results.diagnosis, findings=())))
+    assert floor is not None
+    assert (floor.by, floor.times) == (by, pytest.approx(times, rel=0.05))
 
 
 def test_the_focus_has_the_most_time_to_win(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.markdown import code, escaped
 from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
-from ncu_assist.render.words.launches import NO_WORK, lacking_word, times_words
+from ncu_assist.render.words.launches import lacking_word, times_words
 from ncu_assist.render.words.terms import verdict_badge
 from ncu_assist.render.words.verdicts import estimated, of_representative
-from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import Ranked
 from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import LATENCY, Bottleneck
@@ -97,10 +96,7 @@ def _over_floor(shown: RunView) -> str:
     floor = launch_floor(shown.results) if len(shown.combined.launches) == 1 else None
     if floor is None or floor.times is None:
         return ""
-    first = shown.results.diagnosis.first if shown.results else None
-    if first and first.finding.rule == launch_bound.ID and floor.times >= NO_WORK:
-        return ": the cost of starting a launch, however little it does"
-    needs = f"the least time for the counted DRAM bytes or operations: {floor.by}"
+    needs = f"the least time for its start and the counted bytes or operations: {floor.by}"
     if floor.by_finding:
         needs = "the time left after the saving of its finding; the counted work needs longer"
     return f", {times_words(floor.times)} its floor ({needs}{', assumed' if floor.assumed else ''})"

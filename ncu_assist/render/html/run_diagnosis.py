@@ -24,10 +24,11 @@ from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words.launches import (
     TO_FLOOR,
-    floor_times_words,
+    floor_unit,
     lacking_word,
     shape_words,
     spread_sentences,
+    times_words,
     unexplained_words,
 )
 from ncu_assist.render.words.terms import term_of
@@ -95,7 +96,7 @@ def _launch_row(row: LaunchRow, whole: float, longest: LaunchRow, is_alone: bool
         Cell(row.bottleneck.name, note=f"{row.bottleneck.percent:.0f} % busy") if row.bottleneck else Cell(),
         Cell(shape_words(launch.grid)),
         Cell(shape_words(launch.block)),
-        number(floor_times_words(row, times), times) if times is not None else Cell(),
+        replace(number(times_words(times), times), note=floor_unit(row)) if times is not None else Cell(),
         number(duration(won), won) if won else Cell(),
     )
 

@@ -248,9 +248,10 @@ MEANINGS = {
     "is near",
     "LaunchKeys.floor": "How little time it could take; null where neither bytes nor operations were counted",
     "LaunchFloor.ns": "The least time",
-    "LaunchFloor.by": "What needs it: a unit, or what sets the floor of the workload",
+    "LaunchFloor.by": "What needs it: a unit, `start` (what starting a kernel takes), or what sets the floor of the "
+    "workload",
     "LaunchFloor.times": "The time over the least one; null where it was too short to tell [ratio]",
-    "of_workload": "Whether it is the floor of the workload; else of the bytes of DRAM or the operations counted",
+    "of_workload": "Whether it is the floor of the workload; else of the start, and the bytes or operations counted",
     "library": "The library that the kernel comes with, by its name; null for one of somebody's own, and for several",
     "LibraryKernel.library": "Name of the library, as cuBLAS",
     "LibraryKernel.kind": "What it does, as `matrix product`",

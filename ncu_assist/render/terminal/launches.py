@@ -14,6 +14,7 @@ from ncu_assist.render.words.launches import (
     TO_FLOOR,
     chosen_words,
     first_numbers,
+    floor_units_words,
     launch_table,
     payoff_sentences,
     share_words,
@@ -85,7 +86,8 @@ def _below(shown: RunView, most: int) -> list[str]:
     left = f"and {sum(len(one.rows) for one in rest)} launches more{time}: --json has all" if rest else ""
     floors = [row.floor for group in shown.groups for row in group.rows if row.floor]
     legend = OF_WORKLOAD if any(one.of_workload for one in floors) else TO_FLOOR
-    return [line for line in (left, unjudged_words(shown), chosen_words(shown), legend if floors else "") if line]
+    told = (left, unjudged_words(shown), chosen_words(shown), legend if floors else "")
+    return [line for line in (*told, floor_units_words(shown.groups[:most])) if line]
 
 
 def _lines(made: Table, width: int) -> tuple[list[str], list[str]]:

@@ -9,7 +9,6 @@ from ncu_assist.analysis.launches import LaunchGroup
 from ncu_assist.quantity import duration, percent
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
-from ncu_assist.rules import launch_bound
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import cluster_room, tile_room
@@ -34,12 +33,12 @@ COLUMNS = (
     Column("to floor", "right", "number"),
 )
 TO_FLOOR = (
-    "to floor: the time over the least time for its DRAM bytes or operations, or over what its finding leaves if that "
+    "to floor: the time over the least time for start, bytes and operations, or over what its finding leaves if that "
     "is less; the gain of the finding is included"
 )
 OF_WORKLOAD = "to floor: the median over the workload's floor; of a part, its own over its own"
 TOO_FEW, INTERRUPTED = "too few counters", "interrupted"
-NO_WORK = 10.0  # times its floor: what a launch does is then next to nothing of its time
+FAR_ABOVE = 2.0  # times its floor: from here on it is told what the floor is made of
 ALIKE = 0.9  # of the most that a launch could win: those with at least as much are not worth telling apart
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
 MOST_KERNELS = 3  # of a selection, by name
@@ -84,7 +83,7 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
         Cell() if group.share is None else number(share_words(group.share), group.share),
         Cell(told.bottleneck.name) if told.bottleneck else Cell(),
         Cell(diagnosis_words(group), note=unexplained_words(group)),
-        Cell() if times is None else number(floor_times_words(told, times), times),
+        Cell() if times is None else number(times_words(times), times),
     )
 
 
@@ -133,10 +132,21 @@ def times_words(times: float) -> str:
     return f"{times:.2f}x" if times < 10 else f"{times:.0f}x"
 
 
-def floor_times_words(row: LaunchRow, times: float) -> str:
-    """Return how often its floor fits in the time of a launch; where starting it is all that it takes, that."""
-    first = row.first.finding.rule if row.first else ""
-    return launch_bound.ID if first == launch_bound.ID and times >= NO_WORK else times_words(times)
+def floor_unit(row: LaunchRow) -> str:
+    """Return what sets the counted floor of a launch that is far above it; empty where it is near, or a finding's."""
+    floor = row.floor
+    is_told = floor and (floor.times or 0.0) >= FAR_ABOVE and not (floor.of_workload or floor.by_finding)
+    return floor.by if floor and is_told else ""
+
+
+def floor_units_words(groups: Sequence[LaunchGroup]) -> str:
+    """Return what sets the floors of launches far above them, e.g. ``floor set by: host link (0, 1); start (3)``."""
+    units: dict[str, dict[str, None]] = {}
+    for group in groups:
+        for name in filter(None, map(floor_unit, group.rows)):
+            units.setdefault(name, {})[group.numbers] = None
+    told = (f"{name} ({first_numbers(', '.join(numbers))})" for name, numbers in units.items())
+    return f"floor set by: {'; '.join(told)}" if units else ""
 
 
 def diagnosis_word(row: LaunchRow) -> str:
