@@ -9,7 +9,7 @@ What to try: ask for whole lines of 128 bytes; copy the data to the GPU first, w
 kernels run; keep on the GPU what is used again; read host data once, coalesced, into shared memory; prefetch managed
 memory.
 
-When it is reported: the saving is more than 0.8 % of the time, by which repeats of a launch differ. What uncoalesced
+When it is reported: the link needs more than 0.8 % of the time, by which repeats of a launch differ. What uncoalesced
 loads waste (sectors that they do not use, requests for less than a line) is left to `uncoalesced-global-load`. This
 rule is about the traffic that would still cross.
 
@@ -20,6 +20,11 @@ bytes a request. The rates are measured on the link. Without measured rates only
 rate of 16 lanes of the PCIe generation of GPUs of this compute capability (on an H200 the copy engine reaches 55.5 of
 63 GB/s), *assumed*. For a faster link, such as C2C, that time is too long; it is never more than the launch took.
 
+A load from host memory takes several times as long as one from DRAM, so warps can wait for the host while the link has
+room. That is so if no unit is busy and at least half of what the SMs read from L2 comes from the host: then the saving
+is that part of the time in which warps wait for loads, *assumed*; without counted stall reasons, of all the time. It is
+bounded by what the other units need.
+
 Where it happens: reads make warps wait for the load. No warp waits for a store, so a full link shows at other memory
 instructions. If the kernel writes more than it reads, the lines shown are those that store, by the sectors that they
 send. Which of several stores goes to the host is not counted.
@@ -28,43 +33,74 @@ send. Which of several stores goes to the host is not counted.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import SECTOR_BYTES
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import percent, quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.blame import WRITES
-from ncu_assist.rules.model.dram import Crossed, are_requests_the_limit, crossed, link_ns, link_rate
+from ncu_assist.rules.model.dram import Crossed, are_requests_the_limit, crossed, link_load, link_ns, link_rate
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import HOST_LINK
-from ncu_assist.rules.model.savings import START_NS, filled, worth_saying
+from ncu_assist.rules.model.savings import START_NS, busiest_unit, filled, worth_saying
 from ncu_assist.rules.model.traffic import COALESCED, must_cross
 
 ID = "host-link-bound"
-NEEDS: tuple[str, ...] = ("host_sectors_read", "host_sectors_write")
-USES: tuple[str, ...] = ("global_load_requests", "sectors_per_request_load_ideal")
+NEEDS: tuple[str, ...] = ("host_sectors_read",)
+USES: tuple[str, ...] = (
+    "host_sectors_write", "l2_sectors_read", "global_load_requests", "sectors_per_request_load_ideal"
+)  # fmt: skip
 EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
 ADVICE = "copy the data to the GPU first, while other work runs, and keep reused data there"
 WIDER = "ask for whole lines of 128 bytes, or copy the data to the GPU first, while other work runs"
+UNMIGRATED = "copy the data to the GPU first, or prefetch managed memory, and keep reused data there"
+MOST_READ = 0.5  # of what SMs read from L2: then most loads that wait for L2 wait for the host
+WAITS = ("long_scoreboard", "lg_throttle")
 
 
 def find(facts: Facts) -> Finding | None:
     """Return what traffic with the host costs that no order of the addresses spares."""
     what, time = must_cross(facts), facts.duration_ns
     others = max((share for name, share in filled(facts).items() if name != HOST_LINK), default=0.0)
-    left = max(time * others, min(time, START_NS))
-    saved = worth_saying(min(link_ns(facts, what), max(0.0, time - left)), facts)
+    most = max(0.0, time - max(time * others, min(time, START_NS)))
+    saved, waiting = worth_saying(min(link_ns(facts, what), most), facts), min(_waiting_ns(facts), most)
     if not saved:
         return None
+    waits = waiting > saved
     writes = what.written > what.read
     return Finding(
         rule=ID,
-        message=_message(facts, what),
-        saved_ns=saved,
-        evidence=EVIDENCE,
+        message=_message(facts, what) + (_waits(facts) if waits else ""),
+        saved_ns=max(saved, waiting),
+        evidence=(*EVIDENCE, *(("l2_sectors_read", "dram_bytes_read") if waits else ())),
         relieves=(HOST_LINK,),
         waste="sectors" if writes else "samples",
-        stalls=("long_scoreboard", "lg_throttle"),
-        assumed=link_rate(facts)[1],
-        advice=WIDER if are_requests_the_limit(facts, what) else ADVICE,
+        stalls=WAITS,
+        assumed=link_rate(facts)[1] or waits,
+        advice=UNMIGRATED if waits else WIDER if are_requests_the_limit(facts, what) else ADVICE,
         about=WRITES if writes else frozenset(),
+    )
+
+
+def _of_reads(facts: Facts) -> float:
+    """Return which part of what SMs read from L2 comes from the host, 0 to 1; 0 where that was not counted."""
+    asked = facts.get("l2_sectors_read")
+    return min(1.0, crossed(facts).read / asked) if asked else 0.0
+
+
+def _waiting_ns(facts: Facts) -> float:
+    """Return the time in which warps wait for loads from the host while no unit, nor the link, is busy.
+
+    0 where the link is one of unknown rate: nobody knows whether it has room.
+    """
+    busiest, share = busiest_unit(facts), _of_reads(facts)
+    if busiest is None or busiest.is_busy or share < MOST_READ or not link_load(facts):
+        return 0.0
+    waiting = sum(map(facts.stall, WAITS)) / 100.0 if facts.combined.stalls else 1.0
+    return facts.duration_ns * share * min(1.0, waiting)
+
+
+def _waits(facts: Facts) -> str:
+    return (
+        f", {percent(_of_reads(facts))} of what SMs read from L2; warps wait for it, while the link is busy "
+        f"{percent(link_load(facts))} of the time"
     )
 
 

@@ -9,7 +9,7 @@ from made_ceilings import ceilings, point
 from made_facts import gallery, made, told
 
 from ncu_assist.rules import host_link_bound as rule
-from ncu_assist.rules.model.dram import link_ns
+from ncu_assist.rules.model.dram import link_load, link_ns
 
 
 def test_reading_host_memory_is_nearly_all_of_the_time() -> None:
@@ -42,9 +42,33 @@ def test_beside_dram_at_its_ceiling_the_link_is_not_what_binds() -> None:
 
 def test_a_measured_link_is_believed() -> None:
     fast = replace(ceilings(), link=(point("host to device", 1, 0, 1 << 28, 450e9, "events"),))
-    (found,) = told(rule, replace(gallery("host_read"), ceilings=fast)).findings
+    facts = replace(gallery("host_read", l2_sectors_read=1e7), ceilings=fast)  # most reads are not of host memory
+    (found,) = told(rule, facts).findings
     assert not found.finding.assumed
     assert found.finding.saved_ns == pytest.approx(262144 * 32 / 450.0)
+
+
+def test_warps_wait_for_the_host_while_the_link_has_room() -> None:
+    """A basic set: reads alone were counted, no stall reasons. 4 % of the link, and nothing else is read or busy."""
+    counted = {"l2_sectors_read": 125e6, "sm_throughput": 7.0, "dram_throughput": 0.1, "dram_bytes_read": 2e7}
+    facts = made(3.9e9, host_sectors_read=133e6, **counted)
+    assert 0.02 < link_load(facts) < 0.1
+    (found,) = told(rule, facts).findings
+    assert found.estimated_speedup > 10
+    assert found.finding.assumed
+    assert "reads 4.26 GB of host memory across the link, 100 % of what SMs read from L2" in found.finding.message
+    assert "prefetch managed memory" in found.finding.advice
+    for other in ({"l2_sectors_read": 300e6}, {"sm_throughput": 80.0}):  # DRAM's reads too, or a unit is busy
+        (found,) = told(rule, made(3.9e9, **{"host_sectors_read": 133e6, **counted, **other})).findings
+        assert found.finding.saved_ns == pytest.approx(link_ns(facts))
+
+
+def test_the_wait_is_no_longer_than_what_warps_waited() -> None:
+    facts = gallery("host_read", l2_sectors_read=262144.0, host_sectors_read=26214.0 * 6)
+    assert 0.0 < link_load(facts) < 0.65
+    (found,) = told(rule, facts).findings
+    waited = (facts.stall("long_scoreboard") + facts.stall("lg_throttle")) / 100
+    assert found.finding.saved_ns == pytest.approx(facts.duration_ns * 0.6 * waited, rel=0.01)
 
 
 def test_small_requests_are_named_where_they_fill_the_link() -> None:
