@@ -8,9 +8,9 @@ one instruction a cycle, whatever its kind, so a mix of kinds can fill all issue
 
 Why it costs time: the slowest of these at its limit sets the time, and the others wait. An exact division, root or
 power is a routine: a special function, five multiplies and adds of floats (eight of doubles) that correct it, and a
-branch around the path for rare operands. A division of integers by a number known only at run time is a routine as
-well: 17 instructions, or 75 in 64 bits. A multiply by a reciprocal computed before the loop, with one correction, takes
-7 and 20.
+branch around a call for rare operands, such as denormals. A division of integers by a number known only at run time is
+a routine as well: 17 instructions, or 75 in 64 bits. A multiply by a reciprocal computed before the loop, with one
+correction, takes 7 and 20.
 
 What to try, by `detail.pipe`:
 `fma`: fuse multiplies and adds into one instruction (`fmaf`, no `__fadd_rn`/`__fmul_rn`, no `-fmad=false`); move
@@ -139,10 +139,13 @@ WIDEST, FLOAT_BYTES = 16.0, 4.0  # bytes of an access of a lane
 ADDER = 3.5  # operations of three inputs a count that is spared: seven adders of two make four words of eight
 FP64_TO_FMA = 0.5  # where the chip is not known: the best ratio that any has
 INTEGERS = (FMA, FMA_HEAVY, ALU)
+OUT_OF_LOOPS = "take exact divisions, roots and powers out of the loop: multiply by reciprocals worked out once"
+# The compiler's options for single precision (nvcc manual, -prec-div and -prec-sqrt); doubles have no fast functions.
 ROUTINES = (
-    "take exact divisions, roots and powers out of the loop: multiply by reciprocals worked out once, or use the fast "
-    "functions (`rsqrtf`, `__fdividef`, `__powf`) where their precision does"
+    f"{OUT_OF_LOOPS}, or use the fast functions (`rsqrtf`, `__fdividef`, `__powf`; for all of a file "
+    "`-prec-div=false -prec-sqrt=false`) where their precision does"
 )
+ROUTINES_OF_DOUBLES = f"{OUT_OF_LOOPS}, or divide floats where their precision does"
 DIVIDED = "divide by the same number once: multiply by its reciprocal, worked out before the loop, and correct by one"
 SPECIAL = "special functions, conversions or counts of bits"
 PIPES = {
@@ -302,7 +305,9 @@ def _fp64(facts: Facts) -> Finding | None:
     if _are_routines(facts):
         words = "divisions and roots of doubles, a routine each"
         saved = instruction_time(facts) * _spared(facts)[0] * _lanes_at_work(facts)
-        return _finding(facts, "fp64", saved, words, ("fp64_flops", "branches"), (ISSUE, *INTEGERS), ROUTINES)
+        return _finding(
+            facts, "fp64", saved, words, ("fp64_flops", "branches"), (ISSUE, *INTEGERS), ROUTINES_OF_DOUBLES
+        )
     if needs_doubles(facts):
         return None
     ratio = facts.chip.fp64 / facts.chip.fma if facts.chip else FP64_TO_FMA

@@ -300,6 +300,8 @@ def test_a_routine_to_the_last_bit_leaves_its_function_and_a_product() -> None:
     assert exact is not None
     assert plain is not None
     assert "reciprocals" in exact.advice
+    assert "`__fdividef`" in exact.advice
+    assert "`-prec-div=false -prec-sqrt=false`" in exact.advice
     assert "exact divisions" not in plain.advice
     spared = (5 - 1) * functions / 9.5e7  # products and sums inside, but one; the function stays
     assert exact.saved_ns - plain.saved_ns == pytest.approx(0.9 * spared * 100_000)
@@ -372,6 +374,7 @@ def test_divisions_of_doubles_are_told() -> None:
     found = pipe_bound.find(busy(**doubles, pipe_xu=25.0, branches=2 * functions, instructions=17 * functions))
     assert found is not None
     assert "divisions and roots of doubles" in found.message
+    assert found.advice.endswith("reciprocals worked out once, or divide floats where their precision does")
     assert "reciprocals" in found.advice
 
 
