@@ -77,6 +77,10 @@ REASONS: dict[str, VerdictReason] = {
     "other-kernel": VerdictReason("the two launched no function of the same name and belong to different kernels"),
     "no-common-launch": VerdictReason("no launch of one is found in the other, by NVTX range, shape or name"),
     "other-workload": VerdictReason("the two worked on different data", PROFILE),
+    "other-size": VerdictReason(
+        "one has more than 16 times the threads and the work of the other: a problem of another size, as far as "
+        "reports tell"
+    ),
     "other-settings": VerdictReason("the two were profiled with other clocks or another cache control", PROFILE),
 }
 

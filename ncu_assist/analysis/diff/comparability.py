@@ -72,19 +72,52 @@ def differences(
     return tuple(found), next((reason for reason in reasons if reason), "")
 
 
-def other_sizes(pairs: Iterable[LaunchPair]) -> Iterator[RunDifference]:
+def other_sizes(pairs: Sequence[LaunchPair], sides: tuple[Combined, Combined]) -> Iterator[RunDifference]:
     """Yield paired launches whose numbers of threads differ by more than a change of code explains.
 
-    For runs that know no workload, and so not whether both sides did the same work.
+    For runs that know no workload, and so not whether both sides did the same work. Code that did everything in one
+    thread may be given many: only launches whose work differs as much as their threads forbid the comparison
+    (``hard``), where most of the time of a side is theirs.
     """
+    others = [pair for pair in pairs if _is_other_size(pair, sides)]
+    is_most = any(2.0 * _time(others, side) >= _time(pairs, side) > 0.0 for side in ("baseline", "candidate"))
     for pair in pairs:
-        if not len(pair.baseline) == len(pair.candidate) == 1:
-            continue
-        before, after = pair.baseline[0], pair.candidate[0]
-        counts = [prod(one.grid) * prod(one.block) for one in (before, after)]
-        if min(counts) and max(counts) > MOST_WORK_A_THREAD * min(counts):
-            what = f"threads of {after.kernel}, another size of the problem?"
-            yield RunDifference(what, f"{counts[0]:,}", f"{counts[1]:,}", False)
+        threads = _threads(pair)
+        if _apart(threads):
+            what = f"threads of {pair.candidate[0].kernel}, another size of the problem?"
+            yield RunDifference(what, f"{threads[0]:,}", f"{threads[1]:,}", is_most and pair in others)
+
+
+def _threads(pair: LaunchPair) -> tuple[float, float]:
+    """Return the threads of a launch of either side; zeros for chains."""
+    if not (pair.repeats or len(pair.baseline) == len(pair.candidate) == 1):
+        return 0, 0
+    before, after = (prod(one.grid) * prod(one.block) for one in (pair.baseline[0], pair.candidate[0]))
+    return before, after
+
+
+def _is_other_size(pair: LaunchPair, sides: tuple[Combined, Combined]) -> bool:
+    apart = _apart(_threads(pair))
+    return bool(apart) and apart == _apart(_work_of(sides, (pair.baseline[0], pair.candidate[0])))
+
+
+def _time(pairs: Iterable[LaunchPair], side: str) -> float:
+    return sum(one.duration_ns or 0.0 for pair in pairs for one in getattr(pair, side))
+
+
+def _work_of(sides: tuple[Combined, Combined], launches: tuple[Launch, Launch]) -> tuple[float, float]:
+    """Return the DRAM bytes of both launches, else their instructions; zeros where neither was counted."""
+    values = [side.only([one]).values for side, one in zip(sides, launches, strict=True)]
+    known = ([one[key] or 0.0 for one in values] for key in ("dram_bytes", "instructions"))
+    before, after = next((both for both in known if min(both)), (0.0, 0.0))
+    return before, after
+
+
+def _apart(counts: tuple[float, float]) -> int:
+    """Return 1 where the second is more than MOST_WORK_A_THREAD times the first, -1 the other way round, else 0."""
+    if not min(counts) or max(counts) <= MOST_WORK_A_THREAD * min(counts):
+        return 0
+    return 1 if counts[1] > counts[0] else -1
 
 
 def _text(value: object) -> str:
@@ -206,7 +239,7 @@ def _ordered(launches: list[Launch], alone: _Alone) -> tuple[Launch, ...]:
     return tuple(sorted(every, key=lambda one: one.index))
 
 
-NOTHING_IN_COMMON = "no-common-launch"
+NOTHING_IN_COMMON, OTHER_SIZE = "no-common-launch", "other-size"
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from statistics import median
 from ncu_assist.analysis.diff.changes import changes, side_by_side
 from ncu_assist.analysis.diff.comparability import (
     NOTHING_IN_COMMON,
+    OTHER_SIZE,
     compared_workloads,
     differences,
     other_sizes,
@@ -260,9 +261,10 @@ class _Comparison:
         self.whole = self._combined(0), self._combined(1)
         self.differing, forbidden = differences(self._facts(0), self._facts(1))
         self.scope = scope(*self.whole)
-        if self.names == (None, None):
-            self.differing = (*self.differing, *other_sizes(self.scope.paired.pairs))
-        reason = forbidden or _strangers(*self.runs) or self.scope.reason
+        sizes = tuple(other_sizes(self.scope.paired.pairs, self.whole)) if self.names == (None, None) else ()
+        self.differing = (*self.differing, *sizes)
+        is_other = OTHER_SIZE if any(one.hard for one in sizes) else ""
+        reason = forbidden or _strangers(*self.runs) or self.scope.reason or is_other
         self.forced = reason if asked.force else ""
         self.forbidden = not_comparable(reason) if reason and not asked.force else None
         self.totals = self.whole if reason else self.scope.totals

@@ -12,6 +12,7 @@ from factories import DEVICE, PROFILE, WORKLOAD, launch, make_run, metrics_frame
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
 from ncu_assist.analysis.diff.comparability import QUESTIONS, other_sizes
 from ncu_assist.analysis.diff.pairing import LaunchPair
+from ncu_assist.frame import Combined
 from ncu_assist.record import Toolchain
 from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.markdown import diff_markdown
@@ -102,7 +103,36 @@ def test_other_kernels_can_be_forced(tmp_path: Path) -> None:
 def test_paired_launches_of_another_size_are_named(blocks: int, expected: list[str]) -> None:
     """A thread may do 16 times as much, by wider loads; more is another problem, as far as anyone can tell."""
     before, after = (replace(launch(0), grid=(count, 1, 1), block=(32, 1, 1)) for count in (1, blocks))
-    found = list(other_sizes([LaunchPair((before,), (after,), "exact")]))
+    sides = Combined(None, (before,), ({},)), Combined(None, (after,), ({},))
+    found = list(other_sizes([LaunchPair((before,), (after,), "exact")], sides))
     assert [f"{one.baseline} against {one.candidate}" for one in found] == expected
     assert all("another size of the problem?" in one.what and not one.hard for one in found)
-    assert not list(other_sizes([LaunchPair((before,), (after, after), "exact")]))
+    assert not list(other_sizes([LaunchPair((before,), (after, after), "exact")], sides))
+
+
+@pytest.mark.parametrize(
+    ("moved", "long", "reason"), [(250.0, 0, "other-size"), (1.0, 0, "one-sample"), (250.0, 1, "one-sample")]
+)
+def test_a_launch_of_another_problem_is_not_compared(tmp_path: Path, moved: float, long: int, reason: str) -> None:
+    """256 times the threads for 250 times the bytes. For as many bytes as before it is the same work, in parallel.
+
+    So too where most of the time is another kernel's, of the same size.
+    """
+
+    def side(name: str, times: float, blocks: int) -> StoredRun:
+        made = (("sum", blocks, 1e5 * times), *[("same", 8, 1e8)] * long)
+        launches = tuple(
+            launch(place, kernel, None, ranges=(), grid=(count, 1, 1), duration_ns=took)
+            for place, (kernel, count, took) in enumerate(made)
+        )
+        metrics = [{"gpu__time_duration.sum": one.duration_ns} for one in launches]
+        metrics[0] |= {"dram__bytes_read.sum": 1e6 * times, "dram__bytes_write.sum": 0.0, "dram__bytes.sum": None}
+        run = make_run(version=name, workloads=(), checks=(), bench=None, source="imported", launches=launches)
+        return save_run(Store(tmp_path / "reports"), run, metrics_frame(*metrics))
+
+    small, large = side("small", 1.0, 4), side("large", moved, 1024)
+    diff = diff_runs(small, large)
+    assert diff.verdict.reason == reason
+    assert [one.hard for one in diff.differences if "another size" in one.what] == [reason == "other-size"]
+    forced = diff_runs(small, large, DiffOptions(force=True))
+    assert (forced.verdict.reason, forced.forced) == ("one-sample", reason if reason == "other-size" else "")
