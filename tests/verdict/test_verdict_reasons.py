@@ -16,6 +16,7 @@ SETTLED = {
     "robust-alike-in-time",
     "other-kernel",
     "no-common-launch",
+    "other-size",
 }
 
 
