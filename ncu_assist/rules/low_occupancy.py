@@ -1,16 +1,20 @@
-"""Too few warps fit on a multiprocessor to hide latency.
+"""Too few warps fit on a multiprocessor, or run there, to hide latency.
 
 What the hardware does: a scheduler issues from any of its warps that is ready. While one waits for memory or for an
 earlier result, another can issue. How many blocks fit depends on what each takes: registers, shared memory, hardware
 barriers, slots for blocks and for warps. The scarcest of these is the limiter.
 
-Why it costs time: with few warps, none may be ready, and the cycle is lost.
+When a block ends, its place is empty until the next one has started, 180 to 430 cycles later.
+
+Why it costs time: with few warps, none may be ready, and the cycle is lost. Many short blocks leave their places empty
+for a large part of the time. If only one block fits, the whole multiprocessor is empty meanwhile.
 
 What to try, by limiter. Registers: smaller blocks, if the registers that are left over have room for one more of them;
 `__launch_bounds__` with a number of blocks; smaller tiles a thread; loads next to their use; beware of spills. Shared
 memory: smaller or fewer buffers, smaller types, a larger carve-out, a table that larger blocks share. Blocks: larger
 blocks, of whole warps. Warps: a block size that divides the warp slots evenly. Barriers: named barriers with constant
-numbers; a number known only at run time reserves all sixteen.
+numbers; a number known only at run time reserves all sixteen. Short blocks: several elements a thread, in a loop over
+the grid; smaller blocks if only one fits.
 
 When it is reported: waiting is the problem, that is, no resource is busy for 60 % of the time in which multiprocessors
 had work (the threshold of Nsight Compute's own rule SOLBottleneck). More warps do not speed up a kernel at the limit of
@@ -18,7 +22,8 @@ DRAM or of a pipe, at any occupancy. For a unit that can reach nearly all of its
 what was measured as reachable, as in `near-ceiling`. The limit by shared memory of a kernel that uses none does not
 count: it is only what the driver set aside. If fewer than half of the warps that fit run on average, the limit holds
 for less than half of the time. If small blocks are many, they end sooner than the next start, and the finding says so:
-larger ones start as fast and bring more warps each. Otherwise nothing is reported.
+larger ones start as fast and bring more warps each. Whatever the limit, short blocks are also reported if a launch has
+at least ten waves (the last is a tenth of the time at most) and places are empty between blocks.
 
 A launch with too few blocks to fill the slots it has is `grid-underfill`. A launch with exactly as many blocks as slots
 was sized for them, and would be given more. A product by `wgmma` is left to `tensor-underfed`. Its warps wait for
@@ -37,6 +42,10 @@ block that shares its shared memory is named only if its warps meet at barriers:
 wrote. The estimate is that of the named change that wins most. What all warps up to the next limit would win is next to
 it, and is the estimate if no number can be named.
 
+The saving from fewer and longer blocks: what places are empty beyond the start of the launch, at most 400 cycles a
+block. What is empty for longer has another cause, such as warps of one block that end at different times. While a
+multiprocessor has no block at all, the time is lost. Otherwise the warp states that others could hide shrink as above.
+
 If the kernel already spills registers at a cost, fewer of them would spill more, and the finding says so. Without warp
 states the time in which no scheduler issued takes their place, and without throughputs nobody knows whether waiting is
 the problem. In both cases the saving is *assumed*.
@@ -47,12 +56,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS
+from ncu_assist.quantity import percent
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import UNITS, Change, changes
 from ncu_assist.rules.model.pipes import is_matrix_work
-from ncu_assist.rules.model.savings import REACHABLE, bounded_ns
+from ncu_assist.rules.model.savings import REACHABLE, START_NS, bounded_ns
 from ncu_assist.rules.model.shape import (
     block_words,
     coverable_share,
@@ -60,6 +70,7 @@ from ncu_assist.rules.model.shape import (
     of_each_shape,
     room_beside,
     warps_a_block,
+    working_part,
     working_share,
 )
 from ncu_assist.rules.model.traffic import come_by_copies
@@ -83,6 +94,10 @@ USES: tuple[str, ...] = (
     "warps_selected", "warps_long_scoreboard", "achieved_warps", "waves_per_sm",
 )  # fmt: skip
 REACHED = 0.5  # of the warps that fit, on average: with fewer the limit holds for less than half of the time
+# From the end of a block to the first instruction of the next in its place: 180 to 430 cycles in kernels of short equal
+# blocks, on 7.5, 8.6, 8.9 and 9.0 (docs/sources.md, Starts of blocks).
+BLOCK_START_CYCLES = 400.0
+MANY_WAVES = 10.0  # from here on the last wave is at most a tenth of the time
 LAST_WAVE = 2.0  # from here on blocks wait for a place most of the time, and free places are for want of starts
 TRY = {  # registers are a case of their own
     "shared": "use less shared memory",
@@ -100,11 +115,50 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _find(facts: Facts) -> Finding | None:
-    if come_by_copies(facts) or (is_matrix_work(facts) and facts.get("pipe_tensor_gmma")):
+    if come_by_copies(facts) or (is_matrix_work(facts) and facts.get("pipe_tensor_gmma")) or not latency_bound(facts):
         return None
+    found = [one for one in (_too_few_fit(facts), _short_blocks(facts)) if one]
+    return max(found, key=lambda one: one.most_ns, default=None)
+
+
+def _short_blocks(facts: Facts) -> Finding | None:
+    """Return what it costs that places rest from the end of a block to the start of the next; None if hardly anything.
+
+    That is at most BLOCK_START_CYCLES a block: what rests longer does so for another reason, as warps of one block that
+    end at different times. While a multiprocessor has no block at all the time is lost, else where the others wait.
+    """
+    blocks, count, fitting = (facts.get(key) for key in ("grid_size", "sm_count", "theoretical_warps"))
+    running, cycles = facts.get("achieved_warps"), facts.get("sm_cycles_elapsed")
+    if facts.value("waves_per_sm") < MANY_WAVES or not (blocks and count and fitting and running and cycles):
+        return None
+    at_once = max(1.0, fitting / warps_a_block(facts))
+    each = cycles * at_once * count / blocks  # cycles from the start of a block to that of the next in its place
+    works, starting = running / fitting * working_part(facts), START_NS / facts.duration_ns
+    rests = max(0.0, min(1.0 - works - starting, BLOCK_START_CYCLES / each))
+    empty = min(rests, max(0.0, 1.0 - working_share(facts) - starting))
+    more = (rests - empty) / (works + rests - empty)
+    saved = min(empty + coverable_share(facts) * more, _room(facts))
+    if saved < LEAST_WORTH:
+        return None
+    smaller = ", or use smaller blocks, so that one runs while the next starts" if at_once < 2 else ""
+    return Finding(
+        rule=ID,
+        message=f"{running * working_part(facts):.1f} of the {fitting:.0f} warps that fit run on average: each "
+        f"multiprocessor gets {blocks / count:.0f} short blocks, and a place is empty for {percent(rests)} of the time "
+        "before the next one starts",
+        saved_ns=saved * facts.duration_ns,
+        evidence=("theoretical_warps", "achieved_warps", "waves_per_sm", "sm_active_share", "issue_slots_busy"),
+        stalls=("long_scoreboard", "short_scoreboard", "wait"),
+        detail={"limiter": "short blocks"},
+        assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
+        advice=f"let a thread do several elements, in a loop over the grid{smaller}",
+    )
+
+
+def _too_few_fit(facts: Facts) -> Finding | None:
     limiter = limited_by(facts)
     now, then = facts.value("theoretical_warps"), warps_without(limiter, facts)
-    if now <= 0 or then <= now or not latency_bound(facts):
+    if now <= 0 or then <= now:
         return None
     is_reached = _is_reached(now, facts)
     if not is_reached and (limiter != "blocks" or facts.value("waves_per_sm") < LAST_WAVE):
@@ -159,12 +213,16 @@ def _saved_by(warps: float, facts: Facts) -> float:
 
     No unit reaches more of its peak than any mix does.
     """
-    busiest = facts.busiest(without=("DRAM",))
-    room = min(room_beside(facts), 1.0 - busiest[1] / REACHABLE if busiest else 1.0)
-    bound = bounded_ns(Finding(rule=ID, message="", saved_ns=0.0, evidence=()), facts) / facts.duration_ns
     then = max(1.0, min(warps, _launched(facts)))
     more = 1.0 - facts.value("theoretical_warps") / then
-    return min(working_share(facts) * coverable_share(facts) * more, room, bound)
+    return min(working_share(facts) * coverable_share(facts) * more, _room(facts))
+
+
+def _room(facts: Facts) -> float:
+    """Return the part of the time that every unit leaves, 0 to 1."""
+    busiest = facts.busiest(without=("DRAM",))
+    room = min(room_beside(facts), 1.0 - busiest[1] / REACHABLE if busiest else 1.0)
+    return min(room, bounded_ns(Finding(rule=ID, message="", saved_ns=0.0, evidence=()), facts) / facts.duration_ns)
 
 
 def _waiting(facts: Facts) -> str:

@@ -65,6 +65,39 @@ def test_a_limit_that_is_not_reached_is_not_the_reason(limiter: str, waves: floa
     assert bool(said) == bool(words)
 
 
+# All 64 warps fit, and half of them run: 50 waves of blocks, of which each place gets the next after 600 cycles.
+SHORT = WAITS | {
+    "theoretical_warps": 64, "block_limit_registers": 8, "grid_size": 50 * 8 * 132, "waves_per_sm": 50,
+    "achieved_warps": 32, "sm_cycles_elapsed": 30_000, "sm_cycles_active": 30_000, "sm_cycles_active_max": 30_000,
+}  # fmt: skip
+# One block of 1,024 threads fits, and multiprocessors have none for 30 % of the time.
+ALONE = SHORT | {
+    "theoretical_warps": 32, "block_size": 1024, "grid_size": 50 * 132, "achieved_warps": 32, "block_limit_warps": 2,
+    "block_limit_registers": 1, "sm_cycles_active": 21_000, "sm_cycles_active_max": 21_000, "max_warps": 8,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("values", "share"),
+    [
+        (SHORT, 0.8 * 0.475 / 0.975),
+        # a block lives five times as long: 400 of 3,000 cycles are its start; the rest has another cause
+        (SHORT | {key: 150_000 for key in SHORT if key.startswith("sm_cycles")}, 0.8 * (0.4 / 3) / (0.5 + 0.4 / 3)),
+        (ALONE, 0.275),
+        (SHORT | {"waves_per_sm": 9}, 0.0),
+        (SHORT | {"achieved_warps": 62.5}, 0.0),
+        (SHORT | {"l1_data_pipe": 61}, 0.0),
+    ],
+)
+def test_places_that_are_empty_between_short_blocks_are_named(values: Counters, share: float) -> None:
+    """Public reports: all warps fit, 45 % of them ran, or every multiprocessor was empty for 16 % of the time."""
+    finding = low_occupancy.find(made(values, long_scoreboard=80))
+    assert (finding.saved_ns / 100_000 if finding else 0.0) == pytest.approx(share)
+    if finding:
+        assert finding.detail == {"limiter": "short blocks"}
+        assert ("smaller blocks" in finding.advice) == (values is ALONE)
+
+
 def test_waits_shrink_by_the_warps_that_fit_then() -> None:
     share = saved_share(low_occupancy, made(WAITS, long_scoreboard=80))
     assert share == pytest.approx(0.8 * (1 - 16 / 64))
