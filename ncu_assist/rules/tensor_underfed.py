@@ -9,11 +9,12 @@ between products. If the code tells, the finding says which of these it is, and 
 kernel.
 
 What to try: if warps load tiles from global memory or use one buffer, stage tiles in shared memory, with two or more
-buffers that `cp.async` or TMA fills while the previous ones are multiplied; use larger tiles a warp, `ldmatrix`, and
-layouts without bank conflicts. If the chip has `wgmma` and the kernel does not use it, use it through CUTLASS or a
-library: `mma.sync` has two thirds of its rate. `mma.sync` needs loads of operands from shared memory because it takes
-them from registers; if the chip has `wgmma`, their cost counts at the line of `mma.sync`. If tiles arrive in time, keep
-another product in flight, let two groups of warps take turns, and do less work between products.
+buffers that `cp.async` or TMA fills while the previous ones are multiplied; let several warps share a tile that is 64
+to 128 wide; use larger tiles a warp, `ldmatrix`, and layouts without bank conflicts. If the chip has `wgmma` and the
+kernel does not use it, use it through CUTLASS or a library: `mma.sync` has two thirds of its rate. `mma.sync` needs
+loads of operands from shared memory because it takes them from registers; if the chip has `wgmma`, their cost counts at
+the line of `mma.sync`. If tiles arrive in time, keep another product in flight, let two groups of warps take turns, and
+do less work between products.
 
 When it is reported: tensor cores do most of the operations. If those were not counted, tensor cores are busy as long as
 the FMA pipe. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about them: two buffers
@@ -22,12 +23,13 @@ with the same conflicts are hardly faster than one.
 How the saving is estimated: the time after the fix is that of a product at the rate a cycle of a library's product on
 this GPU model (`ncu-assist ceilings`), else at 70 % of the chip's peak. If the peak is not known, or most of the work
 is on other types than halves, it is the time that the tensor cores worked, over 0.9. Multiprocessors without a block
-take no part in either: they are `grid-underfill`. For `mma.sync` on a chip with
-`wgmma` the rate is two thirds of that until its tensor cores are as busy as that allows: this is what feeding it wins,
-not another instruction. Loads within the SM are relieved; other pipes keep their work. L2 and DRAM keep theirs too,
-with one exception. If the bytes that the work needs are not known and tiles seem to be read again (SMs ask L2 for twice
-what comes from DRAM, or DRAM brings a quarter more than they ask for), tiles twice as wide halve the work of L2 and
-DRAM if these take the time, *assumed*.
+take no part in either: they are `grid-underfill`. For `mma.sync` on a chip with `wgmma` the rate is two thirds of that
+until its tensor cores are as busy as that allows: this is what feeding it wins, not another instruction. Loads within
+the SM are relieved; other pipes keep their work. L2 and DRAM keep theirs too, with one exception. If the bytes that the
+work needs are not known and tiles seem to be read again (SMs ask L2 for twice what comes from DRAM, or DRAM brings a
+quarter more than they ask for), wider tiles leave L2 and DRAM less work if these take the time, *assumed*: half with
+tiles twice as wide. If a byte of halves from L2 is in fewer operations than in square tiles 64 wide (32, half of the
+width), the tiles become so wide, and the work falls by as much.
 
 How the cause of a kernel with `wgmma` is found: by what the warps that multiply do (their code is that which leads to a
 product). They wait for *tiles*, at mbarriers that TMA opens, or for cp.async. They wait for *every product*, with no
@@ -45,6 +47,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
+from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.stalls import MBARRIER, WGMMA
 from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
 from ncu_assist.rules import shared_bank_conflict
@@ -78,11 +81,13 @@ ID = "tensor-underfed"
 NEEDS: tuple[str, ...] = ("pipe_tensor_cycles", "sm_active_share")
 USES: tuple[str, ...] = ("tensor_ops_fp16", "pipe_fma", "l2_sectors_read", "dram_bytes_read")
 WIDER_TILES = 0.5  # of the bytes that a product reads, with tiles twice as wide
+WIDE = 64  # rows and columns of the narrowest tile of a block in CUTLASS's instances for tensor cores and halves
 KINDS = {
     "pipe_tensor_gmma": ", with gmma instructions (wgmma)",
     "pipe_tensor_hmma": ", with hmma instructions (mma.sync, wmma)",
 }  # those counted and used, the first that is
 OLDER = ", where the chip has wgmma"
+SHARE = "let the warps of a block share a tile 64 to 128 wide in shared memory, with two or more buffers"
 FEED = "stage tiles in shared memory with two or more buffers, and multiply one while the next arrives"
 NEWER = "use wgmma, which takes its operands from shared memory: mma.sync reaches two thirds of its rate at most"
 OF_NEWER = 2 / 3  # of the rate of wgmma that mma.sync has
@@ -131,14 +136,17 @@ def find(facts: Facts) -> Finding | None:
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
     full = [name for name, load in loads(facts).items() if takes_the_time(name, load)]
     again = reads_tiles_again(facts) and not {*L2_PARTS, "DRAM"}.isdisjoint(full)
+    width = _tile_width(facts, halves) if again and halves > MOST_OF_ALL * done else WIDE
     if again:
-        fed = max(fed, WIDER_TILES * facts.duration_ns)
+        fed = max(fed, min(WIDER_TILES, width / WIDE) * facts.duration_ns)
     if fed >= without_conflicts:
         return None
     active = facts.value("sm_active_share") / 100.0 or 1.0
     pipes = [key for key in KINDS if facts.get(key)][:1]
     types = (key for key in (*TENSOR_HALVES, *TENSOR_OTHERS) if facts.get(key))
     how = "".join(KINDS[key] for key in pipes) + (OLDER if is_older else "")
+    if width < WIDE:
+        how += f"; each byte from L2 is in {width / 2:.1f} operations, as in square tiles {width:.0f} wide"
     return Finding(
         rule=ID,
         message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{how}",
@@ -149,7 +157,13 @@ def find(facts: Facts) -> Finding | None:
         assumed=again or not done,
         with_operands=is_older,
         detail={"pipe": "tensor"},
-        advice=NEWER if is_newer_better else BY_CODE if facts.get("pipe_tensor_gmma") else FEED,
+        advice=NEWER
+        if is_newer_better
+        else BY_CODE
+        if facts.get("pipe_tensor_gmma")
+        else FEED
+        if width >= WIDE
+        else SHARE,
     )
 
 
@@ -157,6 +171,15 @@ def _used_share(facts: Facts) -> float:
     """Return the part of the multiprocessors that get a block, 0 to 1: products stay where they are, however fed."""
     blocks, count = facts.get("grid_size"), facts.get("sm_count")
     return min(1.0, blocks / count) if blocks and count else 1.0
+
+
+def _tile_width(facts: Facts, halves: float) -> float:
+    """Return how wide square tiles of halves are of which bytes from L2 are in so many operations; WIDE at most.
+
+    A step of such a tile brings 2 x 2 bytes a row for 2 operations a column: half of the width for each byte.
+    """
+    asked = SECTOR_BYTES * (facts.get("l2_sectors_read") or 0.0)
+    return min(float(WIDE), 2.0 * halves / asked) if asked else WIDE
 
 
 def needs_code(finding: Finding) -> bool:

@@ -300,3 +300,24 @@ def test_tiles_that_come_late_ask_for_stages_and_say_what_is_free() -> None:
     assert told_by_code.advice.startswith(tensor_underfed.ADVICE["tiles"])
     assert tensor_underfed.by_code(told_by_code, sass, results.facts)[0] == told_by_code  # a cause is said once
     assert "; a TMA load brings 24.6 kB on average, and a block could have " in told_by_code.message
+
+
+@pytest.mark.parametrize(
+    ("width", "kept"),
+    [(16.0, 0.25), (48.0, 0.5), (400.0, 0.5), (None, 0.5)],
+)
+def test_tiles_that_come_again_win_by_how_narrow_they_are(width: float | None, kept: float) -> None:
+    """A public report: one warp a block and tiles 16 wide. The gain was 2x for any tile, by more buffers."""
+    halves = 1e10
+    asked = halves / (width / 2) / 32 if width else None
+    counters = {"pipe_tensor_cycles": 6.0, "dram_throughput": 95.0, "tensor_ops_fp16": halves, "tensor_ops_bf16": 0.0}
+    if asked:
+        counters |= {"l2_sectors_read": asked, "dram_bytes_read": asked * 32 / 4}
+    without = () if asked else ("l2_sectors_read",)
+    facts = gallery("tensor_straight_from_global", without=without, **counters)
+    found = tensor_underfed.find(replace(facts, algorithmic_bytes=None))
+    assert found is not None
+    assert found.saved_ns == pytest.approx((1.0 - kept) * facts.duration_ns)
+    is_narrow = width is not None and width < tensor_underfed.WIDE
+    assert ("64 to 128 wide" in found.advice) == is_narrow
+    assert (f"square tiles {width:.0f} wide" in found.message if width else True) == (is_narrow or width is None)
