@@ -72,6 +72,16 @@ class NewerData(DamagedData):
     exit_code = 6  # what this machine lacks is that version
 
 
+class ReaderBug(DamagedData):
+    """Our own code failed on a file, which may be whole. ``traceback`` is what the child that read it wrote."""
+
+    exit_code = 1
+
+    def __init__(self, problem: str, traceback: str = "") -> None:
+        super().__init__(problem, "ncu-assist bug-report")
+        self.traceback = traceback
+
+
 class ModelProblem(NcuAssistError):
     """The language model gave nothing usable: no key, no connection, a refusal, or a reply that cannot be read."""
 

@@ -14,7 +14,7 @@ from traceback import format_exception
 import click
 
 from ncu_assist.cli.console import QUIET, showing_steps, take_every_text
-from ncu_assist.errors import NcuAssistError, UsageProblem, did_you_mean
+from ncu_assist.errors import NcuAssistError, ReaderBug, UsageProblem, did_you_mean
 from ncu_assist.render.escape import plain
 
 GROUPS = {  # heading -> name -> what it does; the module <name>_command is imported when the command is run
@@ -228,7 +228,8 @@ def main() -> None:
         click.echo("interrupted; finished work is kept", err=True)
         status = INTERRUPTED
     except NcuAssistError as error:
-        status = _tell(error.message, typed_again(error.message, error.hint, sys.argv[1:]), error.exit_code)
+        traceback = error.traceback if isinstance(error, ReaderBug) else ""
+        status = _tell(error.message, typed_again(error.message, error.hint, sys.argv[1:]), error.exit_code, traceback)
     except SystemExit:  # click's only one: the reader of our stdout is gone, and nothing is left to say
         status = 0
     except Exception as error:
@@ -238,12 +239,12 @@ def main() -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
-def _tell(message: str, hint: str, exit_code: int) -> int:
+def _tell(message: str, hint: str, exit_code: int, traceback: str = "") -> int:
     """Write what was wrong and what to try to stderr, and keep it; return the exit code."""
     click.echo(f"error: {plain(message)}", err=True)
     if hint:
         click.echo(f"  try: {plain(hint)}", err=True)
-    _remember(exit_code, message, hint)
+    _remember(exit_code, message, hint, traceback)
     return exit_code
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
-from ncu_assist.errors import DamagedData, NcuAssistError
+from ncu_assist.errors import DamagedData, NcuAssistError, ReaderBug
 
 MEMORY_BYTES = 2 << 30
+FRAME = re.compile(r'^ +File "(.+)", line \d+', re.MULTILINE)  # of a traceback, the last one raised it
+OURS = str(Path(__file__).parents[1])
 WORDS_LIMIT = 300  # characters of a failed reader's output in a message
 
 
@@ -28,7 +33,7 @@ def run_child(
 
     ``what`` it reads and with whose ``reader`` are words of messages; ``limit_s`` is for all of it, of which this child
     has ``timeout_s``. Raises what it tells of as JSON in the last line of stderr, errors of ``said`` by exit code, and
-    DamagedData when it crashes or does not end in time.
+    DamagedData when it crashes or does not end in time, ReaderBug when an exception of our code ended it.
     """
     from ncu_assist import process  # not in the child itself, which is to start at once
 
@@ -41,7 +46,16 @@ def run_child(
         raise said[done.exit_code](told["message"][:WORDS_LIMIT], told["hint"])
     if done.exit_code != 0:
         words = (last or f"exit code {done.exit_code}")[:WORDS_LIMIT]
+        if _is_ours(done.stderr, last):
+            raise ReaderBug(f"{what} cannot be read because of a bug in ncu-assist ({words})", done.stderr)
         raise DamagedData(f"{what} cannot be read: {reader} failed ({words})", "profile again")
+
+
+def _is_ours(stderr: str, last: str) -> bool:
+    """Tell whether an exception of our code ended a child, by its traceback; no lack of memory or of disk space."""
+    kind = getattr(builtins, last.partition(":")[0], None)
+    is_of_machine = isinstance(kind, type) and issubclass(kind, OSError | MemoryError | KeyboardInterrupt)
+    return OURS in (FRAME.findall(stderr) or [""])[-1] and not is_of_machine
 
 
 def limit_memory(limit: int) -> None:

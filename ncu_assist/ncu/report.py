@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, overload
 import msgspec
 
 from ncu_assist import process
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, cut
+from ncu_assist.errors import DamagedData, EnvironmentProblem, ReaderBug, UsageProblem, cut
 from ncu_assist.launch_selection import can_choose, chosen
 from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, run_child
@@ -450,6 +450,8 @@ def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> C
 
     try:
         _child(what, path, plain, folder, limits)
+    except ReaderBug:
+        raise
     except DamagedData as error:
         raise DamagedData(f"{error.message}{_nvidias_words(path, plain, folder, limits)}", error.hint) from error
     document = msgspec.json.decode((folder / contents.DOCUMENT).read_bytes(), type=Document)

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
-from ncu_assist.errors import DamagedData, NcuAssistError, StageFailed, UsageProblem
+from ncu_assist.errors import DamagedData, NcuAssistError, ReaderBug, StageFailed, UsageProblem
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import TimeLimits
 from ncu_assist.ncu import compressed
@@ -251,6 +251,8 @@ def sent() -> Iterator[None]:
     """Let what is damaged be got again: whoever was sent a report cannot profile again."""
     try:
         yield
+    except ReaderBug:
+        raise
     except DamagedData as error:
         hint = error.hint if error.hint not in ("", "profile again") else "get the file again, or profile again"
         raise DamagedData(error.message, hint) from error

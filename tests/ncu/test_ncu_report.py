@@ -5,13 +5,14 @@ from __future__ import annotations
 import gzip
 import lzma
 import resource
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from ncu.conftest import Broken
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import DamagedData, ReaderBug, UsageProblem
 from ncu_assist.ncu import reader, report_file
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
@@ -194,6 +195,27 @@ def test_nvidias_reader_has_to_agree(
     monkeypatch.setattr(resource, "setrlimit", lambda *_: None)
     assert reader.main(["scalars", str(plain), "r", str(tmp_path), "0"]) == DamagedData.exit_code
     assert "disagree on launch 0" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("fails", "is_ours"), [("{}.__getitem__", True), ("open", False)])
+def test_an_exception_of_our_own_code_is_not_blamed_on_the_file(
+    full_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: str, is_ours: bool
+) -> None:
+    """A KeyError in a module of ours is a bug. An OSError is not: the disk may be full."""
+    failing = tmp_path / "failing.py"
+    failing.write_text(
+        f"import sys\nfrom ncu_assist.ncu import reader\nreader.int = {fails}\nreader.main(sys.argv[3:])"
+    )
+    program = tmp_path / "python"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{failing}" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(program))
+    with pytest.raises(DamagedData) as told:
+        read_report(full_path)
+    assert isinstance(told.value, ReaderBug) == is_ours
+    if is_ours:
+        assert "because of a bug in ncu-assist (KeyError" in str(told.value)
+        assert (told.value.exit_code, told.value.hint) == (1, "ncu-assist bug-report")
 
 
 def test_a_reader_that_dies_or_hangs_is_damaged_data(full_path: Path, broken_reader: Broken) -> None:

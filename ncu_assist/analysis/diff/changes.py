@@ -157,8 +157,10 @@ def rows(baseline: Combined, candidate: Combined, every: bool = False) -> list[C
 def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> ComparedMetric:
     """Return the row of a key of OVER_LAUNCHES."""
     metric = OVER_LAUNCHES[key]
-    weighted = baseline.is_weighted(key) or candidate.is_weighted(key)  # by times, which are never exact
-    repeats = "strays" if weighted else repeats_as(key)
+    sides = baseline, candidate
+    # Weighted by times, or derived from what strays (instructions from a rate and a time): neither is ever exact.
+    strays = any(side.is_weighted(key) or side.is_approximate(key) for side in sides)
+    repeats = "strays" if strays else repeats_as(key)
     return ComparedMetric(
         key,
         metric.label,

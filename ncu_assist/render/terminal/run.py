@@ -19,7 +19,7 @@ from ncu_assist.render.terminal.style import Style, detected, styled, table, to_
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import LIMIT_WORDS, bound_note, focus_words, room_words
 from ncu_assist.render.words.terms import stall_name
-from ncu_assist.render.words.values import number_of
+from ncu_assist.render.words.values import ABOUT, number_of
 from ncu_assist.render.words.verdicts import (
     all_of,
     failed_checks,
@@ -329,7 +329,8 @@ def _metrics(shown: RunView) -> list[RenderableType]:
             if shown.results is None or can_be_collected(key, shown.results.facts):
                 lacking.append(metric.label)
             continue
-        text = combined.not_applicable[key] if value is None else quantity(value, metric.unit)
+        about = ABOUT if combined.is_approximate(key) else ""
+        text = combined.not_applicable[key] if value is None else about + quantity(value, metric.unit)
         of = of_launches(combined.coverage(key)) if is_of_all else f"launch {combined.launches[0].index}"
         made.add_row(metric.label, text, of)
     rest = [styled(f"not in the report: {'; '.join(lacking)}", "dim")] if lacking else []

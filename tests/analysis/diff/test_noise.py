@@ -182,6 +182,22 @@ def test_dram_bandwidth_is_judged_as_the_percentage_that_it_is(busy: tuple[float
     assert rates[0].noise == pytest.approx(rates[1].noise / busy[1])  # type: ignore[operator]
 
 
+@pytest.mark.parametrize(("counted", "word"), [(True, "regressed"), (False, "unchanged")])
+def test_a_derived_count_strays_as_what_it_is_derived_from(counted: bool, word: str) -> None:
+    """0.1 % more instructions are a change where they were counted, and none as a rate times cycles."""
+
+    def side(count: float) -> Combined:
+        derived = {"sm__inst_executed.avg.per_cycle_elapsed": count / 1e6, "sm__cycles_elapsed.avg": 1e6 / 100}
+        derived |= {"launch__sm_count": 100.0, "smsp__inst_executed.sum": None, "smsp__inst_executed.avg": None}
+        metrics = {"smsp__inst_executed.sum": count} if counted else derived
+        return combine(make_run(launches=(launch(duration_ns=LONG),)), metrics_frame(metrics), "small")
+
+    before, after = side(1e6), side(1.001e6)
+    assert after.values["instructions"] == pytest.approx(1.001e6)
+    found = {one.metric: one for one in changes(before, after, NoiseModel(None))}
+    assert found["instructions"].verdict == word
+
+
 def of_l2(whole: float, reads: float) -> Combined:
     """A long launch of which L2 counted a whole, and the reads in it in another pass."""
     counted = {"": whole, "_op_read": reads, "_op_write": 4e6, "_op_red": 0.0, "_op_atom": 0.0}
