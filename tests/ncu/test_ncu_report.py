@@ -206,10 +206,10 @@ def test_an_exception_of_our_own_code_is_not_blamed_on_the_file(
     failing.write_text(
         f"import sys\nfrom ncu_assist.ncu import reader\nreader.int = {fails}\nreader.main(sys.argv[3:])"
     )
-    program = tmp_path / "python"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{failing}" "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(program))
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{failing}" "$@"\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
     with pytest.raises(DamagedData) as told:
         read_report(full_path)
     assert isinstance(told.value, ReaderBug) == is_ours
