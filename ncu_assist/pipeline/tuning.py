@@ -20,6 +20,7 @@ from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.watching import copy_folder
 from ncu_assist.project import Project
+from ncu_assist.rules.low_occupancy import SHORT_BLOCKS
 from ncu_assist.sources import COMMENT_SIGNS, header_comment, source_sha256
 from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import read_kernel
@@ -159,7 +160,7 @@ def proposals(project: Project, kernel: Kernel, version: Version, text: str) -> 
     ranked = [one for judged in found.judged for one in judged.findings] if found else []
     if not ranked:
         return {}, ""
-    rule = ranked[0].rule
+    rule, are_short = ranked[0].rule, SHORT_BLOCKS in ranked[0].detail.values()
     names = dict(
         named
         for line in NUMBER.findall(text)
@@ -168,7 +169,8 @@ def proposals(project: Project, kernel: Kernel, version: Version, text: str) -> 
     form = STAGES if rule in MORE_STAGES else TILES if rule in SMALLER or rule in LARGER else None
     chosen = {name: number for name, number in names.items() if form and form.search(name) and number > 0}
     made = {name: _around(number, form is STAGES) for name, number in chosen.items()}
-    way = "more in flight" if rule in MORE_STAGES else "a smaller shape" if rule in SMALLER else "a larger shape"
+    is_smaller = rule in SMALLER and not are_short
+    way = "more in flight" if rule in MORE_STAGES else "a smaller shape" if is_smaller else "a larger shape"
     return made, f"its diagnosis is {rule}, and {way} may help"
 
 

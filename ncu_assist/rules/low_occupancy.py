@@ -94,6 +94,7 @@ USES: tuple[str, ...] = (
     "warps_selected", "warps_long_scoreboard", "achieved_warps", "waves_per_sm",
 )  # fmt: skip
 REACHED = 0.5  # of the warps that fit, on average: with fewer the limit holds for less than half of the time
+SHORT_BLOCKS = "short blocks"  # in place of a limit: all that fit may run, and do not
 # From the end of a block to the first instruction of the next in its place: 180 to 430 cycles in kernels of short equal
 # blocks, on 7.5, 8.6, 8.9 and 9.0 (docs/sources.md, Starts of blocks).
 BLOCK_START_CYCLES = 400.0
@@ -149,7 +150,7 @@ def _short_blocks(facts: Facts) -> Finding | None:
         saved_ns=saved * facts.duration_ns,
         evidence=("theoretical_warps", "achieved_warps", "waves_per_sm", "sm_active_share", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
-        detail={"limiter": "short blocks"},
+        detail={"limiter": SHORT_BLOCKS},
         assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
         advice=f"let a thread do several elements, in a loop over the grid{smaller}",
     )

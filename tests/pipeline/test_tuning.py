@@ -16,6 +16,8 @@ from ncu_assist.pipeline.planning import MeasureRequest
 from ncu_assist.pipeline.tuning import in_words, parsed, proposals, tune, with_values
 from ncu_assist.project import Project
 from ncu_assist.spec_file import read_kernel
+from ncu_assist.store import StoredRun
+from ncu_assist.store.findings import Findings, Judged, StoredFinding
 
 OWN = 20_000  # turns that take many times as long as a busy machine holds one turn up
 CUDA = """\
@@ -134,3 +136,13 @@ def test_a_diagnosis_proposes_values_around_what_is_there() -> None:
     decode = read_kernel(project.kernels / "lightning_decode")
     done = decode.version("v7")
     assert proposals(project, decode, done, done.path.read_text())[0] == {}
+
+
+@pytest.mark.parametrize(("limiter", "words"), [("registers", "a smaller shape"), ("short blocks", "a larger shape")])
+def test_short_blocks_propose_a_larger_shape(limiter: str, words: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = StoredFinding("low-occupancy", "high", 1e3, 1.5, {"limiter": limiter})
+    found = Findings("1", (), (Judged(None, True, None, None, 1e4, (first,)),))
+    monkeypatch.setattr(StoredRun, "findings", lambda _: found)
+    project = Project(Path(__file__).parents[2])
+    version = (gemm := read_kernel(project.kernels / "gemm_bias_gelu")).version("v10")
+    assert words in proposals(project, gemm, version, version.path.read_text())[1]
