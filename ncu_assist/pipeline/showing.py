@@ -227,7 +227,8 @@ def _weighted(sass: pd.DataFrame, launches: Collection[Launch]) -> Code:
     return Code(sass.assign(**{name: sass[name] * weights for name in sampled}), {})
 
 
-Instructions = tuple[list[str], list[float]]  # SASS, and how often warps executed each; zeros if not counted
+# SASS, how often warps executed each (zeros if not counted), and the file of each, empty if that was not read.
+Instructions = tuple[list[str], list[float], list[str]]
 MOST_KERNELS = 10  # of a report outside an archive: reading the code of a launch takes 30 ms
 
 
@@ -245,9 +246,9 @@ def _as_built(stored: StoredRun, shown: RunView) -> RunView:
 
     def built(results: RuleResults | None) -> RuleResults | None:
         launches = results.facts.combined.launches if results else ()
-        found = [read.get(one.index) or kernels.get(one.signature) or ([], []) for one in launches]
-        sass, counts = [text for one, _ in found for text in one], [count for _, own in found for count in own]
-        return as_built(results, sass, counts) if results else None
+        found = [read.get(one.index) or kernels.get(one.signature) or ([], [], []) for one in launches]
+        sass, counts = [text for one, _, _ in found for text in one], [count for _, own, _ in found for count in own]
+        return as_built(results, sass, counts, [file for *_, own in found for file in own]) if results else None
 
     rows = tuple(replace(row, results=built(row.results)) for row in shown.launches) if read else shown.launches
     return replace(shown, results=built(shown.results), launches=rows)
@@ -269,7 +270,11 @@ def _code_of_report(stored: BareReport, shown: RunView) -> dict[int, Instruction
         return {}
     read = {place: sass[sass["launch"] == place] for place in places}
     return {
-        numbers[place]: (list(map(str, own["sass"])), own["instructions"].fillna(0.0).tolist())
+        numbers[place]: (
+            list(map(str, own["sass"])),
+            own["instructions"].fillna(0.0).tolist(),
+            list(map(str, own["file"])),
+        )
         for place, own in read.items()
     }
 
@@ -280,11 +285,11 @@ def _kept_instructions(stored: StoredRun, shown: RunView) -> dict[int, Instructi
     found = _placed(code, stored, shown.combined.workload) if code else {}
     if code is None or not found:
         return {}
-    read = {}
+    read: dict[int, Instructions] = {}
     for one in launches_of(code, set(found)) or ():
         sass = [text for function in one.functions for text in function.sass]
         counted = dict(zip(one.metrics, one.values, strict=True)).get(COUNTERS["instructions"])
-        read[found[one.launch].index] = sass, [0.0] * len(sass) if counted is None else counted.tolist()
+        read[found[one.launch].index] = sass, [0.0] * len(sass) if counted is None else counted.tolist(), []
     return read
 
 

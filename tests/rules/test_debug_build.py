@@ -131,3 +131,21 @@ def test_code_is_looked_at_where_little_of_what_is_executed_is_work() -> None:
     assert debug_build.may_be_unoptimised(made())
     assert debug_build.may_be_unoptimised(made(instructions=1e6, global_load_instructions=1e5))
     assert not debug_build.may_be_unoptimised(made(instructions=1e6, global_load_instructions=4e5))
+
+
+def test_code_of_a_header_is_replaced_by_another_call_not_rewritten() -> None:
+    """A public program: all but 0.01 % of the instructions of a kernel that starts generators are cuRAND's."""
+    facts = gallery("pipe_issue_angles")
+    before = RuleResults(facts, diagnose(facts, RULES), ())
+    code, files = ["LOP3.LUT R4, R4, R5, R6", "STG.E [R2], R4"], ["/usr/local/cuda/include/curand_kernel.h", "own.cu"]
+    after = as_built(before, code, [95.0, 5.0], files)
+    assert "curandStatePhilox4_32_10_t" in after.diagnosis.findings[0].finding.advice
+    assert as_built(after, code, [95.0, 5.0], files) == after
+    rebuilt = as_built(before, ["MOV R4, R4", *code], [1.0, 95.0, 4.0], [files[0], *files])
+    advice = {one.finding.rule: one.finding.advice for one in rebuilt.diagnosis.findings}
+    assert advice["pipe-bound"].startswith(
+        "compile with optimisation first; if it is still there then, start generators"
+    )
+    assert "curand" not in advice[debug_build.ID]
+    for counts, named in (([74.0, 26.0], files), ([0.0, 0.0], files), ([95.0, 5.0], ["own.cuh", "own.cu"])):
+        assert as_built(before, code, counts, named) is before  # also draws numbers, was not counted, is their own

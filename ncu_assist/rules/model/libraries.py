@@ -6,6 +6,7 @@ Nobody opens cuBLAS: what helps is another number format, shape or layout, anoth
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Literal
@@ -121,6 +122,14 @@ FORMATS: tuple[tuple[Format, str], ...] = (
     ("TF32", r"MmaTensorOp"),
     ("float32", r"sgemm|scudnn|f32f32|simt|\bfloat\b"),
 )
+# Device code that comes as a header, and what to call in place of what nearly all of a kernel's instructions are of.
+# The header has the start of a generator and its next number, but a number brings instructions of its user's as well:
+# so many are of the start alone (cuRAND's guide, Device API, Performance Notes).
+NEARLY_ALL = 0.9
+HEADERS = {
+    "curand_kernel.h": "start generators by `curand_init(seed + thread, 0, 0, ...)`, which skips no numbers (different "
+    "seeds may be correlated), or take curandStatePhilox4_32_10_t, which skips ahead by an addition"
+}
 OF_PRODUCTS: tuple[Kind, ...] = ("matrix product", "convolution", "attention")
 
 FUSE = "fuse it with the operations before and after it: torch.compile, or a kernel of your own for the chain"
@@ -266,3 +275,17 @@ def library_advice(kernel: LibraryKernel, rule: str) -> str:
     in_cpp = ADVICE.get(f"{kernel.kind} in C++") if kernel.library in IN_CPP else None
     own = ADVICE.get(kernel.library) or in_cpp or ADVICE[kernel.kind]
     return own.get(rule, own[""])
+
+
+def header_advice(files: Sequence[str], counts: Sequence[float]) -> str | None:
+    """Return what to call in place of a header's code, where nearly all that was executed is its; None elsewhere.
+
+    ``files`` and ``counts`` are of each instruction; counts that are all zero were not made.
+    """
+    every = sum(counts)
+    names = [re.split(r"[/\\]", one)[-1] for one in files]
+    for header, advice in HEADERS.items():
+        own = sum(count for name, count in zip(names, counts, strict=True) if name == header)
+        if own > NEARLY_ALL * every:
+            return advice
+    return None

@@ -17,8 +17,9 @@ from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.rules import RULES, debug_build, tensor_underfed
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.libraries import library_advice, library_kernel
+from ncu_assist.rules.model.libraries import header_advice, library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
+from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.warnings import warnings
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
 
@@ -150,7 +151,8 @@ def located(results: RuleResults | None, code: Code | None) -> RuleResults | Non
     read = code.of([one.index for one in results.facts.combined.launches])
     if len(read.sass):
         counts = read.sass["instructions"].fillna(0.0).tolist() if "instructions" in read.sass else []
-        results = as_built(results, list(map(str, read.sass["sass"])), counts)
+        files = list(map(str, read.sass["file"])) if "file" in read.sass else []
+        results = as_built(results, list(map(str, read.sass["sass"])), counts, files)
     if not any(map(blames_lines, results.diagnosis.findings)):
         return results
     own = replace(read, sass=own_lines(read)) if len(read.sass) else read
@@ -188,12 +190,34 @@ def _with_cause(ranked: Ranked, results: RuleResults, code: Code) -> tuple[Ranke
 OPTIMISE_FIRST = "compile with optimisation first; if it is still there then"
 
 
-def as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence[float]) -> RuleResults:
+def as_built(
+    results: RuleResults, instructions: Sequence[str], counts: Sequence[float], files: Sequence[str] = ()
+) -> RuleResults:
     """Return results that know of it where these instructions are of a build without optimisation: rules judge again.
 
     ``counts`` say how often each was executed, empty where nobody counted. Each other finding says to compile with
-    optimisation first then.
+    optimisation first then. ``files`` are those of each, empty where that is not known: where nearly all are of a
+    header of CUDA, the findings say what to call in its place.
     """
+    results = _judged_as_built(results, instructions, counts)
+    advice = header_advice(files, counts) if files and len(files) == len(counts) else None
+    if advice is None:
+        return results
+    findings = tuple(_of_header(one, advice) for one in results.diagnosis.findings)
+    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
+
+
+def _of_header(ranked: Ranked, advice: str) -> Ranked:
+    """Return a finding with the advice, if its fix takes work off the SM: nobody changes the code of a header."""
+    finding = ranked.finding
+    is_of_sm = any(one.name in finding.relieves for one in SM_PARTS) and not finding.of_build
+    if ranked.severity == "info" or not is_of_sm or finding.is_done or not finding.advice:
+        return ranked
+    first = f"{OPTIMISE_FIRST}, " if finding.advice.startswith(OPTIMISE_FIRST) else ""
+    return replace(ranked, finding=replace(finding, advice=f"{first}{advice}"))
+
+
+def _judged_as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence[float]) -> RuleResults:
     if results.facts.unoptimised or not debug_build.is_unoptimised(instructions):
         return results
     facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
