@@ -238,8 +238,9 @@ MEANINGS = {
     "launches_profiled": "How many launches the run has, of which `launches` are some",
     "launches_not_judged": "Launches without findings of their own: none, as every one is judged",
     "focus": "The launch that text shows details of, by `index`: the one asked for, or that with the most winnable "
-    "time of those that the first of `across_launches` is about; null for the launches of a call on a workload, which "
-    "are one piece of work",
+    "time of those that the first of `across_launches` is about; one of those that take most of the time, if they are "
+    "farther above their floors, for no known cause, than that wins; null for the launches of a call on a workload, "
+    "which are one piece of work",
     "across_launches": "What would pay over all launches shown, the most winnable time first",
     "LaunchKeys.time_share": "Its part of the time of all launches of the run, or of its call; null where that is not "
     "known [ratio]",

@@ -232,6 +232,8 @@ def focus_words(shown: RunView) -> str:
 
 def why_in_focus(shown: RunView) -> str:
     """Return why details are of this launch: ``the most to win``, of all or of those that together win most."""
+    if shown.focus is not None and shown.focus.unexplained_ns and shown.payoffs:
+        return "the farthest above its floor"
     if shown.focus is None or not shown.focus.winnable_ns:
         return "the longest"
     is_most = all((row.winnable_ns or 0.0) <= shown.focus.winnable_ns for group in shown.groups for row in group.rows)
