@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.record import Launch, Run
+from ncu_assist.rules import launch_bound
 from ncu_assist.rules.base import LIMITS, with_figures
 from ncu_assist.rules.model.diagnosis import OF_A_CALL, UNEXPLAINED, Ranked
 from ncu_assist.rules.model.libraries import LibraryKernel, library_advice, library_kernel
@@ -466,6 +467,8 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None, is_par
     worst = _worst(rows, rule)
     is_other = rule == OTHER_FORMAT and worst.other_format_ns == worst.winnable_ns
     advice, figures = _advice(worst, rule)
+    if len(rows) > 1:  # what each is told as a launch by itself
+        advice = advice.replace(launch_bound.SINGLE, launch_bound.CHAIN)
     of_build = rule in _of_build(worst)
     figures = "" if of_build and len(rows) > 1 else figures  # of one launch: here it is a sum
     return Payoff(

@@ -3,7 +3,8 @@
 What the hardware does: blocks start in waves: as many as the chip holds, then one more whenever one ends.
 
 Why it costs time: if all blocks take the same time, a launch of 1.06 waves takes as long as one of 2, and during the
-second wave nearly all multiprocessors have nothing to do.
+second wave nearly all multiprocessors have nothing to do. In a last wave that is a quarter full, each of them has a
+quarter of its warps.
 
 What to try: choose a block or tile size so that the blocks are just below a whole number of waves; smaller blocks,
 which make more and finer waves; a persistent kernel of one wave whose blocks take pieces of work in turn; stream-K or
@@ -53,8 +54,8 @@ def _find(facts: Facts) -> Finding | None:
         return None
     return Finding(
         rule=ID,
-        message=f"{waves:.2f} waves of blocks take as long as {ceil(waves)}: in the last one multiprocessors rest, "
-        f"{_rest(facts)}",
+        message=f"the last of {ceil(waves)} waves of blocks fills {100 * (waves % 1 or 1):.0f} % of the places for "
+        f"blocks: multiprocessors have few warps then, {_rest(facts)}",
         saved_ns=saved * facts.duration_ns,
         evidence=("waves_per_sm", "last_wave_fill", "sm_imbalance", "sm_idle_share", "grid_size"),
         assumed=not knows_uneven(facts),
@@ -64,5 +65,5 @@ def _find(facts: Facts) -> Finding | None:
 
 def _rest(facts: Facts) -> str:
     if knows_uneven(facts):
-        return f"{100 * uneven_share(facts):.0f} % of the time on average"
-    return f"up to {100 * uneven_by_grid(facts):.0f} % of the time if all blocks take as long"
+        return f"and rest {100 * uneven_share(facts):.0f} % of the time on average"
+    return f"which costs up to {100 * uneven_by_grid(facts):.0f} % of the time if all blocks take as long"

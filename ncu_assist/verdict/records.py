@@ -60,7 +60,12 @@ REASONS: dict[str, VerdictReason] = {
     "clocks-unknown": VerdictReason(
         "the samples are not paired; the times lie apart, but without SM clocks that may be another clock", BENCH
     ),
-    "too-few-samples": VerdictReason("the samples are not paired, and a side has fewer than 20", BENCH),
+    "too-few-samples": VerdictReason(
+        "the samples are not paired, and a side has fewer than 20",
+        BENCH,
+        "the samples are not paired, and a side has fewer than 20; they lie farther apart than identical binaries have "
+        f"been seen, {100 * FARTHEST:.0f} %: the time changed, by how much is not settled",
+    ),
     "no-samples": VerdictReason("at least one of the two has neither timings nor a duration", PROFILE),
     "only-late-samples": VerdictReason(
         "every sample of one of the two was late: its call was not enqueued before the stream ran on", BENCH

@@ -149,6 +149,15 @@ def test_no_floor_is_shorter_than_the_start_of_a_launch(tmp_path: Path) -> None:
     assert "floor set by: start (0)" in " ".join(show_text(view).split())
 
 
+def test_short_launches_together_are_a_chain(tmp_path: Path) -> None:
+    """One alone gains nothing from a CUDA graph; several of a report are what a graph is for."""
+    idle = {f"{unit}.avg.pct_of_peak_sustained_elapsed": 3.0 for unit in ("sm__throughput", "dram__cycles_active")}
+    made = [{"kernel": f"k{place}", "duration_ns": 3e3, "metrics": dict(idle)} for place in range(3)]
+    (several,) = shown(tmp_path / "several", *map(dict, made)).payoffs
+    (one,) = shown(tmp_path / "one", made[0]).payoffs
+    assert (several.advice, one.advice) == (launch_bound.CHAIN, launch_bound.SINGLE)
+
+
 @pytest.mark.parametrize(("asked", "by", "times"), [(4.0, "tensor cores", 10.0), (1.0, "DRAM", 1.0)])
 def test_a_product_that_fetches_its_tiles_again_needs_its_operations_alone(
     tmp_path: Path, asked: float, by: str, times: float

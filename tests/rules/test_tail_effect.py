@@ -23,7 +23,14 @@ def test_saves_the_empty_part_of_the_last_wave() -> None:
 
 
 def test_saves_no_more_than_multiprocessors_rested() -> None:
-    assert saved_share(tail_effect, made(TAIL | {"sm_cycles_active": 94})) == pytest.approx(0.05)
+    facts = made(TAIL | {"sm_cycles_active": 94})
+    assert saved_share(tail_effect, facts) == pytest.approx(0.05)
+    finding = found(tail_effect, facts)
+    assert finding
+    assert finding.message == (
+        "the last of 3 waves of blocks fills 5 % of the places for blocks: multiprocessors have few warps then, and "
+        "rest 5 % of the time on average"
+    )
 
 
 @pytest.mark.parametrize(

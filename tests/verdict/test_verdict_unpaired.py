@@ -65,6 +65,8 @@ def test_few_samples_are_unclear_at_best_likely(count: int) -> None:
     verdict = compare_unpaired(times(3e5, 1, count), times(1e5, 2, 50), MHZ[:count], MHZ[:50])
     assert (verdict.verdict, verdict.likely, verdict.reason) == ("unclear", "faster", "too-few-samples")
     assert verdict.samples == (count, 50)
+    assert "farther apart than identical binaries have been seen" in verdict.meaning
+    assert "farther apart" not in compare_unpaired(times(1.3e5, 1, count), times(1e5, 2, 50)).meaning
     assert compare_unpaired(times(1.05e5, 1, count), times(1e5, 2, 50)).likely is None
     enough = [times(median_ns, 1, MINIMUM_SAMPLES) for median_ns in (3e5, 1e5)]
     assert compare_unpaired(*enough, *[MHZ[:MINIMUM_SAMPLES]] * 2).verdict == "faster"

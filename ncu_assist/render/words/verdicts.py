@@ -258,9 +258,13 @@ def all_of(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
+WHOLE_FROM = 10.0  # no estimate is so sure that more than a whole number says something
+
+
 def estimated(speedup: float, assumed: bool) -> str:
     """Return what a finding could win, e.g. ``estimated 1.13x, assumed`` where that rests on a rate that is assumed."""
-    return f"estimated {factor(speedup)}{', assumed' if assumed else ''}"
+    won = factor(speedup) if speedup < WHOLE_FROM else f"{speedup:.0f}x"
+    return f"estimated {won}{', assumed' if assumed else ''}"
 
 
 def between(low: float, high: float) -> str:
