@@ -21,7 +21,7 @@ rate of 16 lanes of the PCIe generation of GPUs of this compute capability (on a
 63 GB/s), *assumed*. For a faster link, such as C2C, that time is too long; it is never more than the launch took.
 
 A load from host memory takes several times as long as one from DRAM, so warps can wait for the host while the link has
-room. That is so if no unit is busy and at least half of what the SMs read from L2 comes from the host: then the saving
+room. That is so if no unit is busy, each multiprocessor has a block and at least half of what the SMs read from L2 comes from the host: then the saving
 is that part of the time in which warps wait for loads, *assumed*; without counted stall reasons, of all the time. It is
 bounded by what the other units need.
 
@@ -45,7 +45,7 @@ from ncu_assist.rules.model.traffic import COALESCED, must_cross
 ID = "host-link-bound"
 NEEDS: tuple[str, ...] = ("host_sectors_read",)
 USES: tuple[str, ...] = (
-    "host_sectors_write", "l2_sectors_read", "global_load_requests", "sectors_per_request_load_ideal"
+    "host_sectors_write", "l2_sectors_read", "global_load_requests", "sectors_per_request_load_ideal", "grid_size",
 )  # fmt: skip
 EVIDENCE = ("host_bytes", "host_sectors_read", "host_sectors_write", "pcie_read_bandwidth", "pcie_write_bandwidth")
 ADVICE = "copy the data to the GPU first, while other work runs, and keep reused data there"
@@ -88,8 +88,11 @@ def _of_reads(facts: Facts) -> float:
 def _waiting_ns(facts: Facts) -> float:
     """Return the time in which warps wait for loads from the host while no unit, nor the link, is busy.
 
-    0 where the link is one of unknown rate: nobody knows whether it has room.
+    0 where the link is one of unknown rate: nobody knows whether it has room. And where the grid leaves multiprocessors
+    empty: more blocks would use that room first (`grid-underfill`).
     """
+    if facts.value("grid_size") < facts.value("sm_count"):
+        return 0.0
     busiest, share = busiest_unit(facts), _of_reads(facts)
     if busiest is None or busiest.is_busy or share < MOST_READ or not link_load(facts):
         return 0.0

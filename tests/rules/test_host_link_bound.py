@@ -58,7 +58,8 @@ def test_warps_wait_for_the_host_while_the_link_has_room() -> None:
     assert found.finding.assumed
     assert "reads 4.26 GB of host memory across the link, 100 % of what SMs read from L2" in found.finding.message
     assert "prefetch managed memory" in found.finding.advice
-    for other in ({"l2_sectors_read": 300e6}, {"sm_throughput": 80.0}):  # DRAM's reads too, or a unit is busy
+    few = {"grid_size": 1.0, "sm_count": 48.0}
+    for other in ({"l2_sectors_read": 300e6}, {"sm_throughput": 80.0}, few):  # other reads, a busy unit, empty SMs
         (found,) = told(rule, made(3.9e9, **{"host_sectors_read": 133e6, **counted, **other})).findings
         assert found.finding.saved_ns == pytest.approx(link_ns(facts))
 
