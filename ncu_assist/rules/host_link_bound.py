@@ -21,9 +21,9 @@ rate of 16 lanes of the PCIe generation of GPUs of this compute capability (on a
 63 GB/s), *assumed*. For a faster link, such as C2C, that time is too long; it is never more than the launch took.
 
 A load from host memory takes several times as long as one from DRAM, so warps can wait for the host while the link has
-room. That is so if no unit is busy, each multiprocessor has a block and at least half of what the SMs read from L2 comes from the host: then the saving
-is that part of the time in which warps wait for loads, *assumed*; without counted stall reasons, of all the time. It is
-bounded by what the other units need.
+room. That is so if no unit is busy, each multiprocessor has a block and at least half of what the SMs read from L2
+comes from the host: then the saving is that part of the time in which warps wait for loads, *assumed*; without counted
+stall reasons, of all the time. It is bounded by what the other units need.
 
 Where it happens: reads make warps wait for the load. No warp waits for a store, so a full link shows at other memory
 instructions. If the kernel writes more than it reads, the lines shown are those that store, by the sectors that they
