@@ -23,7 +23,8 @@ what was measured as reachable, as in `near-ceiling`. The limit by shared memory
 count: it is only what the driver set aside. If fewer than half of the warps that fit run on average, the limit holds
 for less than half of the time. If small blocks are many, they end sooner than the next start, and the finding says so:
 larger ones start as fast and bring more warps each. Whatever the limit, short blocks are also reported if a launch has
-at least ten waves (the last is a tenth of the time at most) and places are empty between blocks.
+at least ten waves (the last is a tenth of the time at most) and places are empty between blocks. If bytes in
+flight are too few, `low-bytes-in-flight` asks for the same, more work a thread.
 
 A launch with too few blocks to fill the slots it has is `grid-underfill`. A launch with exactly as many blocks as slots
 was sized for them, and would be given more. A product by `wgmma` is left to `tensor-underfed`. Its warps wait for
@@ -57,6 +58,7 @@ from collections.abc import Iterator
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS
 from ncu_assist.quantity import percent
+from ncu_assist.rules import low_bytes_in_flight
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
@@ -131,6 +133,8 @@ def _short_blocks(facts: Facts) -> Finding | None:
     blocks, count, fitting = (facts.get(key) for key in ("grid_size", "sm_count", "theoretical_warps"))
     running, cycles = facts.get("achieved_warps"), facts.get("sm_cycles_elapsed")
     if facts.value("waves_per_sm") < MANY_WAVES or not (blocks and count and fitting and running and cycles):
+        return None
+    if not facts.lacks(*low_bytes_in_flight.NEEDS) and low_bytes_in_flight.find(facts):
         return None
     at_once = max(1.0, fitting / warps_a_block(facts))
     each = cycles * at_once * count / blocks  # cycles from the start of a block to that of the next in its place
