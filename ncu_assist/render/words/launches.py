@@ -141,11 +141,11 @@ def floor_unit(row: LaunchRow) -> str:
 
 def floor_units_words(groups: Sequence[LaunchGroup]) -> str:
     """Return what sets the floors of launches far above them, e.g. ``floor set by: host link (0, 1); start (3)``."""
-    units: dict[str, dict[str, None]] = {}
-    for group in groups:
-        for name in filter(None, map(floor_unit, group.rows)):
-            units.setdefault(name, {})[group.numbers] = None
-    told = (f"{name} ({first_numbers(', '.join(numbers))})" for name, numbers in units.items())
+    units: dict[str, list[int]] = {}
+    for row in (row for group in groups for row in group.rows):
+        if name := floor_unit(row):
+            units.setdefault(name, []).append(row.launch.index)
+    told = (f"{name} ({first_numbers(', '.join(map(str, sorted(found))))})" for name, found in units.items())
     return f"floor set by: {'; '.join(told)}" if units else ""
 
 
