@@ -221,7 +221,7 @@ def test_launches_alike_are_not_told_apart(record: RunRecord) -> None:
     payoff = next(one for one in record.shown.payoffs if len(one.rows) > 1)
 
     def of(*winnable_ns: float) -> Any:
-        return replace(payoff, rows=tuple(SimpleNamespace(winnable_ns=own) for own in winnable_ns))
+        return replace(payoff, rows=tuple(SimpleNamespace(winnable_ns=own, results=None) for own in winnable_ns))
 
     alike = of(128e3, 137e3, 130e3)
     assert to_win(alike) == "is shown first; all 3 are alike, 128 to 137 µs each to win"
