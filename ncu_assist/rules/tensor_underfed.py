@@ -157,14 +157,14 @@ def find(facts: Facts) -> Finding | None:
         assumed=again or not done,
         with_operands=is_older,
         detail={"pipe": "tensor"},
-        advice=NEWER
-        if is_newer_better
-        else BY_CODE
-        if facts.get("pipe_tensor_gmma")
-        else FEED
-        if width >= WIDE
-        else SHARE,
+        advice=NEWER if is_newer_better else _how_to_feed(facts, width),
     )
+
+
+def _how_to_feed(facts: Facts, width: float) -> str:
+    if facts.get("pipe_tensor_gmma"):
+        return BY_CODE
+    return FEED if width >= WIDE else SHARE
 
 
 def _used_share(facts: Facts) -> float:

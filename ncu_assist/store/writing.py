@@ -37,7 +37,6 @@ HINTS = {
     errno.EACCES: "{folder} is not writable; chmod u+w it, or use a folder of your own",
     errno.EPERM: "{folder} is not writable; chmod u+w it, or use a folder of your own",
 }
-
 EXISTS = (errno.EEXIST, errno.ENOTEMPTY)
 
 

@@ -16,14 +16,14 @@ BITS = 8
 TURING, TURING_CYCLES = (7.0, 5.0), 2.0
 # Rows of HBM3 and HBM3e. A pseudo-channel of 32 bits moves 8 bytes a cycle and opens a row every 4.6 ns at best: random
 # single sectors, of which DRAM reads 64 bytes each, come to 2.61 TB/s on an H200 (benchmarks/scattered_reads.cu), six
-# tenths of what whole lines reach. `fft_bit_reversal` of the fault gallery comes to 104 % of that rate of rows on an
-# H200 and to 95 % on an H100. Other memory was not measured.
+# tenths of what whole lines reach. `fft_bit_reversal` of the fault gallery comes to 103 % of that rate of rows on an
+# H200 and to 95 % on an H100 (benchmarks/dram_rows.py). Other memory was not measured.
 HOPPER, ROW_NS, CHANNEL_BYTES = (9.0, 0.0), 4.6, 8
 # Of every kind of DRAM by the clock that CUDA and ncu give: GDDR5 and HBM move data at both edges of it, and of those
 # that do so more often (GDDR5X, GDDR6, GDDR6X, GDDR7) it is half of the data rate too. A test has boards of each kind.
 EDGES = 2
 MOST = 0.5  # of the requests
-MOST_ROWS = 110.0  # percent; a tenth is room for rows that are read twice
+MOST_ROWS = 110.0  # percent of the rate above: the most that was seen is 103 (benchmarks/dram_rows.py)
 
 
 def ratio(above: float, below: float) -> float:
@@ -55,20 +55,30 @@ def cycles_of_wavefronts(percent: float, major: float, minor: float) -> float:
 def rows_busy(
     duration_ns: float, dram_read: float, read_sectors: float, written_sectors: float, peak: float, *chip: float
 ) -> float:
-    """Return how busy DRAM is with opening rows, in percent, where each sector of a launch needs a row of its own.
+    """Return how busy DRAM is with opening rows, in percent, at most 100.
 
-    A sector that is read alone comes with a neighbour that nobody asked for, and opens a row. A sector that is written
-    in part is read first, and opens a row twice: to be filled, and to be written back. What DRAM reads beyond the
-    sectors that SMs ask for are such neighbours, as many as there are reads, and such fills. 0 where more rows would
-    have been opened than DRAM can open: then sectors lie in the same rows. NaN for memory that was not measured.
-    ``peak``: bytes that DRAM moves in a cycle.
+    0 where more would have been opened than DRAM can open: then sectors lie in the same rows. NaN for memory that was
+    not measured.
     """
     if chip != HOPPER:
         return NOT_APPLICABLE
+    busy = rows_of_rate(duration_ns, dram_read, read_sectors, written_sectors, peak)
+    return min(100.0, busy) if busy <= MOST_ROWS else 0.0
+
+
+def rows_of_rate(
+    duration_ns: float, dram_read: float, read_sectors: float, written_sectors: float, peak: float
+) -> float:
+    """Return the rows that a launch opens if each sector needs one of its own, in percent of what HBM3 can open.
+
+    A sector that is read alone comes with a neighbour that nobody asked for, and opens a row. A sector that is written
+    in part is read first, and opens a row twice: to be filled, and to be written back. What DRAM reads beyond the
+    sectors that SMs ask for are such neighbours, as many as there are reads, and such fills. ``peak``: bytes that DRAM
+    moves in a cycle.
+    """
     beyond = min(max(0.0, dram_read / SECTOR_BYTES - read_sectors), read_sectors + written_sectors)
     opened = beyond + max(0.0, beyond - read_sectors)
-    busy = percent(opened * ROW_NS, duration_ns * peak / CHANNEL_BYTES)
-    return min(100.0, busy) if busy <= MOST_ROWS else 0.0
+    return percent(opened * ROW_NS, duration_ns * peak / CHANNEL_BYTES)
 
 
 def product(first: float, second: float) -> float:
