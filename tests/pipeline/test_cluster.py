@@ -208,10 +208,11 @@ def test_neither_a_worker_nor_the_scheduler_takes_work_with_it(tmp_path: Path) -
 
 @pytest.mark.alone
 def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
+    """Twenty faults: 17 at work of their own, then a stale bundle, a version that hangs, a GPU that is throttled."""
     faults = tmp_path / "faults"
     faults.mkdir()
-    kernels = [f"k{number}" for number in range(8)]
-    due = ["full", "child-full", "gone", "kill", "ncu", "ncu-full", "ncu-kill"]
+    kernels = [f"k{number}" for number in range(18)]
+    due = ["full", "child-full", "gone", "ncu-full", "ncu", *6 * ["kill", "ncu-kill"]]  # the first five cost a worker
     for kind, kernel in zip(due, kernels[:-1], strict=True):
         (faults / f"{kind}.{kernel}").touch()
     gpu = FakeGpu(dict.fromkeys(kernels, 0.1), dict.fromkeys(kernels, 0.1), faults=faults)
@@ -222,22 +223,24 @@ def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
         for number in range(3):
             cluster.start_workers(2, first=2 * number)
         codes = measured(cluster, jobs, notes)
-        stale = next(tmp_path.glob("ncu-assist-worker-*/**/bundles/*/kernels/k7/v0_naive.py"))
+        stale = next(tmp_path.glob(f"ncu-assist-worker-*/**/bundles/*/kernels/{kernels[-1]}/v0_naive.py"))
         stale.write_text("not what it was")
         hanging = make_jobs(tmp_path / "more", ["hang"], FakeGpu(faults=faults), limit_s=1.0)
         (faults / "hang.hang").touch()
         hung = measured(cluster, hanging, notes)
-        (faults / "throttled.k7").touch()  # apart: a worker that is killed takes along what it would say of its clocks
+        (
+            faults / f"throttled.{kernels[-1]}"
+        ).touch()  # apart: a worker that is killed takes along what it would say of its clocks
         assert measured(cluster, jobs[-1:], notes) == [0]  # sources again, as they were
     took = time.monotonic() - began
     assert [path.name for path in faults.glob("[!d]*")] == []  # each fault was met
-    assert codes == [0] * 8, notes.notes
+    assert codes == [0] * 18, notes.notes
     assert hung == [5]
     said = "\n".join(notes.notes)
     for words in ("lost its worker", "is left out", "No space left", "it was throttled", "is assigned to another"):
         assert words in said, said
     store = Store(tmp_path / "reports")
-    assert len(store.runs()) == 2 * 8 + 2
+    assert len(store.runs()) == 2 * 18 + 2
     assert not store.damaged()
     assert took < 110, took
 
