@@ -212,7 +212,8 @@ def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
     faults = tmp_path / "faults"
     faults.mkdir()
     kernels = [f"k{number}" for number in range(18)]
-    due = ["full", "child-full", "gone", "ncu-full", "ncu", *6 * ["kill", "ncu-kill"]]  # the first five cost a worker
+    # A full disk and a lost GPU cost their worker, of six; one that is killed comes back.
+    due = ["full", "child-full", "gone", "ncu-full", "ncu", *6 * ["kill", "ncu-kill"]]
     for kind, kernel in zip(due, kernels[:-1], strict=True):
         (faults / f"{kind}.{kernel}").touch()
     gpu = FakeGpu(dict.fromkeys(kernels, 0.1), dict.fromkeys(kernels, 0.1), faults=faults)
@@ -228,9 +229,8 @@ def test_what_a_worker_fails_at_is_given_to_another(tmp_path: Path) -> None:
         hanging = make_jobs(tmp_path / "more", ["hang"], FakeGpu(faults=faults), limit_s=1.0)
         (faults / "hang.hang").touch()
         hung = measured(cluster, hanging, notes)
-        (
-            faults / f"throttled.{kernels[-1]}"
-        ).touch()  # apart: a worker that is killed takes along what it would say of its clocks
+        # Apart: a worker that is killed takes along what it would say of its clocks.
+        (faults / f"throttled.{kernels[-1]}").touch()
         assert measured(cluster, jobs[-1:], notes) == [0]  # sources again, as they were
     took = time.monotonic() - began
     assert [path.name for path in faults.glob("[!d]*")] == []  # each fault was met
