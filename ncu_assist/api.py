@@ -263,15 +263,14 @@ def _table(
     metrics: Sequence[str],
     name: str = "launches",
 ) -> pd.DataFrame:
-    from ncu_assist.pipeline.exporting import TABLES, ExportRequest, export
+    from ncu_assist.pipeline.exporting import TABLES, export
 
     if name not in TABLES:
         raise UsageProblem(f"there is no table '{name}'; {did_you_mean(name, TABLES)}", 'table("launches")')
     if name == "session":
         selection, workload = EVERY_LAUNCH, None
-    request = ExportRequest(reference, None, name, tuple(metrics), False, selection, workload)
     try:
-        made = export(project, request)
+        made = export(project, reference, name, tuple(metrics), selection=selection, workload=workload, redact=False)
     except UsageProblem as error:
         raise UsageProblem(error.message, _in_python(error.hint)) from error
     said = {"notes": made.notes, "units": made.units}
@@ -908,8 +907,7 @@ def trend(
     if by not in get_args(By):
         raise UsageProblem(f"a trend is by version or commit, and not by '{by}'", 'by="version"')
 
-    request = trends.TrendRequest(kernel, workload, by, _several(metrics), gpu)
-    return KernelTrend(trends.trend(_project(project), request))
+    return KernelTrend(trends.trend(_project(project), kernel, workload, by, _several(metrics), gpu))
 
 
 def archive(*, project: Place = None) -> ArchiveFrames:

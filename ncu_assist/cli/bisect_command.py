@@ -25,11 +25,11 @@ def command(named: str, good: str, bad: str, workload: str | None, rounds: int |
 
     Exit code 4 if several commits remain, because those between could not be measured.
     """
-    from ncu_assist.pipeline.bisecting import BisectRequest, bisect
+    from ncu_assist.pipeline.bisecting import bisect
     from ncu_assist.render.json.history import bisection_json
     from ncu_assist.render.terminal.history import bisection_text
 
     with progress() as reporter:
-        found = bisect(options.current_project(), BisectRequest(named, good, bad, workload, rounds), reporter)
+        found = bisect(options.current_project(), named, (good, bad), reporter, workload, rounds)
     write_result(found, as_json, bisection_json, bisection_text)
     return found.exit_code

@@ -68,15 +68,24 @@ def command(
     code is not: share the table lines only where the code may go.
     """
     from ncu_assist.launch_selection import selection_of
-    from ncu_assist.pipeline.exporting import ExportRequest, export
+    from ncu_assist.pipeline.exporting import export
 
     output = None if output == STDOUT else output
     writer = FORMATS[_chosen_format(file_format, output, as_json)]
     check_output(output, force, writer.BINARY)
-    request = ExportRequest(reference, kernel, table, _names(metrics), redact, selection_of(launch, filters), workload)
+    names, selection = _names(metrics), selection_of(launch, filters)
     with progress() as reporter:
         reporter.status("reading")
-        found = export(options.current_project(), request)
+        found = export(
+            options.current_project(),
+            reference,
+            table,
+            names,
+            kernel=kernel,
+            selection=selection,
+            workload=workload,
+            redact=redact,
+        )
         for note in found.notes:
             reporter.note(f"note: {note}")
     write_bytes(writer.chunks(found), output)

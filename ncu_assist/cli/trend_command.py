@@ -67,7 +67,7 @@ def command(
 
     Default KERNEL: that of the current folder, else the only kernel with runs, else the one profiled last.
     """
-    from ncu_assist.pipeline.trend import TrendRequest, trend
+    from ncu_assist.pipeline.trend import trend
 
     form = chosen_format or ("text" if as_json else form_of(output))
     options.check_format(as_json, form)
@@ -76,7 +76,7 @@ def command(
     else:
         output = page_target(output, force)
     project = options.current_project()
-    found = trend(project, TrendRequest(named, workload, by, metrics, gpu))
+    found = trend(project, named, workload, by, metrics, gpu)
     note_damages(found.left_out)
     if as_json:
         from ncu_assist.render.json.history import trend_json

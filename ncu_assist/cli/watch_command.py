@@ -111,14 +111,22 @@ def command(
     each kept edit are archived. On a terminal, keys profile, keep, open the page, and quit. Without a terminal, each
     step prints a line.
     """
-    from ncu_assist.pipeline.watching import FolderWatch, WatchRequest
+    from ncu_assist.pipeline.watching import FolderWatch
 
-    request = WatchRequest(kernel, against, workload, rounds, section_set, not no_profile)
     is_screen = not as_json and sys.stdout.isatty() and sys.stdin.isatty()
     project = options.current_project()
     with (
         _view(is_screen, kernel, as_json) as view,
-        FolderWatch(project, request, view) as watch,
+        FolderWatch(
+            project,
+            kernel,
+            view,
+            against=against,
+            workload=workload,
+            rounds=rounds,
+            section_set=section_set,
+            profiles=not no_profile,
+        ) as watch,
         _keys(is_screen) as keys,
     ):
         view.status(WAITING)

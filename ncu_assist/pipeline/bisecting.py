@@ -25,54 +25,51 @@ FIRST_BAD = re.compile(r"^([0-9a-f]{40}) is the first", re.MULTILINE)
 CANDIDATE = re.compile(r"^([0-9a-f]{40})$", re.MULTILINE)
 
 
-@dataclass(frozen=True)
-class BisectRequest:
-    """What is asked: the kernel, or kernel/version, and the two ends, ``bad`` what is checked out unless given."""
-
-    named: str
-    good: str
-    bad: str = "HEAD"
-    workload: str | None = None
-    rounds: int | None = None
-
-
-def bisect(project: Project, request: BisectRequest, reporter: Reporter) -> Bisection:
+def bisect(
+    project: Project,
+    named: str,
+    ends: tuple[str, str],
+    reporter: Reporter,
+    workload: str | None = None,
+    rounds: int | None = None,
+) -> Bisection:
     """Return the first commit between two at which a version is slower, or wrong, as the bad one is.
 
-    Each commit is checked out in a work tree of its own; the one that the user stands in is left alone. What cannot be
-    built or checked is skipped, as git does. Raises EnvironmentProblem without a GPU, UsageProblem for names that mean
-    nothing, for ends with nothing between them to try and for those that do not differ, and as ``bench`` does.
+    ``named`` is a kernel, or kernel/version; ``ends`` are the good commit and the bad one. Each commit is checked out
+    in a work tree of its own; the one that the user stands in is left alone. What cannot be built or checked is
+    skipped, as git does. Raises EnvironmentProblem without a GPU, UsageProblem for names that mean nothing, for ends
+    with nothing between them to try and for those that do not differ, and as ``bench`` does.
     """
-    kernel_name, _, typed = request.named.partition("/")
+    kernel_name, _, typed = named.partition("/")
     kernel = load_kernel(project, kernel_name)
     version = kernel.select_versions((typed,) if typed else (short_name(kernel.versions[-1].name),))[0]
-    workload = kernel.select_workloads(request.workload)[0].name
-    measure = MeasureRequest(kernel.name, (version.short,), workload, request.rounds, again=True)
+    workload = kernel.select_workloads(workload)[0].name
+    measure = MeasureRequest(kernel.name, (version.short,), workload, rounds, again=True)
     root = project.root
-    good, bad = (resolved(root, name) for name in (request.good, request.bad))
-    _check_ends(root, request, good, bad)
+    good, bad = (resolved(root, name) for name in ends)
+    _check_ends(root, ends, good, bad)
     touching = _made_of(project, measure, good, bad)
     if not git(root, "rev-list", f"{good}..{bad}", "--", *touching):
-        message = f"no commit between {request.good} and {request.bad} touches the files of {request.named}"
-        raise UsageProblem(message, f"ncu-assist trend {request.named}")
+        message = f"no commit between {ends[0]} and {ends[1]} touches the files of {named}"
+        raise UsageProblem(message, f"ncu-assist trend {named}")
     gpu_here()  # before anything is built, and after mistakes, which need none to be seen
     search = _Search(root, measure, version.name, workload, reporter, touching)
-    ends = [search.measured(commit) for commit in (good, bad)]
-    symptom = _symptom(request, *ends)
-    found = search.run(good, bad, ends, symptom)
+    measured = [search.measured(commit) for commit in (good, bad)]
+    symptom = _symptom(named, ends, *measured)
+    found = search.run(good, bad, measured, symptom)
     return Bisection(kernel.name, version.name, workload, symptom, *found)
 
 
-def _check_ends(root: Path, request: BisectRequest, good: str, bad: str) -> None:
+def _check_ends(root: Path, ends: tuple[str, str], good: str, bad: str) -> None:
     """Raise UsageProblem for ends that are no beginning and end of a history."""
     if good == bad:
-        message = f"{request.good} and {request.bad} are the same commit"
+        message = f"{ends[0]} and {ends[1]} are the same commit"
     elif is_ancestor(root, good, bad):
         return
     elif is_ancestor(root, bad, good):
-        message = f"{request.good} is later than {request.bad}: --good must be the earlier commit"
+        message = f"{ends[0]} is later than {ends[1]}: --good must be the earlier commit"
     else:
-        message = f"{request.good} is not an ancestor of {request.bad}"
+        message = f"{ends[0]} is not an ancestor of {ends[1]}"
     raise UsageProblem(message, "git log --oneline")
 
 
@@ -101,19 +98,19 @@ def _made_of(project: Project, measure: MeasureRequest, *ends: str) -> tuple[str
     return (*patterns, *(f":(top,literal,exclude){path}" for path in in_repository(others - files)))
 
 
-def _symptom(request: BisectRequest, good: MeasuredCommit, bad: MeasuredCommit) -> Symptom:
+def _symptom(named: str, ends: tuple[str, str], good: MeasuredCommit, bad: MeasuredCommit) -> Symptom:
     """Return what to look for. Raises UsageProblem where the good end is none or the two do not differ."""
     if good.median_ns is None:
-        raise UsageProblem(f"{request.good} is not good: {good.problem}", "name a commit with right results as --good")
+        raise UsageProblem(f"{ends[0]} is not good: {good.problem}", "name a commit with right results as --good")
     if bad.found == "bad":
         return "wrong"
     if bad.median_ns is None:
-        raise UsageProblem(f"{request.bad} cannot be measured: {bad.problem}", "name a later commit as --bad")
+        raise UsageProblem(f"{ends[1]} cannot be measured: {bad.problem}", "name a later commit as --bad")
     if bad.median_ns <= good.median_ns * (1 + MARGIN):
         change = f"{100 * (bad.median_ns / good.median_ns - 1):+.1f} %"
         raise UsageProblem(
-            f"{request.bad} is not slower than {request.good}: {change}, and a change is at least {100 * MARGIN:g} %",
-            f"ncu-assist trend {request.named}",
+            f"{ends[1]} is not slower than {ends[0]}: {change}, and a change is at least {100 * MARGIN:g} %",
+            f"ncu-assist trend {named}",
         )
     return "slower"
 

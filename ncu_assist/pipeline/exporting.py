@@ -152,51 +152,52 @@ def _record_columns(launches: Sequence[Launch]) -> dict[str, Any]:
     return columns
 
 
-@dataclass(frozen=True)
-class ExportRequest:
-    """What is asked for: a reference, a table, metrics (all when empty), launches, those of a workload, redaction."""
+def export(
+    project: Project,
+    reference: str,
+    table: str = "launches",
+    metrics: tuple[str, ...] = (),
+    *,
+    kernel: str | None = None,
+    selection: LaunchSelection = EVERY_LAUNCH,
+    workload: str | None = None,
+    redact: bool = True,
+) -> Export:
+    """Return a table of what a reference names: of all metrics, or of these, of the launches chosen, of a workload.
 
-    reference: str
-    kernel: str | None = None
-    table: str = "launches"
-    metrics: tuple[str, ...] = ()
-    redact: bool = True
-    selection: LaunchSelection = EVERY_LAUNCH
-    workload: str | None = None
-
-
-def export(project: Project, request: ExportRequest) -> Export:
-    """Return the table. Raises UsageProblem for what is not there, DamagedData for what cannot be read whole."""
-    if request.metrics and request.table not in WITH_METRICS:
-        raise UsageProblem(f"the table {request.table} has no metrics to choose from", "drop --metrics")
-    with opened_source(project, request.reference, request.kernel) as source:
-        chosen = _chosen(source, request.metrics)
-        frame = _of_launches(TABLES[request.table](source, chosen), source, request)
-        facts, notes = _facts(source), (*_absent(chosen, request.table), *_notes(source, request.table, len(frame)))
-        if request.redact:
+    Raises UsageProblem for what is not there, DamagedData for what cannot be read whole.
+    """
+    if metrics and table not in WITH_METRICS:
+        raise UsageProblem(f"the table {table} has no metrics to choose from", "drop --metrics")
+    with opened_source(project, reference, kernel) as source:
+        chosen = _chosen(source, metrics)
+        frame = TABLES[table](source, chosen)
+        if not selection.is_of_all or workload is not None:
+            frame = _of_launches(frame, source, table, selection, workload)
+        facts, notes = _facts(source), (*_absent(chosen, table), *_notes(source, table, len(frame)))
+        if redact:
             identity = identity_of(source.said, source.launches)
             frame, facts = redact_frame(frame, identity), _redacted(facts, identity)
             notes = tuple(redact_text(note, identity) for note in notes)
-    units = _units(source, chosen) if request.table == "launches" else {}
-    return Export(request.table, frame, {"redacted": request.redact, "run": clean(facts)}, units, notes)
+    units = _units(source, chosen) if table == "launches" else {}
+    return Export(table, frame, {"redacted": redact, "run": clean(facts)}, units, notes)
 
 
-def _of_launches(frame: pd.DataFrame, source: ExportSource, request: ExportRequest) -> pd.DataFrame:
+def _of_launches(
+    frame: pd.DataFrame, source: ExportSource, table: str, selection: LaunchSelection, workload: str | None
+) -> pd.DataFrame:
     """Return the rows of the launches that were asked for; raises UsageProblem for a table that has none."""
-    if request.selection.is_of_all and request.workload is None:
-        return frame
     if "launch" not in frame:
         hint = "drop --launch, --filter and --workload"
-        raise UsageProblem(f"the table {request.table} has no launches to choose from", hint)
+        raise UsageProblem(f"the table {table} has no launches to choose from", hint)
     known = list(dict.fromkeys(one.workload for one in source.launches if one.workload))
-    if request.workload is not None and request.workload not in known:
-        help_ = did_you_mean(request.workload, known)
-        message = f"{source.where} has no launches of workload '{request.workload}'; {help_}"
+    if workload is not None and workload not in known:
+        message = f"{source.where} has no launches of workload '{workload}'; {did_you_mean(workload, known)}"
         raise UsageProblem(message, "drop --workload")
-    of_workload = [one for one in source.launches if request.workload in (None, one.workload)]
-    wanted = [one.index for one in request.selection.of(of_workload)]
-    if request.table in OF_THE_REPORT and not set(wanted) & set(source.numbers):
-        what = f"no launch of workload {request.workload}" if request.workload else "none of these launches"
+    of_workload = [one for one in source.launches if workload in (None, one.workload)]
+    wanted = [one.index for one in selection.of(of_workload)]
+    if table in OF_THE_REPORT and not set(wanted) & set(source.numbers):
+        what = f"no launch of workload {workload}" if workload else "none of these launches"
         raise UsageProblem(f"the archived report has {what}", "--table metrics or --table launches")
     return frame[frame["launch"].isin(wanted)].reset_index(drop=True)
 

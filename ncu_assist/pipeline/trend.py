@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff.timing import SampleReader
@@ -23,74 +23,70 @@ from ncu_assist.store.references import REPORT_ENDINGS, full_name
 from ncu_assist.verdict.levels import MOST_RUNS
 
 
-@dataclass(frozen=True)
-class TrendRequest:
-    """What is asked: ``named`` is a kernel, kernel/version, or None for the kernel that a bare reference would mean.
-
-    ``workload`` None is the default one, ``all`` each that there is; ``metrics`` are keys of the catalogue; ``gpu`` is
-    a model, or a part of its name, None for all.
-    """
-
-    named: str | None
-    workload: str | None = None
-    by: By = "version"
-    metrics: tuple[str, ...] = ()
-    gpu: str | None = None
-
-
-def trend(project: Project, request: TrendRequest) -> Trend:
+def trend(
+    project: Project,
+    named: str | None,
+    workload: str | None = None,
+    by: By = "version",
+    metrics: tuple[str, ...] = (),
+    gpu: str | None = None,
+) -> Trend:
     """Return the trend of a kernel on one workload or on all, over all its runs that can be read.
 
-    Damaged runs are left out and named in ``left_out``. Raises UsageProblem for a name that means nothing and if no
-    run was timed on the workload, DamagedData if the files of every run were changed.
+    ``named`` is a kernel, kernel/version, or None for the kernel that a bare reference would mean. ``workload`` None is
+    the default one, ``all`` each that there is; ``metrics`` are keys of the catalogue; ``gpu`` is a model, or a part of
+    its name, None for all. Damaged runs are left out and named in ``left_out``. Raises UsageProblem for a name that
+    means nothing and if no run was timed on the workload, DamagedData if the files of every run were changed.
     """
-    for key in request.metrics:
+    for key in metrics:
         if key not in OVER_LAUNCHES:
             message = f"no metric is called '{key}'; {did_you_mean(key, OVER_LAUNCHES)}"
             raise UsageProblem(message, "ncu-assist metrics")
-    report = request.named or ""
+    report = named or ""
     if report.endswith(REPORT_ENDINGS):
         command = f"ncu-assist show {shlex.quote(report)}"
         raise UsageProblem(f"{report} is a report, but trend needs a kernel's runs in the archive", command)
     store, context = Store(project.reports), Context(project, Path.cwd(), None)
-    typed, _, version = (request.named or "").partition("/")
+    typed, _, version = report.partition("/")
     kernel = choose_kernel(store, context, typed or None, None)
     name = full_name(store, context, kernel, version) if version else None
-    found, left_out = store.read_whole(
-        kernel, lambda whole: _trend(project, whole, request, kernel, name), lambda whole: whole.heads(kernel, name)
-    )
+
+    def of_whole(whole: Store) -> Trend:
+        every = whole.runs(kernel, name)[::-1]
+        if gpu is not None:
+            model = gpu_model((one.run.gpu for one in every), gpu, kernel)
+            every = [one for one in every if one.run.gpu == model]
+        return _trend(project, kernel, every, workload, by, metrics)
+
+    found, left_out = store.read_whole(kernel, of_whole, lambda whole: whole.heads(kernel, name))
     return replace(found, left_out=left_out)
 
 
-def _trend(project: Project, store: Store, request: TrendRequest, kernel: str, name: str | None) -> Trend:
-    every = store.runs(kernel, name)[::-1]
-    if request.gpu is not None:
-        model = gpu_model((one.run.gpu for one in every), request.gpu, kernel)
-        every = [one for one in every if one.run.gpu == model]
+def _trend(
+    project: Project, kernel: str, every: Sequence[StoredRun], workload: str | None, by: By, metrics: tuple[str, ...]
+) -> Trend:
     default = _default(project, kernel, every)
-    named = request.workload or default
+    named = workload or default
     names = dict.fromkeys(timing.workload for one in every for timing in one.run.timings)
     in_order = sorted(names, key=lambda name: name != default)
     wanted = in_order if named == ALL and ALL not in names else [named]
     series: list[TrendSeries] = []
     notes: list[str] = []
     samples = SampleReader()
-    for workload in wanted:
-        timed = [(one, timing) for one in every if (timing := one.run.timing(workload))]
-        kept = [one for one, _ in _kept(timed, workload)] if timed else []
-        points = [
-            trend_point(one, workload, samples, _counters(one, workload, request.metrics)) for one in kept[-MOST_RUNS:]
-        ]
-        made = by_commit(points) if request.by == "commit" else by_version(points)
-        on = f" on {workload}" if len(wanted) > 1 else ""
+    for each in wanted:
+        timed = [(one, timing) for one in every if (timing := one.run.timing(each))]
+        kept = [one for one, _ in _kept(timed, each)] if timed else []
+        points = [trend_point(one, each, samples, _counters(one, each, metrics)) for one in kept[-MOST_RUNS:]]
+        made = by_commit(points) if by == "commit" else by_version(points)
+        on = f" on {each}" if len(wanted) > 1 else ""
         series += [replace(one, name=f"{one.name or BY_COMMIT}{on}") if on else one for one in made]
-        notes += [f"{workload}: {note}" if on else note for note in _notes(timed, workload, len(kept))] if timed else []
+        notes += [f"{each}: {note}" if on else note for note in _notes(timed, each, len(kept))] if timed else []
     if not series:
         if not names or named not in (ALL, *names):
             raise _nothing(kernel, named, every)
         raise UsageProblem(f"every run of {kernel} was wrong on {named}", f"ncu-assist check {kernel}")
     shown = wanted[0] if len(wanted) == 1 else ALL
-    found = Trend(kernel, shown, request.by, tuple(series), request.metrics, tuple(notes))
+    found = Trend(kernel, shown, by, tuple(series), metrics, tuple(notes))
     sides = [(one.before.run.commit, one.after.run.commit) for _, one in found.changes if found.can_bisect(one)]
     pairs = {(before.id, after.id) for before, after in sides if before and after}
     return replace(found, nothing_between=frozenset(one for one in pairs if not has_between(project.root, *one)))

@@ -14,7 +14,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -47,36 +47,40 @@ WARM_LIMIT_S = 60.0  # a process that is warming up would disturb what ncu count
 Signature = dict[str, tuple[int, int]]  # of files, by their paths: time of the last change, size
 
 
-@dataclass(frozen=True)
-class WatchRequest:
-    """What to watch. ``against`` is compared with in place of the parent; ``profiles``: counters after each verdict."""
-
-    kernel: str
-    against: str | None = None
-    workload: str | None = None
-    rounds: int | None = None
-    section_set: str = "full"
-    profiles: bool = True
-
-
 class FolderWatch:
     """A kernel folder that is watched; a context, at whose end everything warm is given back."""
 
-    def __init__(self, project: Project, request: WatchRequest, reporter: Reporter) -> None:
-        """Raises UsageProblem for names that there are not, EnvironmentProblem without a GPU."""
-        self.project, self.request, self.reporter = project, request, reporter
-        asked = MeasureRequest(request.kernel, workload=request.workload, rounds=request.rounds)
+    def __init__(
+        self,
+        project: Project,
+        kernel: str,
+        reporter: Reporter,
+        *,
+        against: str | None = None,
+        workload: str | None = None,
+        rounds: int | None = None,
+        section_set: str = "full",
+        profiles: bool = True,
+    ) -> None:
+        """``against`` is compared with in place of the parent; ``profiles``: counters after each verdict.
+
+        Raises UsageProblem for names that there are not, EnvironmentProblem without a GPU.
+        """
+        self.project, self.reporter = project, reporter
+        self._against, self._workload, self._profiles = against, workload, profiles
+        self._options = ProfileOptions(section_set)
+        asked = MeasureRequest(kernel, workload=workload, rounds=rounds)
         self._job = plan(project, asked, ("check", "bench"), reporter=reporter)
         if self._job.settings.device == "cuda" and type(self._job.executor) is Local:
             gpu_here()
-        if request.profiles:
+        if profiles:
             try:
                 find_ncu()
             except EnvironmentProblem as problem:
                 reporter.note(f"verdicts only: {problem.message}")
-                self.request = replace(request, profiles=False)
-        if request.against:
-            self._job.kernel.version(request.against)
+                self._profiles = False
+        if against:
+            self._job.kernel.version(against)
         self.folder = self._job.kernel.folder
         self.attempts: list[Attempt] = []
         self._seen = _signature(self.folder)
@@ -111,7 +115,7 @@ class FolderWatch:
 
     def _rehearsed(self, kernel: Kernel) -> None:
         if self._warm is not None:
-            workloads, work = kernel.select_workloads(self.request.workload), self.copy.work
+            workloads, work = kernel.select_workloads(self._workload), self.copy.work
             with contextlib.suppress(EnvironmentProblem):
                 self._warm.rehearsal = new_request(kernel, {}, workloads, self._job.settings, work).path
 
@@ -203,7 +207,7 @@ class FolderWatch:
 
         step()
         try:
-            job = self._job_of(version, is_ended, self.request.profiles if profiles is None else profiles)
+            job = self._job_of(version, is_ended, self._profiles if profiles is None else profiles)
             row = next(one for one in measure(job, self.reporter, timed).versions if one.version == version.name)
             ended = "failed" if row.failure else "done" if job.options is not None else "timed"
             step(failure=row.failure, run=row.run or self.attempts[-1].run, state=ended)
@@ -246,10 +250,10 @@ class FolderWatch:
         return path
 
     def _job_of(self, version: Version, is_over: Callable[[], bool], profiles: bool) -> MeasureJob:
-        kernel = read_kernel(self.copy.kernels / self.request.kernel)
-        workloads = kernel.select_workloads(self.request.workload)
+        kernel = read_kernel(self.copy.kernels / self.folder.name)
+        workloads = kernel.select_workloads(self._workload)
         own = kernel.version(version.name)
-        options = ProfileOptions(self.request.section_set) if profiles else None
+        options = self._options if profiles else None
         executor: Executor = self._warm or self._job.executor
         return replace(
             self._job,
@@ -264,8 +268,8 @@ class FolderWatch:
 
     def _partners(self, kernel: Kernel, own: Version) -> tuple[Version, ...]:
         """Return what a version is compared with: --against, else the nearest that it builds on, and the fastest."""
-        workload = next(iter(kernel.select_workloads(self.request.workload)))
-        names = [self.request.against] if self.request.against else list(kernel.lineage.ancestors(own.name))
+        workload = next(iter(kernel.select_workloads(self._workload)))
+        names = [self._against] if self._against else list(kernel.lineage.ancestors(own.name))
         served = [one for one in map(kernel.version, names) if one.serves(workload) and one.name != own.name]
         others = [one for one in kernel.versions if one != own and not one.is_peer and one.serves(workload)]
         store = Store(self.project.reports)

@@ -14,7 +14,7 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import kept_report
 from ncu_assist.ncu.tables import SAMPLED
 from ncu_assist.pipeline import recording
-from ncu_assist.pipeline.exporting import OF_THE_REPORT, ExportRequest, export
+from ncu_assist.pipeline.exporting import OF_THE_REPORT, export
 from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.opened_reports import OpenedRun, with_report
 from ncu_assist.pipeline.opened_reports import kept_report as report_of
@@ -95,7 +95,7 @@ def test_lines_and_findings_of_nvidia_are_the_same(with_it: StoredRun, without: 
 @pytest.mark.parametrize("table", ["launches", "metrics", *OF_THE_REPORT])
 def test_every_table_is_the_same(with_it: StoredRun, without: StoredRun, table: str) -> None:
     projects = Project(with_it.folder.parents[3]), Project(without.folder.parents[3])
-    made, other = (export(one, ExportRequest(with_it.reference, table=table, redact=False)) for one in projects)
+    made, other = (export(one, with_it.reference, table=table, redact=False) for one in projects)
     assert other.frame.equals(made.frame)
     assert (other.units, other.notes) == (made.units, made.notes)
 
@@ -124,14 +124,14 @@ def test_of_long_kernels_the_samples_that_pages_chart_are_kept_and_that_is_said(
     project = Project(tmp_path)
     stored = dropped(with_it, kept_files(with_it, most_moments=1), project.reports)
     sides = (Project(with_it.folder.parents[3]), with_it), (project, stored)
-    whole, part = (export(at, ExportRequest(one.reference, table="timeline", redact=False)) for at, one in sides)
+    whole, part = (export(at, one.reference, table="timeline", redact=False) for at, one in sides)
     kept = {*part.frame["metric"]}
     assert len(kept) < whole.frame["metric"].nunique()
     text = {"metric": str}
     same = whole.frame[whole.frame["metric"].isin(kept)].reset_index(drop=True)
     assert part.frame.astype(text).equals(same.astype(text))
     assert any(re.match(r"of the samples over time of \d+ launch", note) for note in part.notes)
-    whole, part = (export(at, ExportRequest(one.reference, table="instances")) for at, one in sides)
+    whole, part = (export(at, one.reference, table="instances") for at, one in sides)
     others, left = (
         one.frame[~one.frame["metric"].astype(str).str.match(SAMPLED)].reset_index(drop=True) for one in (whole, part)
     )

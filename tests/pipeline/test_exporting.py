@@ -21,7 +21,7 @@ from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.pipeline import exporting
-from ncu_assist.pipeline.exporting import OF_THE_REPORT, TABLES, ExportRequest, export
+from ncu_assist.pipeline.exporting import OF_THE_REPORT, TABLES, export
 from ncu_assist.pipeline.pages import readable
 from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
@@ -111,10 +111,10 @@ def everything_in(data: bytes, name: str) -> Iterator[str]:
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("table", [one for one in TABLES if one != "timeline"])  # numbers and ncu's names alone
 def test_nothing_that_identifies_is_in_any_form(project: Project, revealing_report: str, table: str, name: str) -> None:
-    found = export(project, ExportRequest(revealing_report, table=table))
+    found = export(project, revealing_report, table=table)
     for text in everything_in(written(found, name), name):
         assert SECRETS.findall(text) == []
-    open_ = export(project, ExportRequest(revealing_report, table=table, redact=False))
+    open_ = export(project, revealing_report, table=table, redact=False)
     assert len(open_.frame) == len(found.frame) > 0
     assert list(open_.frame.columns) == list(found.frame.columns)
     assert any(SECRETS.search(text) for text in everything_in(written(open_, name), name))
@@ -122,10 +122,7 @@ def test_nothing_that_identifies_is_in_any_form(project: Project, revealing_repo
 
 
 def test_joins_hold_after_redaction(project: Project, revealing_report: str) -> None:
-    tables = {
-        name: export(project, ExportRequest(revealing_report, table=name)).frame
-        for name in ("launches", "sass", "lines")
-    }
+    tables = {name: export(project, revealing_report, table=name).frame for name in ("launches", "sass", "lines")}
     assert set(tables["launches"]["kernel"]) == set(tables["sass"]["kernel"]) == {"<user>_gemm"}
     assert list(tables["lines"]["file"]) == list(tables["sass"]["file"]) == ["<path>/k.cu", "<path 2>/k.cu"]
     assert tables["launches"]["signature"].nunique() == 3
@@ -135,9 +132,7 @@ def test_joins_hold_after_redaction(project: Project, revealing_report: str) -> 
 
 def test_figures_are_not_touched(project: Project, revealing_report: str) -> None:
     for table in ("launches", "metrics", "rules"):
-        open_, closed = (
-            export(project, ExportRequest(revealing_report, table=table, redact=r)).frame for r in (False, True)
-        )
+        open_, closed = (export(project, revealing_report, table=table, redact=r).frame for r in (False, True))
         kept = [name for name in open_ if pd.api.types.is_numeric_dtype(open_[name]) or name in ("metric", "unit")]
         pd.testing.assert_frame_equal(open_[kept], closed[kept])
 
@@ -150,9 +145,9 @@ def test_secrets_in_the_file_itself_are_found(project: Project) -> None:
     assert said in data
     (project.root / "r.ncu-rep").write_bytes(data)
     for table in ("session", "launches", "lines", "sass", "rules"):
-        text = written(export(project, ExportRequest("r.ncu-rep", table=table)), "csv").decode()
+        text = written(export(project, "r.ncu-rep", table=table), "csv").decode()
         assert not re.search(r"malory|swordfish|alice|secret-project", text), table
-    assert "alice" in written(export(project, ExportRequest("r.ncu-rep", table="lines", redact=False)), "csv").decode()
+    assert "alice" in written(export(project, "r.ncu-rep", table="lines", redact=False), "csv").decode()
 
 
 @pytest.mark.parametrize("table", TABLES)
@@ -160,7 +155,7 @@ def test_the_same_report_gives_the_same_bytes(project: Project, table: str) -> N
     for folder in ("one", "two"):
         (project.root / folder).mkdir()
         (project.root / folder / f"{folder}.ncu-rep").write_bytes(read_plain(REPORT))
-    one, two = (export(project, ExportRequest(f"{folder}/{folder}.ncu-rep", table=table)) for folder in ("one", "two"))
+    one, two = (export(project, f"{folder}/{folder}.ncu-rep", table=table) for folder in ("one", "two"))
     for name in FORMATS:
         assert written(one, name) == written(two, name)
         assert str(project.root).encode() not in written(one, name)
@@ -180,24 +175,22 @@ def test_a_run_and_its_report_say_the_same(project: Project) -> None:
     stored = stored_run(project)
     (project.root / "r.ncu-rep").write_bytes(read_plain(REPORT))
     for table in TABLES:
-        of_run, of_report = (
-            export(project, ExportRequest(ref, table=table)) for ref in (stored.reference, "r.ncu-rep")
-        )
+        of_run, of_report = (export(project, ref, table=table) for ref in (stored.reference, "r.ncu-rep"))
         assert list(of_run.frame.columns) == list(of_report.frame.columns)
         # what the archive does not keep is absent; the workload is in no report
         lacking = ["mangled", "workload", "domain_ranges", "start_end_ranges", "process", "context", "stream", "device"]
         drop = lacking if table == "launches" else []
         csv, same = (written(replace(one, frame=one.frame.drop(columns=drop)), "csv") for one in (of_run, of_report))
         assert csv == same
-    assert list(export(project, ExportRequest(stored.reference)).frame["workload"]) == ["w0", "w1", "w1"]
+    assert list(export(project, stored.reference).frame["workload"]) == ["w0", "w1", "w1"]
 
 
 def test_a_recorded_run_keeps_its_numbers_and_says_what_its_report_lacks(project: Project, tmp_path: Path) -> None:
     live = stored_run(Project(tmp_path / "live"))
     shipped = record(live, Store(project.reports), "w1")
-    assert len(export(project, ExportRequest(shipped.reference)).frame) == 3
+    assert len(export(project, shipped.reference).frame) == 3
     for table in set(OF_THE_REPORT) - {"session"}:
-        part = export(project, ExportRequest(shipped.reference, table=table))
+        part = export(project, shipped.reference, table=table)
         assert set(part.frame["launch"]) == {1, 2}
         assert any("has 2 of the 3 launches of the run" in note for note in part.notes)
 
@@ -207,46 +200,44 @@ def test_a_report_of_other_launches_is_damaged(project: Project) -> None:
     files = {"metrics.parquet": metrics_parquet(report.metrics), "report.ncu-rep.zst": compress(read_plain(REPORT))}
     stored = save_run(Store(project.reports), make_run(), **files)
     with pytest.raises(DamagedData, match="other launches than the run"):
-        export(project, ExportRequest(stored.reference, table="rules"))
+        export(project, stored.reference, table="rules")
 
 
 def test_a_run_without_a_report(project: Project) -> None:
     stored = save_run(Store(project.reports), make_run(), metrics_frame({}))
-    found = export(
-        project, ExportRequest(stored.reference, metrics=("duration", "sector_efficiency_load", "dram__bytes_*"))
-    )
+    found = export(project, stored.reference, metrics=("duration", "sector_efficiency_load", "dram__bytes_*"))
     assert list(found.frame.columns)[-4:] == [
         *("duration", "sector_efficiency_load", "dram__bytes_read.sum", "dram__bytes_write.sum")
     ]
     assert found.units["duration"] == "ns"
     with pytest.raises(UsageProblem, match="keeps no report") as caught:
-        export(project, ExportRequest(stored.reference, table="lines"))
+        export(project, stored.reference, table="lines")
     assert "--table metrics" in caught.value.hint
 
 
 def test_a_run_without_counters_is_an_empty_table(project: Project) -> None:
     stored = save_run(Store(project.reports), make_run(launches=()))
     for table in ("launches", "metrics"):
-        found = export(project, ExportRequest(stored.reference, table=table))
+        found = export(project, stored.reference, table=table)
         assert found.frame.empty
         assert list(found.frame.columns)
         assert found.notes == (f"the table {table} of this run has no rows",)
     with pytest.raises(UsageProblem, match="has no metrics"):
-        export(project, ExportRequest(stored.reference, metrics=("duration",)))
+        export(project, stored.reference, metrics=("duration",))
 
 
 def test_metrics_of_instances_are_chosen_too(project: Project) -> None:
-    request = ExportRequest(str(REPORT), table="instances", metrics=("sass__inst_executed_per_opcode",))
-    assert set(export(project, request).frame["metric"]) == {"sass__inst_executed_per_opcode"}
+    found = export(project, str(REPORT), "instances", ("sass__inst_executed_per_opcode",))
+    assert set(found.frame["metric"]) == {"sass__inst_executed_per_opcode"}
     with pytest.raises(UsageProblem, match="the table rules has no metrics"):
-        export(project, ExportRequest(str(REPORT), table="rules", metrics=("duration",)))
+        export(project, str(REPORT), table="rules", metrics=("duration",))
 
 
 def test_what_a_run_says_of_itself_is_redacted_too(project: Project) -> None:
     profile = replace(make_run().profile, command="ncu ssh alice@gpu17")  # type: ignore[type-var]
     run = make_run(version="v1_alice", profile=profile, notes=("incomplete: /home/alice/x",), launches=(launch(),))
     stored = save_run(Store(project.reports), run, metrics_frame({}))
-    text = written(export(project, ExportRequest(stored.reference)), "json").decode()
+    text = written(export(project, stored.reference), "json").decode()
     assert "alice" not in text
     assert '"version": "v1_<user>"' in text
 
@@ -254,9 +245,9 @@ def test_what_a_run_says_of_itself_is_redacted_too(project: Project) -> None:
 def test_a_csv_export_of_ncu_is_marked_lossy(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     path = DATA / "transpose_full_h200_2025.3.1.base.csv.zst"
     monkeypatch.setattr(exporting, "resolve_all", lambda *_: [path])
-    found = export(project, ExportRequest(path.name, metrics=("duration",)))
+    found = export(project, path.name, metrics=("duration",))
     binary = exporting.read_report(REPORT).records
     assert found.frame["duration"].tolist() == [one.duration_ns for one in binary]
     assert any(note.startswith("lossy: a CSV export lacks digits") for note in found.notes)
     with pytest.raises(UsageProblem, match="is a CSV export"):
-        export(project, ExportRequest(path.name, table="sass"))
+        export(project, path.name, table="sass")

@@ -14,7 +14,7 @@ from ncu_assist.errors import UsageProblem
 from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu.failures import NothingProfiled, profiling_error
-from ncu_assist.pipeline.exporting import ExportRequest, export
+from ncu_assist.pipeline.exporting import export
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.pages.writing import PageRequest, report
 from ncu_assist.pipeline.recording import record
@@ -156,7 +156,7 @@ def test_it_is_shown_compared_and_recorded(with_copies: MeasureJob, notes: Notes
     for sides in ((naive, stored), (stored, naive)):
         assert diff_runs(*sides, DiffOptions("w0")).verdict.reason != "nothing-in-common"
     with pytest.raises(UsageProblem, match="it launched no kernel"):
-        export(with_copies.project, ExportRequest(stored.reference, metrics=("duration",)))
+        export(with_copies.project, stored.reference, metrics=("duration",))
     shipped = record(stored, Store(tmp_path / "shipped"), "w0")
     assert (shipped.run.source, shipped.run.launched_nothing, shipped.run.notes) == ("recorded", True, (SILENT,))
     assert Store(tmp_path / "shipped").verify() == []

@@ -13,7 +13,7 @@ from requirements import require
 
 from ncu_assist.analysis.ladder import Attempt
 from ncu_assist.errors import EnvironmentProblem
-from ncu_assist.pipeline.watching import FolderWatch, WatchRequest
+from ncu_assist.pipeline.watching import FolderWatch
 from ncu_assist.project import find_project
 from ncu_assist.spec import Version
 from ncu_assist.store import Store
@@ -39,7 +39,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def watch(folder: Path) -> Iterator[FolderWatch]:
-    with FolderWatch(find_project(Path.cwd()), WatchRequest("add_one"), Notes()) as made:
+    with FolderWatch(find_project(Path.cwd()), "add_one", Notes()) as made:
         yield made
 
 
@@ -165,7 +165,7 @@ def test_without_ncu_there_are_verdicts(folder: Path, monkeypatch: pytest.Monkey
         raise EnvironmentProblem("ncu is not installed")
 
     monkeypatch.setattr("ncu_assist.pipeline.watching.find_ncu", missing)
-    with FolderWatch(find_project(Path.cwd()), WatchRequest("add_one", against="v0"), notes) as watch:
+    with FolderWatch(find_project(Path.cwd()), "add_one", notes, against="v0") as watch:
         done = watch.measure(saved(watch, "v2_own.py", SLOWER), never, lambda step: None)
     assert "verdicts only" in notes.notes[0]
     assert done.state == "timed"
@@ -189,7 +189,7 @@ def test_a_start_that_fails_leaves_nothing_behind(folder: Path, monkeypatch: pyt
         raise KeyboardInterrupt
 
     monkeypatch.setattr("ncu_assist.pipeline.watching.build_versions", interrupted)
-    watch = FolderWatch(find_project(Path.cwd()), WatchRequest("add_one"), Notes())
+    watch = FolderWatch(find_project(Path.cwd()), "add_one", Notes())
     with pytest.raises(KeyboardInterrupt):
         watch.__enter__()
     assert not watch.copy.root.exists()

@@ -48,7 +48,7 @@ def _aligned(baseline: LineSums, candidate: LineSums) -> tuple[dict[Place, Place
         ]
         texts = baseline.texts.get(before), candidate.texts.get(after)
         if texts[0] is not None and texts[1] is not None:
-            pairs, elsewhere = _in_texts(texts[0].splitlines(), texts[1].splitlines(), (used[0], used[1]))
+            pairs, elsewhere = align_lines(texts[0].splitlines(), texts[1].splitlines(), (used[0], used[1]))
             moved |= {(before, one): (after, other) for one, other in elsewhere.items()}
         else:  # an include that nobody imported is the same on both sides
             pairs = {number: number for number in used[0] | used[1]}
@@ -78,20 +78,12 @@ def _by_text(lines: Iterable[LineCost]) -> dict[str, list[Place]]:
 
 def align_lines(
     baseline: Sequence[str], candidate: Sequence[str], used: tuple[Collection[int], Collection[int]]
-) -> dict[int, int]:
-    """Return which line of a text is which of another, counted from 1; indentation is no difference.
-
-    Of lines that were rewritten, those that are ``used`` pair where they are alike; a line that only moved keeps its
-    partner.
-    """
-    kept, moved = _in_texts(baseline, candidate, used)
-    return kept | moved
-
-
-def _in_texts(
-    baseline: Sequence[str], candidate: Sequence[str], used: tuple[Collection[int], Collection[int]]
 ) -> tuple[dict[int, int], dict[int, int]]:
-    """Return the pairs of ``align_lines``: of lines in the order of both texts, and of those that moved."""
+    """Return which line of a text is which of another, counted from 1: in the order of both, then those that moved.
+
+    Indentation is no difference. Of lines that were rewritten, those that are ``used`` pair where they are alike; a
+    line that only moved keeps its partner.
+    """
     before, after = ([" ".join(line.split()) for line in text] for text in (baseline, candidate))
     found: dict[int, int] = {}
     for tag, i1, i2, j1, j2 in difflib.SequenceMatcher(None, before, after).get_opcodes():

@@ -64,7 +64,7 @@ from ncu_assist.ncu.catalogue.metric import (
     same,
     times,
 )
-from ncu_assist.ncu.catalogue.stalls import STALL, STALL_METRICS, stall_reasons
+from ncu_assist.ncu.catalogue.stalls import STALL, STALL_METRICS
 
 SCHEDULERS = 0.25  # every chip since Pascal but GP100 has four a multiprocessor: NVIDIA's tuning guides
 SUM_OVER_UNITS = f"{DOCUMENTED}: .avg is .sum over the units"
@@ -556,4 +556,4 @@ GROUPS: dict[str, tuple[Metric, ...]] = {
     group: tuple(CATALOGUE[metric.key] for metric in some) for group, some in _GROUPS.items()
 }
 
-__all__ = ["CATALOGUE", "GROUPS", "STALL", "stall_reasons"]
+__all__ = ["CATALOGUE", "GROUPS", "STALL"]

@@ -92,10 +92,6 @@ class Derived:
         rows = (CATALOGUE[key].every_name for key in self.needs)
         return frozenset().union(*rows, *(way.every_name for way in self.ways))
 
-    def missing(self, values: Values) -> tuple[str, ...]:
-        """Return the keys of what is needed and absent; empty where ``value`` can answer."""
-        return tuple(k for k in self.needs if k not in self.optional and CATALOGUE[k].value(values) is None)
-
 
 def why_not_applicable(values: Values) -> str:
     """Return what to print for a ratio that is NaN: ``n/a (TMA)`` where TMA moved the data, else ``n/a``."""
@@ -103,14 +99,6 @@ def why_not_applicable(values: Values) -> str:
     if moved["tma_loads"] + moved["tma_stores"] > 0:
         return "n/a (TMA)"
     return "n/a (cp.async)" if moved["async_copies"] > 0 else "n/a"
-
-
-def why_absent(derived: Derived, values: Values) -> str:
-    """Return why a derived metric is None, in one sentence; empty where it is not."""
-    missing = derived.missing(values)
-    if any(CATALOGUE[key].given for key in missing):
-        return "no ceiling was measured on this GPU"
-    return f"the report lacks {', '.join(CATALOGUE[key].names[0] for key in missing)}" if missing else ""
 
 
 def _flop_rows(precision: str, double: bool) -> tuple[Derived, Derived]:
@@ -326,7 +314,7 @@ ALL_DERIVED: dict[str, Derived] = {derived.key: derived for group in DERIVED_GRO
 # What is combined over launches; the shares of stall reasons are an open set that `frame` combines by itself.
 DERIVED: dict[str, Derived] = {key: derived for key, derived in ALL_DERIVED.items() if key not in STALL_SHARES}
 
-__all__ = ["ALL_DERIVED", "DERIVED", "DERIVED_GROUPS", "STALL_SHARES", "Derived", "why_absent", "why_not_applicable"]
+__all__ = ["ALL_DERIVED", "DERIVED", "DERIVED_GROUPS", "STALL_SHARES", "Derived", "why_not_applicable"]
 
 
 Row = Metric | Derived

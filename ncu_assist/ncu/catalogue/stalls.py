@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ncu_assist.ncu.catalogue.metric import (
@@ -144,13 +142,6 @@ def _metric(reason: StallReason) -> Metric:
 
 
 STALL_METRICS: tuple[Metric, ...] = tuple(_metric(reason) for reason in _REASONS)
-
-
-def stall_reasons(values: Mapping[str, float]) -> dict[str, float]:
-    """Return warps stalled for each reason, a cycle in which an instruction is issued; 'selected' is no stall."""
-    named = [name for name in values if name.startswith(STALL_PREFIX)]
-    found = {match.group(1): values[name] for name in named if (match := STALL.fullmatch(name))}
-    return {reason: value for reason, value in sorted(found.items()) if value is not None and not math.isnan(value)}
 
 
 def as_counted(column: str) -> str:

@@ -42,7 +42,6 @@ UNPAIRED_MARK = "*"
 UNPAIRED = f"{UNPAIRED_MARK}: of the medians of two benches, not paired"
 OF_ERRORS = "error: ||out - ref|| / ||ref||, the worst of all outputs and seeds"
 LONGEST_REASON = 2000  # letters
-Cells = dict[str, tuple[LadderCell, ...]]  # by version, one a workload
 
 FILE_S = "the file's values"
 SHOWN_COMBINATIONS = 30  # rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -39,9 +40,14 @@ def shown(changes: LineChanges) -> list[tuple[str, int | None, int | None]]:
     ]
 
 
+def paired(before: list[str], after: list[str], used: tuple[Collection[int], Collection[int]]) -> dict[int, int]:
+    kept, moved = align_lines(before, after, used)
+    return kept | moved
+
+
 def align(before: str, after: str) -> dict[int, int]:
     texts = before.splitlines(), after.splitlines()
-    return align_lines(*texts, (range(len(texts[0]) + 1), range(len(texts[1]) + 1)))
+    return paired(*texts, (range(len(texts[0]) + 1), range(len(texts[1]) + 1)))
 
 
 @pytest.mark.parametrize(
@@ -63,8 +69,8 @@ def test_lines_are_found_in_another_text(before: str, after: str, pairs: dict[in
 
 def test_only_lines_that_code_comes_from_pair_by_likeness() -> None:
     texts = ["x[i * n + j] = value;"], ["x[i * (n + 1) + j] = value;"]
-    assert align_lines(*texts, ({1}, {1})) == {1: 1}
-    assert align_lines(*texts, (set(), {1})) == {}
+    assert paired(*texts, ({1}, {1})) == {1: 1}
+    assert paired(*texts, (set(), {1})) == {}
 
 
 def test_a_line_without_a_partner_vanished_or_appeared() -> None:

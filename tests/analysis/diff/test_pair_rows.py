@@ -7,8 +7,8 @@ from ncu_assist.analysis.diff.lines import Aligned, align_lines, aligned_rows, n
 
 def rows(before: list[str], after: list[str]) -> list[tuple[int | None, int | None, str]]:
     used = range(1, len(before) + 1), range(1, len(after) + 1)
-    partners = align_lines(before, after, used)
-    return [(row.before, row.after, row.kind) for row in aligned_rows(before, after, partners)]
+    kept, moved = align_lines(before, after, used)
+    return [(row.before, row.after, row.kind) for row in aligned_rows(before, after, kept | moved)]
 
 
 def test_the_same_text() -> None:
