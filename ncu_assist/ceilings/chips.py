@@ -13,6 +13,11 @@ guide among its sources. Measured by others: imad of 8.0 and 8.6. Not looked up,
 of 9.0, xu of 9.0, 10.0 and 12.0, all of 8.9. Rates of tensor cores are those of the architecture papers: of 7.0 from
 memory, of 8.0 and 9.0 as XLA's table has them (a loop of wgmma on an H200 reached 0.99 of that); for 10.0 that table
 only has Wikipedia, so it is left out.
+
+lsu is the number of load/store units that the architecture papers draw in a multiprocessor: 16 of 7.5, 8.6 and 8.9, 32
+of the others. Counted: in kernels whose LSU does nothing but accesses, ncu's percentage of the pipe stands for 0.500
+instructions a cycle on 8.6 (13 kernels of 6 public reports, 0.498 to 0.500), 0.997 on 8.0 and 0.99 on 9.0; on 7.5 for
+0.5 at most.
 """
 
 from __future__ import annotations
@@ -39,6 +44,7 @@ class ChipFacts:
     xu: int  # reciprocal, logarithm, sine …
     bytes_in_flight: int  # a multiprocessor, to fill DRAM
     tensor_fp16: int | None = None  # multiply-adds of the tensor cores on dense halves
+    lsu: int | None = None  # lanes of loads, stores and shuffles
     sector_bytes: int = SECTOR_BYTES
     schedulers: int = SCHEDULERS
 
@@ -49,12 +55,12 @@ CHIPS: dict[str, ChipFacts] = {
     chip.compute_capability: chip
     for chip in (
         ChipFacts("6.1", 128, 4, 128, None, 32, 12 * KIB),
-        ChipFacts("7.0", 64, 32, 64, 64, 16, 12 * KIB, 512),
-        ChipFacts("7.5", 64, 2, 64, 64, 16, 12 * KIB),
-        ChipFacts("8.0", 64, 32, 64, 64, 16, 16 * KIB, 1024),
-        ChipFacts("8.6", 128, 2, 64, 64, 16, 16 * KIB),
-        ChipFacts("8.9", 128, 2, 64, 64, 16, 16 * KIB),
-        ChipFacts("9.0", 128, 64, 64, 64, 16, 48 * KIB, 2048),
+        ChipFacts("7.0", 64, 32, 64, 64, 16, 12 * KIB, 512, lsu=32),
+        ChipFacts("7.5", 64, 2, 64, 64, 16, 12 * KIB, lsu=16),
+        ChipFacts("8.0", 64, 32, 64, 64, 16, 16 * KIB, 1024, lsu=32),
+        ChipFacts("8.6", 128, 2, 64, 64, 16, 16 * KIB, lsu=16),
+        ChipFacts("8.9", 128, 2, 64, 64, 16, 16 * KIB, lsu=16),
+        ChipFacts("9.0", 128, 64, 64, 64, 16, 48 * KIB, 2048, lsu=32),
         ChipFacts("10.0", 128, 64, 64, None, 16, 64 * KIB),
         ChipFacts("12.0", 128, 2, 128, 64, 16, 64 * KIB),
     )

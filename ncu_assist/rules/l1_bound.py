@@ -17,10 +17,17 @@ speed-of-light rule calls a kernel bound by latency). Coalesced global loads are
 half of them hit. It is also reported when L1 takes the time, at 80 % of what it can reach, and something else fills it.
 `detail.path` says what: shared memory without conflicts, or the way back to registers.
 
+`--set basic`, which ncu collects unless told otherwise, counts neither loads nor passes through shared memory. What it
+has still rules some of it out. A block without shared memory makes no passes through it. A store or a load that misses
+takes L1 a cycle at least to send it to L2: where that way is busy for less than half as long as the data pipe, most
+passes are loads that hit, or shuffles. And an access whose lanes lie side by side takes four passes at most, 16 bytes a
+lane: where the mean one takes more, lanes lie far apart (in shared memory: in the same bank).
+
 How the saving is estimated: the time of the loads that hit, because data that is already there could have been kept.
 For shared memory, what exceeds a quarter of a wavefront a multiply-add: a thread that multiplies 8 x 8 values loads 16
 of them for 64 multiply-adds. If the work is not a product, half. Without counts of loads and wavefronts the rule cannot
-tell what fills L1: half, *assumed*. Products keep their quarter in all cases.
+tell what fills L1: half, *assumed*. Of accesses whose lanes lie far apart the four passes stay that the widest access
+takes, *assumed*. Products keep their quarter in all cases.
 
 A load that is saved is not issued either. If the work is on floats, several results share the address of a load and the
 loop around it, so the issue slots lose these as well. For other work the issue slots lose only the loads, if the rate
@@ -35,7 +42,7 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE, float_needs, heavy_instructions, lsu_instructions, operations
 from ncu_assist.rules.model.resources import L1_DATA, RESOURCES, SHARED
 from ncu_assist.rules.model.savings import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
-from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts
+from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts, passes_a_request
 
 ID = "l1-bound"
 NEEDS: tuple[str, ...] = ("l1_data_pipe",)
@@ -54,12 +61,26 @@ EVIDENCE = ("l1_busy", "pipe_lsu", "l1_hit_rate_load", "global_load_requests", "
 UNITS = (L1_DATA, "L1 input", "L1 writeback", "LSU pipe")
 ADVICE = "keep reused values in registers, so that one load serves several results"
 MOST = 0.5
+HITS, ON_CHIP, FAR_APART, MANY_PASSES = "hits", "on chip", "far apart", "many passes"
+OF_PATH = {
+    HITS: ("l1_output_busy", "shared_memory_static", "shared_memory_dynamic"),
+    ON_CHIP: ("l1_output_busy",),
+    FAR_APART: ("l1_data_pipe", "l1_requests_busy"),
+    MANY_PASSES: ("l1_data_pipe", "l1_requests_busy"),
+}
 WITH = {
     SHARED: "with passes through shared memory that conflicts do not explain: each operand is reused too little",
     "write-back": "with data that goes back to registers",
+    HITS: "with loads of data that L1 already has, or with shuffles: the block has no shared memory, and little of it "
+    "reaches L2",
+    ON_CHIP: "with shared memory, shuffles or loads of data that L1 already has: little of it reaches L2",
+    FAR_APART: "with accesses whose lanes lie far apart",
+    MANY_PASSES: "with bank conflicts in shared memory or accesses whose lanes lie far apart: which was not counted",
+    "no shared memory": "whether with loads or stores was not counted",
     "unknown": "whether with loads, stores or shared memory was not counted",
 }
 SECTORS_A_WAVEFRONT = 4  # 128 bytes a cycle
+WIDEST_PASSES = 4.0  # of an access of 16 bytes a lane, the widest, whose lanes lie side by side: 512 bytes
 # Of shared memory a multiply-add of a warp, where a thread multiplies 8 x 8 values: 16 words of 32 lanes, of which a
 # wavefront carries 32 words (CUDA Programming Guide, "Shared Memory"), for 64 multiply-adds. Lanes that want the same
 # words need fewer.
@@ -67,6 +88,13 @@ WAVEFRONTS_A_PRODUCT = 0.25
 LEAST_PRODUCTS = 1 / 8  # of all instructions, else it is no product: two loads each, their use, and a loop
 FROM_SHARED = "keep a larger tile of results in each thread, and load 16 bytes at a time: each operand then serves more"
 ANY = "keep reused values in registers, and load 16 bytes at a time"
+SIDE_BY_SIDE = "let neighbouring lanes access neighbouring addresses"
+TO_TRY = {
+    SHARED: FROM_SHARED,
+    HITS: f"{ADVICE}; an array that is indexed at run time is such loads as well",
+    FAR_APART: f"{SIDE_BY_SIDE}, or fetch a tile side by side into shared memory",
+    MANY_PASSES: f"pad or swizzle the rows of tiles in shared memory, and {SIDE_BY_SIDE}",
+}
 
 
 def find(facts: Facts) -> Finding | None:
@@ -88,16 +116,16 @@ def _full(facts: Facts) -> Finding | None:
         return None
     return Finding(
         rule=ID,
-        message=f"{busiest.name} is {100 * busiest.share:.0f} % busy, {WITH[path]}",
+        message=f"{busiest.name} is {100 * busiest.share:.0f} % busy, {WITH[path]}{_passes(facts, path)}",
         saved_ns=saved,
-        evidence=_with(RESOURCES[busiest.name].busy, (*EVIDENCE, "shared_wavefronts_all")),
+        evidence=_with(RESOURCES[busiest.name].busy, (*EVIDENCE, "shared_wavefronts_all", *OF_PATH.get(path, ()))),
         relieves=(*UNITS, ISSUE),
         left=left,
         stalls=("mio_throttle", "short_scoreboard", "lg_throttle"),
         detail={"path": path},
-        unless_known=True,
+        unless_known=path not in (FAR_APART, MANY_PASSES),
         assumed=assumed,
-        advice=FROM_SHARED if path == SHARED else ANY,
+        advice=TO_TRY.get(path, ANY),
         figures=_a_product(facts) if path == SHARED else "",
     )
 
@@ -131,7 +159,7 @@ def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
     if unit == "L1 writeback" and (passes is None or passes < MOST * every):
         return "write-back", UNKNOWN_PART, True
     if passes is None or not every:
-        return "unknown", UNKNOWN_PART, True
+        return _without_counts(facts)
     if passes < MOST * every:
         return None
     conflicts = facts.get("shared_wavefronts_excessive") or 0.0
@@ -140,6 +168,26 @@ def _path(facts: Facts, unit: str) -> tuple[str, float, bool] | None:
         return SHARED, max(UNKNOWN_PART, conflicts / every), True
     wanted = WAVEFRONTS_A_PRODUCT * products + conflicts
     return SHARED, 1.0 - max(0.0, passes - wanted) / every, facts.ceilings is None
+
+
+def _without_counts(facts: Facts) -> tuple[str, float, bool]:
+    """Return what fills L1 where neither loads nor passes through shared memory were counted, as `_path` does."""
+    has_none = facts.get("shared_memory_static") == 0 and facts.get("shared_memory_dynamic") == 0
+    each = passes_a_request(facts)
+    if each is not None and each > WIDEST_PASSES and facts.lacks("global_load_requests"):
+        return FAR_APART if has_none else MANY_PASSES, WIDEST_PASSES / each, True
+    sent = facts.get("l1_output_busy")
+    stays = sent is not None and sent < MOST * facts.value("l1_data_pipe")
+    if has_none:
+        return HITS if stays else "no shared memory", UNKNOWN_PART, True
+    return ON_CHIP if stays else "unknown", UNKNOWN_PART, True
+
+
+def _passes(facts: Facts, path: str) -> str:
+    each = passes_a_request(facts)
+    if path not in (FAR_APART, MANY_PASSES) or each is None:
+        return ""
+    return f"; an access takes {each:.1f} passes, side by side {WIDEST_PASSES:.0f} at most"
 
 
 def _least(facts: Facts) -> float:

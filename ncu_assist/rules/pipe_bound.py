@@ -94,6 +94,7 @@ from ncu_assist.rules.model.pipes import (
     XU,
     busy,
     divisions,
+    done_by_lsu,
     exact_routines,
     float_needs,
     heavy_instructions,
@@ -384,7 +385,7 @@ def _shuffles(facts: Facts) -> Finding | None:
     share, count = busy(facts, LSU), facts.get("sm_count")
     if facts.lacks("global_load_instructions", "shared_load_instructions"):
         return None
-    done = share * facts.value("sm_cycles_elapsed") * (count or 0.0)  # an instruction a cycle
+    done = done_by_lsu(facts)
     loads = memory_instructions(facts)
     if share < BINDS or not count or shuffles(facts) < SHUFFLES_LEAST * done:
         return None

@@ -8,7 +8,8 @@ import pytest
 from made_facts import gallery, made, told
 
 from ncu_assist.ceilings import ceilings_of
-from ncu_assist.rules import RULES, diagnose
+from ncu_assist.record import Device
+from ncu_assist.rules import RULES, Facts, diagnose
 from ncu_assist.rules import l1_bound as rule
 
 
@@ -104,3 +105,57 @@ def test_without_counters_it_says_what_it_lacks() -> None:
     assert told(rule, made()).unanswered[0].missing == rule.NEEDS
     silent = told(rule, gallery("l1_column_filter", without=("l1_hit_rate_load",)))
     assert [one.missing for one in silent.unanswered] == [("l1_hit_rate_load",)]
+
+
+BASIC = {  # what `--set basic` counts of L1
+    "l1_data_pipe": 85.0, "l1_requests_busy": 85.0, "pipe_lsu": 85.0, "l1_output_busy": 2.0,
+    "sm_cycles_elapsed": 1000.0, "sm_count": 10.0, "sm_cycles_active": 1000.0, "dram_throughput": 5.0,
+}  # fmt: skip
+NO_SHARED = {"shared_memory_static": 0.0, "shared_memory_dynamic": 0.0}
+SOME_SHARED = {"shared_memory_static": 4096.0, "shared_memory_dynamic": 0.0}
+
+
+def basic(capability: str = "9.0", **values: float) -> Facts:
+    device = Device("GPU", "", capability, 10, 50 << 20, None, None)
+    return replace(made(**BASIC | values), device=device)
+
+
+@pytest.mark.parametrize(
+    ("values", "path"),
+    [
+        (NO_SHARED, "hits"),
+        (NO_SHARED | {"l1_output_busy": 50.0}, "no shared memory"),
+        (SOME_SHARED, "on chip"),
+        (SOME_SHARED | {"l1_output_busy": 50.0}, "unknown"),
+        ({}, "on chip"),
+    ],
+)
+def test_what_the_shape_and_the_way_to_l2_rule_out_is_not_said_to_be_possible(
+    values: dict[str, float], path: str
+) -> None:
+    (ranked,) = told(rule, basic(**values)).findings
+    assert ranked.finding.detail == {"path": path}
+    assert ranked.finding.assumed
+
+
+def test_accesses_of_more_passes_than_the_widest_takes_lie_far_apart() -> None:
+    """Ten passes each, of which four may be needed."""
+    (ranked,) = told(rule, basic(l1_requests_busy=8.5, pipe_lsu=8.5, **NO_SHARED)).findings
+    assert ranked.finding.detail == {"path": "far apart"}
+    assert "takes 10.0 passes" in ranked.finding.message
+    assert ranked.saved_ns == pytest.approx(0.6 * 100_000, rel=0.05)
+    assert not ranked.finding.unless_known  # it says why, so that another cause does not silence it
+
+
+def test_in_shared_memory_many_passes_may_be_conflicts() -> None:
+    (ranked,) = told(rule, basic(l1_requests_busy=8.5, pipe_lsu=8.5, **SOME_SHARED)).findings
+    assert ranked.finding.detail == {"path": "many passes"}
+    assert "bank conflicts" in ranked.finding.message
+
+
+@pytest.mark.parametrize(("capability", "path"), [("8.6", "far apart"), ("9.0", "hits"), ("10.9", "hits")])
+def test_the_passes_of_an_access_need_the_rate_of_the_lsu(capability: str, path: str) -> None:
+    """Three a request where a cycle takes one, six where it takes half; on a chip that is not known nothing is said."""
+    facts = basic(capability, l1_requests_busy=85.0 / 3, pipe_lsu=85.0 / 3, **NO_SHARED)
+    (ranked,) = told(rule, facts).findings
+    assert ranked.finding.detail == {"path": path}

@@ -10,6 +10,7 @@ from factories import DEVICE, STALL
 from made_facts import gallery, made, told
 
 from ncu_assist.frame import combine_launches
+from ncu_assist.record import Device
 from ncu_assist.rules import Facts, pipe_bound
 from ncu_assist.rules.model.savings import START_NS
 
@@ -203,6 +204,16 @@ def test_accesses_that_no_lane_takes_part_in_are_no_shuffles() -> None:
     tree = {"threads_per_instruction": 32.0, "threads_per_instruction_predicated": 20.0}
     assert pipe_bound.find(busy(pipe_lsu=95.0, **counted)) is not None
     assert pipe_bound.find(busy(pipe_lsu=95.0, **counted, **tree)) is None
+
+
+@pytest.mark.parametrize(("capability", "is_known"), [("8.0", True), ("8.6", False), ("8.9", False), ("7.5", False)])
+def test_half_as_many_units_do_half_as_many_instructions_in_a_cycle(capability: str, is_known: bool) -> None:
+    """What keeps the LSU of such a chip busy may all be loads: where a cycle has half an instruction."""
+    cycles, count, share = 250_000.0, 84.0, 0.9
+    loads = {"global_load_instructions": 0.49 * share * 0.8 * cycles * count, "shared_load_instructions": 0.0}
+    facts = busy(pipe_lsu=100 * share, sm_count=count, sm_cycles_elapsed=cycles, **loads)
+    chip = replace(facts, device=Device("GPU", "", capability, 84, 50 << 20, None, None), ceilings=None)
+    assert (pipe_bound.find(chip) is not None) == is_known
 
 
 def with_stalls(facts: Facts, **stalls: float) -> Facts:

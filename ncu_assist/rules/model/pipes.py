@@ -33,6 +33,7 @@ ISSUE, FMA, ALU, FP64, XU = "instruction issue", "FMA pipe", "ALU pipe", "FP64 p
 LSU, TENSOR, ADU, UNIFORM = "LSU pipe", "tensor cores", "ADU pipe", "uniform pipe"
 # Instructions of the ADU pipe: two FMAs a read of a constant keep it 98 % busy at 0.46 reads a cycle.
 ADU_A_CYCLE = 0.5
+LEAST_LSU_A_CYCLE = 0.5  # instructions of a warp: the fewest that any chip has
 FMA_HEAVY = "FMA heavy pipe"  # the half of the FMA pipe that also multiplies integers, bytes among them
 # By pipe: the stall reasons that are about room in it, or a turn in the queue that leads there (Nsight Compute, Kernel
 # Profiling Guide, "Warp Stall Reasons"). FP64 of chips with few of its units is asked through the queue of textures.
@@ -124,13 +125,30 @@ def memory_instructions(facts: Facts) -> float:
 def shuffles(facts: Facts) -> float:
     """Return how many instructions of warps were shuffles, or whatever else the LSU does beside accesses; at least.
 
-    It takes an instruction a cycle. One whose lanes are all switched off by a predicate passes it as well, and is
-    counted as no access: a tree whose upper half has nothing to do.
+    One whose lanes are all switched off by a predicate passes it as well, and is counted as no access: a tree whose
+    upper half has nothing to do.
     """
     on, taking_part = facts.get("threads_per_instruction_predicated"), facts.get("threads_per_instruction")
     off = max(0.0, taking_part - on) / LANES * facts.value("instructions") if on and taking_part else 0.0
-    done = busy(facts, LSU) * facts.value("sm_cycles_elapsed") * facts.value("sm_count")
-    return max(0.0, done - memory_instructions(facts) - off)
+    return max(0.0, done_by_lsu(facts) - memory_instructions(facts) - off)
+
+
+def done_by_lsu(facts: Facts) -> float:
+    """Return how many instructions of warps the LSU pipe did; on a chip that is not known at least so many."""
+    a_cycle = lsu_a_cycle(facts) or LEAST_LSU_A_CYCLE
+    share = facts.value("pipe_lsu") * (facts.get("sm_active_share") or 100.0) / 1e4
+    return share * a_cycle * facts.value("sm_cycles_elapsed") * facts.value("sm_count")
+
+
+def lsu_a_cycle(facts: Facts) -> float | None:
+    """Return the instructions of a warp that the LSU pipe takes in a cycle; None on a chip that is not known.
+
+    Chips of games and workstations have half as many load/store units a multiprocessor as those of data centres.
+    """
+    rate = facts.ceilings.rate("pipe", "lsu", "ncu") if facts.ceilings else None
+    if rate is not None and rate.per_cycle_per_sm and rate.pct_of_peak:
+        return rate.per_cycle_per_sm / (rate.pct_of_peak / 100.0)
+    return facts.chip.lsu / LANES if facts.chip and facts.chip.lsu else None
 
 
 def swaps(facts: Facts) -> float:
@@ -231,13 +249,8 @@ def divisions(facts: Facts) -> tuple[float, Division] | None:
 
 
 def lsu_instructions(facts: Facts) -> float | None:
-    """Return how many instructions of warps the LSU pipe did; None on a chip that nobody measured."""
-    rate = facts.ceilings.rate("pipe", "lsu", "ncu") if facts.ceilings else None
-    if rate is None or not rate.per_cycle_per_sm or not rate.pct_of_peak:
-        return None
-    a_cycle = rate.per_cycle_per_sm / (rate.pct_of_peak / 100.0)
-    cycles = facts.value("sm_cycles_elapsed") * facts.value("sm_count")
-    return facts.value("pipe_lsu") / 100.0 * a_cycle * cycles
+    """Return how many instructions of warps the LSU pipe did; None on a chip that is not known."""
+    return None if lsu_a_cycle(facts) is None else done_by_lsu(facts)
 
 
 def tensor_operations(facts: Facts, types: tuple[str, ...] = TENSOR_HALVES) -> float:

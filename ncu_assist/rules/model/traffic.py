@@ -11,7 +11,7 @@ from ncu_assist.ncu.source.contents import COUNTERS
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import LINE_SECTORS, Crossed, crossed, link_ns, moved_bytes
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import L2_PARTS
+from ncu_assist.rules.model.pipes import L2_PARTS, lsu_a_cycle
 from ncu_assist.rules.model.resources import DRAM_ROWS, HOST_LINK, L1_DATA
 from ncu_assist.rules.model.savings import assumes_start, saved_ns, worth_saying
 
@@ -200,6 +200,15 @@ def l1_wavefronts(facts: Facts) -> float:
     """Return all wavefronts of L1's data pipes; ncu's percentage is of one a cycle on each chip."""
     cycles = facts.value("sm_cycles_elapsed") * facts.value("sm_count")
     return facts.value("l1_data_pipe") / 100.0 * cycles
+
+
+def passes_a_request(facts: Facts) -> float | None:
+    """Return the wavefronts of L1's data pipes for each instruction that enters L1; None where that is not known.
+
+    Shuffles are among both, with one each. The way in takes as many instructions a cycle as the LSU pipe.
+    """
+    busy, passed, a_cycle = facts.get("l1_requests_busy"), facts.get("l1_data_pipe"), lsu_a_cycle(facts)
+    return passed / (busy * a_cycle) if busy and passed is not None and a_cycle else None
 
 
 def cycles_a_wavefront(facts: Facts) -> float:
