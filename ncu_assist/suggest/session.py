@@ -273,7 +273,7 @@ def prove_draft(project: Project, request: SuggestRequest, id: str, reporter: Re
         prover.close()
     if proved.draft.fate != "kept" or not keep:
         return Suggested((proved,))
-    kept_draft, path = prover.keep(task, proved)
+    kept_draft, path = make_version(project, task.kernel.folder, proved)
     return Suggested((kept_draft,), (path,))
 
 
@@ -307,7 +307,7 @@ REPAIRS = 2  # how often a compiler's words go back to the model
 
 
 class Prover(Protocol):
-    """Who proves drafts, and makes one that was kept the next version."""
+    """Who proves drafts."""
 
     def open(self) -> None:
         """Start what the next proof needs before there is a draft."""
@@ -323,10 +323,6 @@ class Prover(Protocol):
 
     def prove(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, str]:
         """Return a draft with what measuring it gave, and the compiler's words for its author, empty for none."""
-        ...
-
-    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
-        """Write a proved draft as the next version, archive its run, and return it with the file."""
         ...
 
 
@@ -506,10 +502,10 @@ class SuggestSession:
     def _keep(self, task: DraftTask, proved: Sequence[StoredDraft]) -> StoredDraft | None:
         """Make the fastest draft of a round that may be kept the next version; the others stay drafts."""
         good = [one for one in proved if one.draft.fate == "kept"]
-        if not good or self.prover is None:
+        if not good:
             return None
         best = max(good, key=lambda one: (one.draft.proof.speedup if one.draft.proof else None) or 0.0)
-        kept, path = self.prover.keep(task, best)
+        kept, path = make_version(self.project, task.kernel.folder, best)
         self.files.append(path)
         self.drafts = [kept if one is best else self._passed_over(one, kept, good) for one in self.drafts]
         return kept

@@ -61,7 +61,6 @@ class RuleResults:
 
     project: Project
     verdicts: list[float | str]
-    kept: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
 
     def open(self) -> None: ...
@@ -82,10 +81,19 @@ class RuleResults:
         draft = replace(stored.draft, fate=fate, reason="" if verdict > 1 else "slower", proof=proof)
         return DraftArchive(self.project.reports).update(stored, draft), ""
 
-    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
-        self.kept.append(stored.draft.id)
+
+@pytest.fixture(autouse=True)
+def kept(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the ids of the drafts that became versions."""
+    ids = []
+
+    def make(project: Project, folder: Path, stored: StoredDraft) -> tuple[StoredDraft, Path]:
+        ids.append(stored.draft.id)
         named = replace(stored.draft, version="v1_torch")  # which has a run that the next round goes on from
-        return DraftArchive(self.project.reports).update(stored, named), Path("v2_next.py")
+        return DraftArchive(project.reports).update(stored, named), folder / "v2_next.py"
+
+    monkeypatch.setattr("ncu_assist.suggest.session.make_version", make)
+    return ids
 
 
 @pytest.fixture
@@ -160,13 +168,12 @@ def test_the_compilers_words_go_back_twice_and_each_repair_is_a_draft(project: P
     assert found.exit_code == 3
 
 
-def test_of_several_candidates_the_fastest_is_kept(project: Project) -> None:
+def test_of_several_candidates_the_fastest_is_kept(project: Project, kept: list[str]) -> None:
     made = suggestion(project, Queue([reply(1), reply(2), reply(4)]), 1.2, 1.6, 0.9, candidates=3)
     found = made.run()
     assert [one.draft.fate for one in found.drafts] == ["rejected", "kept", "rejected"]
     assert found.drafts[0].draft.reason.endswith(f"draft {found.drafts[1].draft.id} of the same round is faster")
-    assert isinstance(made.prover, RuleResults)
-    assert made.prover.kept == [found.drafts[1].draft.id]
+    assert kept == [found.drafts[1].draft.id]
     assert found.exit_code == 0
     assert isinstance(made.reporter, Notes)
     assert made.reporter.notes[0].startswith("3 drafts: at least about "), "what it costs is said before it starts"

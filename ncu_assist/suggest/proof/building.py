@@ -403,7 +403,3 @@ class DraftCompiler:
         draft = replace(stored.draft, fate="rejected", reason=NOT_BUILT, proof=proof)
         log = {BUILD_LOG: built.log.encode("utf-8", "replace")}
         return DraftArchive(self.project.reports).update(stored, draft, log), built.words_for_author()
-
-    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
-        """Keep nothing: what was not measured is not proved."""
-        raise AssertionError("a draft that was only compiled is never kept")

@@ -46,7 +46,6 @@ from ncu_assist.spec import Kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store
 from ncu_assist.store.drafts import BUILD_LOG, NOT_BUILT, DraftArchive, Proof, ProofStage, StoredDraft, runs_below
-from ncu_assist.suggest.accepting import make_version
 from ncu_assist.suggest.drafting import DraftTask
 from ncu_assist.suggest.proof.building import NO_SANDBOX, BuiltDraft, DraftBuilds, Outcomes, draft_file, make_trial
 from ncu_assist.suggest.proof.judging import (
@@ -452,10 +451,6 @@ class SandboxProver:
         self.reporter.note(f"draft {proved.draft.id}: {word}" + (f": {fate.reason}" if fate.reason else ""))
         return proved, run.repair
 
-    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
-        """Write a draft as the next version, and its run into the archive. Raises as ``accept`` does."""
-        return make_version(self.project, task.kernel.folder, stored)
-
     def _archived(self, run: ProofRun, fate: Fate) -> StoredDraft:
         """Put the fate and what it rests on beside the draft."""
         proof = run.proof
@@ -498,10 +493,6 @@ class GpuProver:
         self.begin(task, stored)
         proved: tuple[StoredDraft, str] = self.place.result(self._begun[stored.draft.id], self.reporter)
         return proved
-
-    def keep(self, task: DraftTask, stored: StoredDraft) -> tuple[StoredDraft, Path]:
-        """Write a draft as the next version, and its run into the archive. Raises as ``accept`` does."""
-        return make_version(self.project, task.kernel.folder, stored)
 
 
 def prove_there(
