@@ -1,4 +1,4 @@
-"""A build in a process of its own, ``python -m … REQUEST.json``: what a parent asks of it, and what it leaves.
+"""A build in a process of its own, ``python -m … FOLDER OUT VERSION…``: what a parent asks of it, and what it leaves.
 
 A draft is built by such a process inside a sandbox: a compiler reads whatever file a source includes.
 """
@@ -6,8 +6,8 @@ A draft is built by such a process inside a sandbox: a compiler reads whatever f
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -17,33 +17,12 @@ from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import NcuAssistError
 from ncu_assist.spec_file import read_kernel
 
-REQUEST, OUTCOMES, PROBLEM = "build_request.json", "build_outcomes.json", "build_problem.json"
+OUTCOMES, PROBLEM = "build_outcomes.json", "build_problem.json"
 
 
-@dataclass(frozen=True)
-class BuildRequest:
-    """Versions of a kernel folder to build below ``work``; the outcomes go into ``out``."""
-
-    kernel_folder: str
-    versions: tuple[str, ...]
-    work: str
-    out: str
-
-
-@dataclass(frozen=True)
-class BuildProblem:
-    """Why nothing could be built: an error of the environment."""
-
-    message: str
-    hint: str
-    exit_code: int
-
-
-def command(request: BuildRequest) -> list[str]:
-    """Write a request into its folder and return the program that does what it asks."""
-    path = Path(request.out) / REQUEST
-    path.write_bytes(msgspec.json.encode(request))
-    return [sys.executable, "-m", "ncu_assist.backends.building", str(path)]
+def command(folder: Path, versions: Sequence[str], out: Path) -> list[str]:
+    """Return the program that builds versions of a kernel folder below ``out``, and leaves there what came of it."""
+    return [sys.executable, "-m", "ncu_assist.backends.building", str(folder), str(out), *versions]
 
 
 def encode(outcomes: Mapping[str, BuildOutcome]) -> bytes:
@@ -60,18 +39,17 @@ def decode(data: bytes) -> dict[str, BuildOutcome]:
     return {name: replace(outcome, version=name, reused=False) for name, outcome in found.items()}
 
 
-def main(path: Path) -> int:
-    """Build what the request names and return 0, or the exit code of what kept it from being built."""
-    request = msgspec.json.decode(path.read_bytes(), type=BuildRequest)
-    kernel, out = read_kernel(Path(request.kernel_folder)), Path(request.out)
+def main(folder: Path, out: Path, *versions: str) -> int:
+    """Build and return 0, or the exit code of what kept it from building; PROBLEM then has its message and hint."""
+    kernel = read_kernel(folder)
     try:
-        outcomes = build_versions(kernel, [kernel.version(name) for name in request.versions], Path(request.work))
+        outcomes = build_versions(kernel, [kernel.version(name) for name in versions], out)
     except NcuAssistError as error:
-        (out / PROBLEM).write_bytes(msgspec.json.encode(BuildProblem(error.message, error.hint, error.exit_code)))
+        (out / PROBLEM).write_bytes(msgspec.json.encode((error.message, error.hint)))
         return error.exit_code
     (out / OUTCOMES).write_bytes(encode(outcomes))
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(Path(sys.argv[1])))
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:]))

@@ -19,7 +19,7 @@ import msgspec
 
 from ncu_assist.analysis.archive import CompiledFunction, DraftBuild
 from ncu_assist.backends.base import BuildOutcome
-from ncu_assist.backends.building import OUTCOMES, PROBLEM, BuildProblem, BuildRequest, command, decode
+from ncu_assist.backends.building import OUTCOMES, PROBLEM, command, decode
 from ncu_assist.backends.nvcc import ARCH_VARIABLE, CUOBJDUMP_HINT, find_arch, find_cuobjdump, find_nvcc
 from ncu_assist.ceilings.chips import LANES, SM_LIMITS, SmLimits
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed
@@ -190,16 +190,14 @@ def build(kernel: Kernel, versions: Sequence[str], executor: Executor, cwd: Path
 
     Raises EnvironmentProblem without a compiler, StageFailed where building itself came to nothing.
     """
-    request = BuildRequest(str(kernel.folder), tuple(versions), str(out), str(out))
     env = {**child_environment(), **NO_GPU}
     with suppress(EnvironmentProblem):  # Python needs no compiler
         env[ARCH_VARIABLE] = find_arch(find_nvcc())  # no GPU is to be seen there
-    done = executor.run(command(request), env=env, cwd=cwd, timeout_s=TIMEOUT_S)
+    done = executor.run(command(kernel.folder, versions, out), env=env, cwd=cwd, timeout_s=TIMEOUT_S)
     if done.timed_out:
         raise StageFailed(f"building took longer than {TIMEOUT_S:.0f} s")
     if (out / PROBLEM).is_file():
-        problem = msgspec.json.decode(read_result(out, PROBLEM, SMALL), type=BuildProblem)
-        raise EnvironmentProblem(problem.message, problem.hint)
+        raise EnvironmentProblem(*msgspec.json.decode(read_result(out, PROBLEM, SMALL), type=tuple[str, str]))
     if done.exit_code != 0:
         raise StageFailed(f"building ended with exit code {done.exit_code}: {done.stderr.strip()[-500:]}")
     return _outcomes(versions, read_result(out, OUTCOMES, SMALL), (out.resolve(), cwd.resolve()))
