@@ -272,7 +272,7 @@ def _table(
     try:
         made = export(project, reference, name, tuple(metrics), selection=selection, workload=workload, redact=False)
     except UsageProblem as error:
-        raise UsageProblem(error.message, _in_python(error.hint)) from error
+        raise UsageProblem(error.message, HINTS.get(error.hint, error.hint.removeprefix("--metrics "))) from error
     said = {"notes": made.notes, "units": made.units}
     made.frame.attrs |= {name: words for name, words in said.items() if words}
     return made.frame
@@ -286,11 +286,6 @@ def _by_launch(
     found = frame[[*frame.columns][[*frame.columns].index("duration_ns") + 1 :]]
     found.attrs["units"] = {name: unit for name, unit in found.attrs.get("units", {}).items() if name in found}
     return found
-
-
-def _in_python(hint: str) -> str:
-    """Return a hint of `export` as one of this module."""
-    return HINTS.get(hint, hint.removeprefix("--metrics "))
 
 
 HINTS = {
@@ -764,7 +759,6 @@ class KernelTrend:
 Reference = str | Path | RunSummary | Report
 
 
-@dataclass(frozen=True, repr=False)
 class DiagnosedReport(Report):
     """A report with what `show` says of it, worked out when it is asked for. A notebook shows that first."""
 

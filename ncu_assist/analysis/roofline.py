@@ -112,7 +112,8 @@ def points(shown: RunView) -> tuple[RooflinePoint, ...]:
         operations = values[one.work]
         if not operations or not time:
             continue
-        of_dram, of_l2 = (_intensity(operations, moved) for moved in (values["dram_bytes"], l2_bytes(shown)))
+        moved = values["dram_bytes"], l2_bytes(shown)
+        of_dram, of_l2 = (operations / each if each else None for each in moved)
         found.append(RooflinePoint(one, operations, operations / time * NS_PER_S, of_dram, of_l2, roof(shown, one)))
     return tuple(found)
 
@@ -121,10 +122,6 @@ def l2_bytes(shown: RunView) -> float | None:
     """Return the bytes between L1 and L2."""
     sectors = shown.combined.values["l2_sectors_sm"]
     return None if sectors is None else SECTOR_BYTES * sectors
-
-
-def _intensity(operations: float, moved: float | None) -> float | None:
-    return operations / moved if moved else None
 
 
 def roof(shown: RunView, precision: Precision) -> Roof | None:

@@ -187,10 +187,12 @@ def between(before: TrendPoint, after: TrendPoint) -> tuple[RunDifference, ...]:
     name = before.timing.workload
     runs = before.run, after.run
     found, _ = differences((runs[0], runs[0].workload(name)), (runs[1], runs[1].workload(name)))
-    own = [_differing(what, *answers) for what, answers in _own_answers(before, after)]
-    return tuple(
-        one for one in (*own, *found) if one is not None and one.what not in OF_COUNTERS and one.baseline != "None"
-    )
+    own = [
+        RunDifference(what, old, new, False)
+        for what, (old, new) in _own_answers(before, after)
+        if old and new and old != new
+    ]
+    return tuple(one for one in (*own, *found) if one.what not in OF_COUNTERS and one.baseline != "None")
 
 
 def _own_answers(before: TrendPoint, after: TrendPoint) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -209,10 +211,6 @@ def _own_answers(before: TrendPoint, after: TrendPoint) -> Iterator[tuple[str, t
         yield "SM clock", (f"{clocks[0]:.0f} MHz", f"{clocks[1]:.0f} MHz")
     throttled = [", ".join(run.bench.throttle_reasons or ()) if run.bench else "" for run in (old, new)]
     yield "throttled", (throttled[0] or "no", throttled[1] or "no")
-
-
-def _differing(what: str, before: str, after: str) -> RunDifference | None:
-    return RunDifference(what, before, after, False) if before and after and before != after else None
 
 
 def by_version(points: Sequence[TrendPoint]) -> tuple[TrendSeries, ...]:

@@ -45,7 +45,7 @@ WITHOUT_CUDA = "+cpu"  # how PyTorch marks wheels that no GPU is used by
 
 def examine(more: Mapping[str, Callable[[], Condition]] = MappingProxyType({})) -> Examination:
     """Look at everything that measuring takes, what it needs first; ``more`` is looked at last, by name."""
-    driver = _look("driver", _driver)
+    driver = _look("driver", lambda: Condition("driver", "ok", query_gpus()[0]))
     has_driver = driver.state == "ok"
     conditions = (
         driver,
@@ -78,10 +78,6 @@ def _look(name: str, look: Callable[[], Condition], needed: bool = True) -> Cond
 
 def _without_driver() -> Condition:
     raise EnvironmentProblem("not checked: there is no driver", NO_DRIVER)
-
-
-def _driver() -> Condition:
-    return Condition("driver", "ok", query_gpus()[0])
 
 
 def _gpu_condition() -> Condition:

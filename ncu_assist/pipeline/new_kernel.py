@@ -163,7 +163,8 @@ def new_from(project: Project, name: str, source: Path, with_torch: bool) -> New
         )
         raise UsageProblem(f"{source} takes {said}", "declare inputs as const T*, and outputs as T*")
     sizes = [one.name for one in integers] or ["n"]
-    pitches = [one for one in sizes if one in _pitches(text)]
+    lengths = re.findall(r"\[[^][]*\*\s*(\w+)\s*\+", without_comments(text))  # width of image[y * width + x]
+    pitches = [one for one in sizes if one in lengths]
     sides = _shape(_sides(parameters, text), pitches)
     order = [one.name for one in parameters if one.is_pointer or one.is_integer]
     order += [] if integers or not launcher else sizes
@@ -385,11 +386,6 @@ def _bound(body: str, axis: str) -> str:
     index = re.search(rf"(\w+)\s*=[^=;]*\bblockIdx\s*\.\s*{axis}\b", body)
     limit = re.search(rf"\b{index[1]}\s*(?:<|>=)\s*(\w+)", body) if index else None
     return limit[1] if limit else ""
-
-
-def _pitches(text: str) -> list[str]:
-    """Return the row lengths in index expressions: ``width`` of ``image[y * width + x]``."""
-    return re.findall(r"\[[^][]*\*\s*(\w+)\s*\+", without_comments(text))
 
 
 def _shape(sides: list[str], pitches: Sequence[str]) -> list[str]:

@@ -61,9 +61,10 @@ def choose_kernel(store: Store, context: Context, named: str | None, version: st
         refuse_unreadable(store, None, version)
         refuse_misnamed(context, known, version or "")
         raise _nothing(store, context, known, version)
-    last = _profiled_last(store) if version else _made_last(store)
-    if last in candidates:
-        return str(last)
+    heads = store.heads()
+    newest = [one for one in live_first(heads) if one.source != "imported"] if version else made_here_first(heads)
+    if newest and newest[0].kernel in candidates:
+        return newest[0].kernel
     if version is None:
         raise DamagedData(f"no run of {', '.join(candidates)} can be read", "ncu-assist verify")
     listed = ", ".join(f"{kernel}/{version}" for kernel in candidates)
@@ -147,14 +148,6 @@ def kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:
             name = folder.relative_to(above).parts[0]
             return name if name in known else None
     return None
-
-
-def _profiled_last(store: Store) -> str | None:
-    return next((r.kernel for r in live_first(store.heads()) if r.source != "imported"), None)
-
-
-def _made_last(store: Store) -> str | None:
-    return next((r.kernel for r in made_here_first(store.heads())), None)
 
 
 def _nothing(store: Store, context: Context, known: tuple[str, ...], version: str | None) -> UsageProblem:

@@ -294,7 +294,8 @@ def _fill(target: Any, runs: Sequence[RunFiles]) -> None:
         "write_page_checksum": True,
     }
     with pq.ParquetWriter(target, columns.with_metadata(facts), **options) as writer:
-        for rows in (_grouped(_records(runs)), _grouped(_others(runs))):
+        records = ((one.version, one.run_id, RUN_JSON, len(one.record), one.record) for one in runs)
+        for rows in (_grouped(records), _grouped(_others(runs))):
             for group in rows:
                 arrays = [
                     pa.array(values, type=one.type)
@@ -304,10 +305,6 @@ def _fill(target: Any, runs: Sequence[RunFiles]) -> None:
 
 
 Row = tuple[str, str, str, int, bytes]
-
-
-def _records(runs: Iterable[RunFiles]) -> Iterator[Row]:
-    return ((one.version, one.run_id, RUN_JSON, len(one.record), one.record) for one in runs)
 
 
 def _others(runs: Iterable[RunFiles]) -> Iterator[Row]:

@@ -269,7 +269,8 @@ def scope(baseline: Combined, candidate: Combined) -> Scope:
     paired = pair_launches(baseline.launches, candidate.launches)
     if None not in (baseline.workload, candidate.workload) or not all(side.launches for side in sides):
         return Scope(paired, sides, _counts(sides))
-    if _is_by_place(paired) and not (_is_one_kernel(baseline) and _is_one_kernel(candidate)):
+    by_place = all(pair.confidence == "order" for pair in paired.pairs)
+    if by_place and not (_is_one_kernel(baseline) and _is_one_kernel(candidate)):
         return Scope(
             PairedLaunches((), baseline.launches, candidate.launches), sides, _counts(sides), NOTHING_IN_COMMON
         )
@@ -296,10 +297,6 @@ def _as_often(paired: PairedLaunches) -> Iterator[tuple[tuple[Launch, ...], tupl
     for pair in paired.pairs:
         least = min(len(pair.baseline), len(pair.candidate)) if pair.repeats else None
         yield pair.baseline[:least], pair.candidate[:least]
-
-
-def _is_by_place(paired: PairedLaunches) -> bool:
-    return all(pair.confidence == "order" for pair in paired.pairs)
 
 
 def _is_one_kernel(combined: Combined) -> bool:

@@ -418,13 +418,9 @@ def verdict_by_time(baseline: StoredRun, candidate: StoredRun, workload: str | N
 
 def forbidden_by_time(baseline: StoredRun, candidate: StoredRun, workload: str) -> str:
     """Return the reason code of what forbids to compare the samples of two runs, or empty."""
-    before, after = ((_unprofiled(stored.run), stored.run.workload(workload)) for stored in (baseline, candidate))
+    timed = (replace(stored.run, profile=None) for stored in (baseline, candidate))  # ncu's clocks are not a bench's
+    before, after = ((run, run.workload(workload)) for run in timed)
     return differences(before, after)[1]
-
-
-def _unprofiled(run: Run) -> Run:
-    """Return a run without how its counters were taken: a bench runs apart from ncu, whose clocks are not its own."""
-    return replace(run, profile=None)
 
 
 def _of_programs(baseline: StoredRun, candidate: StoredRun, samples: SampleReader) -> Verdict:

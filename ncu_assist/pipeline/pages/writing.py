@@ -345,7 +345,8 @@ def report(project: Project, request: PageRequest, reporter: Reporter) -> Writte
             "the page next to a run has all its launches", "--output FILE.html for a page of some launches"
         )
     if isinstance(stored, BareReport) or request.output is not None:
-        pages.run(stored, request.output or Path.cwd() / f"{_stem(stored)}.html")
+        name = stem(stored.report.path) if isinstance(stored, BareReport) else stored.run.version
+        pages.run(stored, request.output or Path.cwd() / f"{name}.html")
         return pages.written(pages.done[0])
     ladders = _planned(pages, [stored])
     pages.run(stored)
@@ -484,7 +485,3 @@ def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
     asked = pages.done[-1]
     pages.index()
     return pages.written(asked)
-
-
-def _stem(stored: StoredRun) -> str:
-    return stem(stored.report.path) if isinstance(stored, BareReport) else stored.run.version

@@ -174,7 +174,8 @@ def choose(asked: Sequence[str], names: Collection[str], where: str) -> tuple[Ch
     was asked for is absent.
     """
     available = in_report(names, where)
-    matches = {one: _matching(one, names, available) for one in asked if _is_pattern(one, names)}
+    patterns = [one for one in asked if any(sign in one for sign in WILD) and one not in names]
+    matches = {one: _matching(one, names, available) for one in patterns}
     columns = list(dict.fromkeys(column for one in asked for column in matches.get(one, (one,))))
     wrong = {problem.asked: problem for problem in check_names(columns, available)}
     unknown = [one for one in wrong if one not in ROWS and not on_chip(None).has(one)]
@@ -230,10 +231,6 @@ def _by_key(problem: NameProblem) -> NameProblem:
     """Return the key behind a suggestion where no name of ncu's form was asked for: a key is easier to type."""
     key = next((key for key, row in CATALOGUE.items() if problem.suggestion in row.names), problem.suggestion)
     return problem if "__" in problem.asked else replace(problem, suggestion=key)
-
-
-def _is_pattern(asked: str, names: Collection[str]) -> bool:
-    return any(sign in asked for sign in WILD) and asked not in names
 
 
 def _matching(pattern: str, names: Iterable[str], available: Available) -> list[str]:

@@ -304,12 +304,8 @@ def _grounds(diff: Diff) -> list[tuple[str, str]]:
     verdict = diff.verdict
     found = [("stands on", verdict.meaning)]
     if verdict.samples:
-        found.append(("samples", "{} of {}, {} of {}".format(*_of_both(verdict.samples, names(diff)))))
+        found.append(("samples", ", ".join(map("{} of {}".format, verdict.samples, names(diff)))))
     return [*found, ("measured", origins(diff))]
-
-
-def _of_both(counts: tuple[int, int], sides: tuple[str, str]) -> tuple[object, ...]:
-    return counts[0], sides[0], counts[1], sides[1]
 
 
 def _notes(diff: Diff) -> list[str]:

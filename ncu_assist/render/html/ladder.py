@@ -107,7 +107,8 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     yield table_section("library", "Own against library", against if against.rows else None, intro)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
     others = other_gpus_table(history).without_empty()
-    model = {"table": others, "libraries": other_libraries(history), "legend": _others_legend(history)}
+    legend = [one_line(line, MOST_SAID) for line in others_legend(history)]
+    model = {"table": others, "libraries": other_libraries(history), "legend": legend}
     yield PageSection("others", "On other GPUs", model if others.rows else None, "ladder_others.html.j2", OTHERS)
     words = traffic_words(history)
     yield table_section("traffic", "Launches and traffic", traffic_table(history), words)
@@ -254,10 +255,6 @@ def _cell_of(history: History, version: str, workload: str | None) -> HistoryCel
     """Return a version on a workload that need not be the one shown: without a folder nothing says which is."""
     cells = next((row.cells for row in history.rows if row.version == version), ())
     return next((cell for cell in cells if cell.workload == workload), None)
-
-
-def _others_legend(history: History) -> tuple[str, ...]:
-    return tuple(one_line(line, MOST_SAID) for line in others_legend(history))
 
 
 def _legend(history: History) -> tuple[str, ...]:

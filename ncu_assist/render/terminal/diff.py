@@ -166,21 +166,15 @@ def _notes(diff: Diff) -> list[str]:
     """Return what is odd about either side; not what two versions have in common, which `show` tells of each."""
     lines = ["note: both sides are the same run"] if diff.is_one_run else []
     lines += [f"note: {line}" for line in part_words(diff)]
-    for name, one, other in zip(names(diff), *_both_ways(diff), strict=True):
+    both = diff.baseline, diff.candidate
+    for name, one, other in zip(names(diff), both, both[::-1], strict=True):
         if diff.is_one_run and one is diff.candidate:
             continue
         told = [note for note in one.notes if None in (one.workload, other.workload) or note not in other.notes]
         lines += [f"note: {name}: {one_line(note)}" for note in told]
-        lines += [f"note: {name}: the clocks and caches under which it was profiled are not known"] * _is_unsettled(one)
+        if one.launches and not one.has_settings:
+            lines.append(f"note: {name}: the clocks and caches under which it was profiled are not known")
     return lines
-
-
-def _is_unsettled(side: DiffSide) -> bool:
-    return bool(side.launches) and not side.has_settings
-
-
-def _both_ways(diff: Diff) -> tuple[tuple[DiffSide, DiffSide], tuple[DiffSide, DiffSide]]:
-    return (diff.baseline, diff.candidate), (diff.candidate, diff.baseline)
 
 
 def _reason(diff: Diff, explain: bool) -> list[str]:

@@ -56,7 +56,7 @@ def speed_of_light(shown: RunView, alone: str = "") -> list[RenderableType]:
         made.add_row(ROWS[key].label, f"{value:.1f} %", _bar(value), quantity(rate, "byte/s") if rate else "")
     return [
         styled(""),
-        styled(f"Speed of light{_counted_of(shown, alone)}", "bold"),
+        styled(f"Speed of light{f' of {alone}' if alone else of_what(shown)}", "bold"),
         made,
         *(styled(line) for line in impossible_lines(shown.combined, BARS)),
         *(styled(one) for one in _binding_sentence(shown)),
@@ -83,10 +83,6 @@ def of_what(shown: RunView) -> str:
     if shown.combined.is_of_kernels:
         return f"{where}, {count} launches of different kernels: sums of all, the others of the longest"
     return where + (f", {count} launches together" if count > 1 else "")
-
-
-def _counted_of(shown: RunView, alone: str) -> str:
-    return f" of {alone}" if alone else of_what(shown)
 
 
 def _binding_sentence(shown: RunView) -> Iterator[str]:

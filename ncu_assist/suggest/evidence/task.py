@@ -18,7 +18,7 @@ from ncu_assist.record import Run, WorkloadFacts
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.redact import NOBODY, Identity, redact_text
 from ncu_assist.render.words.floors import l2_words
-from ncu_assist.spec import Kernel, Version, Workload
+from ncu_assist.spec import Kernel, Workload
 from ncu_assist.store import StoredRun
 from ncu_assist.suggest.evidence.records import (
     Argument,
@@ -86,7 +86,8 @@ def task_of(
     """Return the task of a kernel; ``source`` is the parent's text, ``workload`` the one that shapes are of."""
     shown = next(one for one in kernel.workloads if one.name == workload)
     version = kernel.version(run.version)
-    served = (one for one in kernel.workloads if _is_for_drafts(one, version))
+    # A draft meets what its parent serves, and not what is for named versions only.
+    served = (one for one in kernel.workloads if version.serves(one) and not one.versions)
     suffix = version.path.suffix
     return KernelTask(
         summary=clean.line(kernel.summary),
@@ -99,11 +100,6 @@ def task_of(
         build=_build(run, suffix),
         reference="\n".join(clean.code(kernel.reference.read_text(encoding="utf-8", errors="replace"))),
     )
-
-
-def _is_for_drafts(workload: Workload, parent: Version) -> bool:
-    """Tell whether a draft will meet a workload: its parent serves it, and it is not for named versions only."""
-    return parent.serves(workload) and not workload.versions
 
 
 def _build(run: Run, suffix: str) -> str:
