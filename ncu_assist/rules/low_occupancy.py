@@ -16,14 +16,15 @@ blocks, of whole warps. Warps: a block size that divides the warp slots evenly. 
 numbers; a number known only at run time reserves all sixteen. Short blocks: several elements a thread, in a loop over
 the grid; smaller blocks if only one fits.
 
-When it is reported: waiting is the problem, that is, no resource is busy for 60 % of the time in which multiprocessors
-had work (the threshold of Nsight Compute's own rule SOLBottleneck). More warps do not speed up a kernel at the limit of
-DRAM or of a pipe, at any occupancy. For a unit that can reach nearly all of its peak, the threshold is two thirds of
-what was measured as reachable, as in `near-ceiling`. The limit by shared memory of a kernel that uses none does not
-count: it is only what the driver set aside. If fewer than half of the warps that fit run on average, the limit holds
-for less than half of the time. If small blocks are many, they end sooner than the next start, and the finding says so:
-larger ones start as fast and bring more warps each. Whatever the limit, short blocks are also reported if a launch has
-at least ten waves (the last is a tenth of the time at most) and places are empty between blocks. If bytes in
+When it is reported: waiting is the problem, that is, no resource takes the time (80 % of what it can reach while
+multiprocessors had work, 88 % of DRAM's peak). More warps do not speed up a kernel at the limit of DRAM or of a pipe,
+at any occupancy. Up to two thirds of what the busiest resource can reach, which is 60 % of its peak (the threshold of
+Nsight Compute's own rule SOLBottleneck), all waits are for latency. From there on warps also queue for it, and evenly
+less of their waits counts, down to none where it takes the time. The limit by shared memory of a kernel that uses none
+does not count: it is only what the driver set aside. If fewer than half of the warps that fit run on average, the limit
+holds for less than half of the time. If small blocks are many, they end sooner than the next start, and the finding
+says so: larger ones start as fast and bring more warps each. Whatever the limit, short blocks are also reported if a
+launch has at least ten waves (the last is a tenth of the time at most) and places are empty between blocks. If bytes in
 flight are too few, `low-bytes-in-flight` asks for the same, more work a thread.
 
 A launch with too few blocks to fill the slots it has is `grid-underfill`. A launch with exactly as many blocks as slots
@@ -68,9 +69,9 @@ from ncu_assist.rules.model.savings import REACHABLE, START_NS, bounded_ns
 from ncu_assist.rules.model.shape import (
     block_words,
     coverable_share,
-    latency_bound,
     of_each_shape,
     room_beside,
+    uncovered_part,
     warps_a_block,
     working_part,
     working_share,
@@ -118,7 +119,7 @@ def find(facts: Facts) -> Finding | None:
 
 
 def _find(facts: Facts) -> Finding | None:
-    if come_by_copies(facts) or (is_matrix_work(facts) and facts.get("pipe_tensor_gmma")) or not latency_bound(facts):
+    if come_by_copies(facts) or (is_matrix_work(facts) and facts.get("pipe_tensor_gmma")) or not uncovered_part(facts):
         return None
     found = [one for one in (_too_few_fit(facts), _short_blocks(facts)) if one]
     return max(found, key=lambda one: one.most_ns, default=None)
@@ -142,7 +143,7 @@ def _short_blocks(facts: Facts) -> Finding | None:
     rests = max(0.0, min(1.0 - works - starting, BLOCK_START_CYCLES / each))
     empty = min(rests, max(0.0, 1.0 - working_share(facts) - starting))
     more = (rests - empty) / (works + rests - empty)
-    saved = min(empty + coverable_share(facts) * more, _room(facts))
+    saved = min(empty + coverable_share(facts) * uncovered_part(facts) * more, _room(facts))
     if saved < LEAST_WORTH:
         return None
     smaller = ", or use smaller blocks, so that one runs while the next starts" if at_once < 2 else ""
@@ -220,7 +221,7 @@ def _saved_by(warps: float, facts: Facts) -> float:
     """
     then = max(1.0, min(warps, _launched(facts)))
     more = 1.0 - facts.value("theoretical_warps") / then
-    return min(working_share(facts) * coverable_share(facts) * more, _room(facts))
+    return min(working_share(facts) * coverable_share(facts) * uncovered_part(facts) * more, _room(facts))
 
 
 def _room(facts: Facts) -> float:

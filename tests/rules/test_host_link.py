@@ -15,7 +15,7 @@ from ncu_assist.rules import RULES, Diagnosis, Facts, diagnose
 from ncu_assist.rules.model.dram import Crossed, crossed, link_ns
 from ncu_assist.rules.model.resources import HOST_LINK
 from ncu_assist.rules.model.savings import loads
-from ncu_assist.rules.model.shape import latency_bound
+from ncu_assist.rules.model.shape import uncovered_part
 from ncu_assist.rules.model.traffic import must_cross
 from ncu_assist.store import Store
 
@@ -84,8 +84,8 @@ def test_kernels_are_held_against_kernels_where_those_were_measured() -> None:
 def test_a_full_link_is_a_unit_at_its_limit() -> None:
     full = with_link(made(READS | sent(1.25e6)))
     assert loads(full)[HOST_LINK] == 1.0
-    assert not latency_bound(full)
-    assert latency_bound(with_link(made({"host_sectors_read": 4.0})))
+    assert uncovered_part(full) == 0.0
+    assert uncovered_part(with_link(made({"host_sectors_read": 4.0}))) == 1.0
 
 
 def test_more_than_pcie_can_carry_came_over_another_link() -> None:

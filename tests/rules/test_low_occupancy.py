@@ -12,6 +12,7 @@ from shape_facts import Counters, found, made, missing, of_case, saved_share, to
 from ncu_assist.ceilings import Rate, Spread
 from ncu_assist.ncu.catalogue.metrics import SM_LIMIT_NAMES
 from ncu_assist.rules import low_occupancy
+from ncu_assist.rules.model.shape import uncovered_part
 
 WAITS: Counters = {
     "theoretical_warps": 16, "max_warps": 16, "block_size": 256, "grid_size": 1320, "sm_count": 132,
@@ -86,7 +87,7 @@ ALONE = SHORT | {
         (ALONE, 0.275),
         (SHORT | {"waves_per_sm": 9}, 0.0),
         (SHORT | {"achieved_warps": 62.5}, 0.0),
-        (SHORT | {"l1_data_pipe": 61}, 0.0),
+        (SHORT | {"l1_data_pipe": 73}, 0.0),
     ],
 )
 def test_places_that_are_empty_between_short_blocks_are_named(values: Counters, share: float) -> None:
@@ -230,15 +231,26 @@ def test_without_warp_states_it_says_that_schedulers_rested() -> None:
     [
         {"theoretical_warps": 64, "block_limit_registers": 8},  # full
         {"grid_size": 200},  # no blocks for more: grid-underfill
-        {"dram_throughput": 62},  # something is busy: no latency problem
-        {"issue_slots_busy": 50, "sm_cycles_active": 70, "sm_cycles_elapsed": 100},  # busy while SMs had work
-        {"l1_data_pipe": 61},  # where nobody measured what that pipe reaches
-        {"memory_throughput": 61, "l1_data_pipe": 40},  # a part of the memory that has no counter of its own
+        {"dram_throughput": 85},  # something takes the time: no latency problem
+        {"issue_slots_busy": 51, "sm_cycles_active": 70, "sm_cycles_elapsed": 100},  # busy while SMs had work
+        {"l1_data_pipe": 73},  # where nobody measured what that pipe reaches
+        {"memory_throughput": 73, "l1_data_pipe": 40},  # a part of the memory that has no counter of its own
         {"tma_load_bytes": 6e6, "l2_sectors_read": 3e5},  # bulk copies bring it: stages are missing
     ],
 )
 def test_silent_where_more_warps_would_not_help(changes: Counters) -> None:
     assert found(low_occupancy, made(WAITS | changes, long_scoreboard=90)) is None
+
+
+@pytest.mark.parametrize(("busy", "part"), [(59.9, 1.0), (60.0, 1.0), (66.0, 0.5), (71.9, 0.01), (72.1, 0.0)])
+def test_two_launches_that_hardly_differ_are_not_told_different_causes(busy: float, part: float) -> None:
+    """A public kernel at 59.8 and 60.3 % of L1: from 60 to 72 % warps queue more and more, and others win less."""
+    facts = made(WAITS | {"l1_data_pipe": busy}, long_scoreboard=20)
+    assert uncovered_part(facts) == pytest.approx(part, abs=0.005)
+    waits = low_occupancy.find(made(WAITS, long_scoreboard=20))
+    queues = low_occupancy.find(facts)
+    assert waits is not None
+    assert (queues.saved_ns if queues else 0.0) == pytest.approx(waits.saved_ns * part, abs=0.02 * 100_000)
 
 
 def test_a_launch_of_what_fits_at_once_has_more_blocks_where_more_fit() -> None:

@@ -60,7 +60,12 @@ class Busiest:
 
 def takes_the_time(name: str, load: float) -> bool:
     """Return whether a unit is so near to its limit that the time goes with its work."""
-    return load >= (OWNED_DRAM / OF_CEILING if name == "DRAM" else OWNED)
+    return load >= takes_from(name)
+
+
+def takes_from(name: str) -> float:
+    """Return from which part of what a unit can reach the time goes with its work, 0 to 1."""
+    return OWNED_DRAM / OF_CEILING if name == "DRAM" else OWNED
 
 
 def busiest_unit(facts: Facts) -> Busiest | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import link_load
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import (
     HOST_LINK,
@@ -18,9 +17,8 @@ from ncu_assist.rules.model.resources import (
     SHARED,
     SM,
     SM_PARTS,
-    Resource,
 )
-from ncu_assist.rules.model.savings import BUSY, START_NS, filled, loads, takes_the_time
+from ncu_assist.rules.model.savings import BUSY, REACHABLE, START_NS, filled, loads, takes_from, takes_the_time
 
 # "Below 60 % of both compute throughput and memory bandwidth typically indicates latency issues": Nsight Compute's rule
 # SOLBottleneck.
@@ -28,7 +26,6 @@ LATENCY_BELOW = 0.6
 # States in which a warp waits for its own earlier instruction, so that another warp could issue meanwhile. Not among
 # them: queues and pipes that are full (throttles, not_selected), and waits for other warps or fences.
 COVERABLE = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving", "no_instruction", "imc_miss")
-EVERY = (*PARTS, *SM_PARTS, MEMORY, SM)
 ON_EACH_SM = ("L1", "SM", SHARED)  # groups of resources that rest while their multiprocessor has no warp
 # Of a rule that holds uneven_share against uneven_by_grid and chip_room.
 UNEVEN_USES = (
@@ -76,29 +73,36 @@ def working_share(facts: Facts) -> float:
     return min(1.0, longest / elapsed) if longest and elapsed else 1.0
 
 
-def latency_bound(facts: Facts) -> bool:
-    """Tell whether no resource is busy enough to be the limit, looked at while multiprocessors had a warp."""
-    return link_load(facts) < LATENCY_BELOW and not any(_is_the_limit(facts, one) for one in EVERY)
+def uncovered_part(facts: Facts) -> float:
+    """Return which part of the waits is for latency, so that other warps could cover it, 0 to 1.
 
-
-def _is_the_limit(facts: Facts, unit: Resource) -> bool:
-    """Tell whether a unit is at `LATENCY_BELOW` of its peak, and as near as `near-ceiling` asks to what it can reach.
-
-    Where nearly all of the peak was measured as reachable, 60 % of it is further away. What ncu calls the throughput
-    of the memory or of the SM is said of no known part, unless it is more than that of each.
+    All of them while no unit is at BUSY of what it can reach, looked at while multiprocessors had a warp; none once one
+    takes the time: then warps queue for it. In between it falls evenly, as the queue grows.
     """
-    part = working_part(facts) if unit.group in ON_EACH_SM else 1.0
-    parts = PARTS if unit is MEMORY else SM_PARTS if unit is SM else ()
-    if facts.busy(unit) < LATENCY_BELOW * part or any(facts.busy(one) >= NEARLY * facts.busy(unit) for one in parts):
-        return False
-    return loads(facts).get(unit.name, 1.0) >= BUSY * part
+    return min((_not_queued(name, load) for name, load in _loads_at_work(facts)), default=1.0)
+
+
+def _not_queued(name: str, load: float) -> float:
+    full = takes_from(name)
+    return max(0.0, min(1.0, (full - load) / (full - BUSY)))
 
 
 def has_room(facts: Facts) -> bool:
     """Tell whether no resource takes the time, looked at while multiprocessors had a warp: more blocks could win."""
+    return not any(takes_the_time(name, load) for name, load in _loads_at_work(facts))
+
+
+def _loads_at_work(facts: Facts) -> Iterator[tuple[str, float]]:
+    """Yield how busy each unit was, of what it can reach; those of multiprocessors while these had a warp.
+
+    What ncu calls the throughput of the memory or of the SM is said of no known part, unless it is more than each.
+    """
     active, inside = working_part(facts), {one.name for one in (*PARTS, *SM_PARTS, SM) if one.group in ON_EACH_SM}
-    found = ((name, load / (active if name in inside else 1.0)) for name, load in loads(facts).items())
-    return not any(takes_the_time(name, load) for name, load in found)
+    found = dict(loads(facts))
+    for whole, parts in ((MEMORY, PARTS), (SM, SM_PARTS)):
+        if not any(facts.busy(one) >= NEARLY * facts.busy(whole) for one in parts):
+            found[whole.name] = facts.busy(whole) / REACHABLE
+    yield from ((name, load / (active if name in inside else 1.0)) for name, load in found.items())
 
 
 def coverable_share(facts: Facts) -> float:
