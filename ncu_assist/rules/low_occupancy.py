@@ -277,10 +277,13 @@ def _figures(named: list[Change], facts: Facts) -> Iterator[str]:
 
 
 def _spills(facts: Facts) -> bool:
-    """Return whether spilled registers cost time; no where that was not counted."""
+    """Return whether spilled registers cost time; where nobody counted them, what local memory is more likely of."""
     if facts.lacks(*local_traffic.NEEDS):
         return False
-    return local_traffic.cost_ns(facts, facts.value("local_spilling_requests")) > 0.0
+    spilled = facts.get("local_spilling_requests")
+    if spilled is None and local_traffic.may_be_spills(facts):
+        spilled = facts.value("local_load_requests") + facts.value("local_store_requests")
+    return local_traffic.cost_ns(facts, spilled or 0.0) > 0.0
 
 
 def places(facts: Facts) -> float:

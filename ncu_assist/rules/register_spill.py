@@ -19,7 +19,9 @@ How the saving is estimated: the larger of two times. One is the time in which s
 wait for memory, times local memory's part of all sectors. The other is local memory's part of the work of L1 or L2, if
 one of them is 72 % busy, or of DRAM, if that is the busiest unit and too busy for waiting alone to explain the time
 (60 % of what a unit can do, Nsight Compute's SOLBottleneck). DRAM moves at least those bytes for local memory that are
-more than all other sectors that L1 asks L2 for.
+more than all other sectors that L1 asks L2 for. If warp states were counted, DRAM's part is at most the time in which
+schedulers issue nothing because warps wait for memory, or at a barrier for those that do: beside a DRAM that is 67 %
+busy, a kernel whose warps mostly queue for its pipes wins little.
 """
 
 from __future__ import annotations
@@ -53,13 +55,14 @@ def find(facts: Facts) -> Finding | None:
     share = 100.0 * local_traffic.local_share(facts)
     limit = facts.get("registers") or 0.0
     such = f" with {min(limit, local_traffic.MOST_OF_A_THREAD):.0f} registers a thread" if limit else ""
-    kind = f"spills registers{such}" if known is not None else f"uses {local_traffic.KIND_UNKNOWN}{such}"
+    unknown = local_traffic.KIND_UNKNOWN.replace(",", f"{such},", 1)
+    kind = f"spills registers{such}:" if known is not None else f"uses {unknown};"
     more = MORE if limit < local_traffic.most_registers(facts) else SMALLER
     if limit >= local_traffic.MOST_OF_A_THREAD:
         more = ALL_OF_THEM
     return Finding(
         rule=ID,
-        message=f"{kind}: {share:.0f} % of all sectors are local memory's, and warps wait for them",
+        message=f"{kind} {share:.0f} % of all sectors are local memory's, and warps wait for them",
         saved_ns=saved,
         evidence=("local_spilling_requests", "local_load_sectors", "local_store_sectors", "registers"),
         relieves=local_traffic.relieved(facts),

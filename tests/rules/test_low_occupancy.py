@@ -298,6 +298,10 @@ def test_nobody_who_spills_is_told_to_use_fewer_registers() -> None:
     assert told is not None
     assert told.message.endswith(low_occupancy.SPILLING)
     assert "__launch_bounds__" not in told.advice
+    full = {"registers": 255.0, **spilling, **sectors}  # not counted apart, and a thread has all that it can have
+    told = low_occupancy.find(gallery("occupancy_registers", without=("local_spilling_requests",), **full))
+    assert told is not None
+    assert told.message.endswith(low_occupancy.SPILLING)
     for facts in (gallery("occupancy_registers"), gallery("occupancy_registers", without=("local_spilling_requests",))):
         told = low_occupancy.find(facts)
         assert told is not None

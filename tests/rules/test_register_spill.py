@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from factories import STALL
 from made_facts import gallery, made, told
 
+from ncu_assist.frame import combine_launches
 from ncu_assist.rules import local_array, register_spill
+from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.savings import loads
 
 
@@ -84,3 +89,31 @@ def test_what_dram_moves_for_spills_goes_with_them(throughput: float, l2_busy: f
     saved = found.saved_ns if found else 0.0
     assert saved == pytest.approx(part * loads(facts)["DRAM"] * 1e6)
     assert found is None or "DRAM" in found.relieves
+
+
+@pytest.mark.parametrize(
+    "stalls",
+    [
+        {"long_scoreboard": 70.0, "barrier": 20.0},  # warps wait for memory, or for those that do
+        {"long_scoreboard": 40.0, "math_pipe_throttle": 50.0},  # half of them queue for a pipe
+    ],
+)
+def test_dram_wins_no_more_than_warps_wait_for(stalls: dict[str, float]) -> None:
+    """A public report: DRAM at 67 %, one warp state in five about memory. Its spills were to win 1.88x."""
+    counters = {**BESIDE_SPILLS, "dram_throughput": 81.0, "l2_lookups_busy": 50.0, "no_eligible": 70.0}
+    facts = made(1e6, dram_bytes_read=4e8, dram_bytes_write=2.4e8, **counters)
+    by_name = {STALL.format(reason): share for reason, share in stalls.items()} | {STALL.format("selected"): 10.0}
+    tables = [{**table, **by_name} for table in facts.combined.tables]
+    facts = replace(facts, combined=combine_launches(None, facts.combined.launches, tables))
+    (ranked,) = told(register_spill, facts).findings
+    most = 0.7 * sum(stalls.get(one, 0.0) for one in ("long_scoreboard", "barrier")) / 90
+    queued = 0.7 * stalls["long_scoreboard"] / 90 * local_traffic.local_share(facts)
+    assert ranked.finding.saved_ns == pytest.approx(max(0.9 * min(loads(facts)["DRAM"], most), queued) * 1e6)
+
+
+def test_local_memory_of_unknown_kind_is_said_in_one_sentence() -> None:
+    unknown = gallery("spill_asked_occupancy", without=("local_spilling_requests",), registers=255.0)
+    found = register_spill.find(unknown)
+    assert found is not None
+    said = "uses local memory with 255 registers a thread, spills or an array: the report does not say which; "
+    assert found.message.startswith(said)

@@ -19,6 +19,7 @@ NEEDS: tuple[str, ...] = (
 )
 USES: tuple[str, ...] = ("local_spilling_requests", "no_eligible", "warps_selected")
 WAITS = ("long_scoreboard", "lg_throttle")  # for local and global memory alike: they go through one queue
+FOR_OTHERS = ("barrier", "membar", "lg_throttle", "long_scoreboard")  # and for warps that wait on memory
 READY = "not_selected"  # could issue, another warp did
 MOST_OF_A_THREAD = 255  # registers; one of 256 is for the hardware (CUDA Programming Guide, "Compute Capabilities")
 REGISTERS_OF_A_BLOCK, UNIT = 1 << 16, 8  # at most, and by how many a thread gets them (the same table)
@@ -62,12 +63,12 @@ def cost_ns(facts: Facts, requests: float, instructions: float = 1) -> float:
     return share * facts.duration_ns if share >= NOTICEABLE else 0.0
 
 
-def _wait_share(facts: Facts) -> float:
+def _wait_share(facts: Facts, reasons: tuple[str, ...] = WAITS) -> float:
     """Return the part of the time in which schedulers issue nothing because warps wait on local or global memory."""
     waiting = {reason: share for reason, share in facts.combined.stalls.items() if reason != READY}
     every = sum(waiting.values())
     idle = 1.0 - while_active(facts, ISSUE) if facts.lacks("no_eligible") else facts.value("no_eligible") / 100.0
-    return idle * sum(waiting.get(reason, 0.0) for reason in WAITS) / every if every else 0.0
+    return idle * sum(waiting.get(reason, 0.0) for reason in reasons) / every if every else 0.0
 
 
 def _issue_share(facts: Facts, instructions: float) -> float:
@@ -96,6 +97,7 @@ def _dram_share(facts: Facts) -> float:
     """Return the part of the time in which DRAM moves local memory; 0 where it is not what the time goes with.
 
     That is at least what it moved beyond all that L2 was asked for otherwise: not even of those did each come from it.
+    No more than the time in which schedulers issue nothing for it: because warps wait on memory, or for those that do.
     """
     busiest, moved = busiest_unit(facts), moved_bytes(facts)
     if busiest is None or busiest.name != "DRAM" or not busiest.is_busy or not moved:
@@ -104,7 +106,8 @@ def _dram_share(facts: Facts) -> float:
     others = facts.value("global_load_sectors") + facts.value("global_store_sectors")
     if every is not None:
         others = max(0.0, every - _sectors_beyond_l1(facts))
-    return min(1.0, busiest.load) * max(0.0, 1.0 - SECTOR_BYTES * others / moved)
+    waited = _wait_share(facts, FOR_OTHERS) if facts.combined.stalls else 1.0
+    return min(1.0, busiest.load, waited) * max(0.0, 1.0 - SECTOR_BYTES * others / moved)
 
 
 def relieved(facts: Facts) -> tuple[str, ...]:
