@@ -79,7 +79,23 @@ def is_named(argument: str) -> bool:
 def say(text: str) -> None:
     """Write chatter to stderr, unless it was asked to be quiet."""
     if not is_quiet():
-        click.echo(plain(text), err=True)
+        _to_stderr(text)
+
+
+def say_piece(text: str) -> None:
+    """Write a part of a text that comes bit by bit to stderr, where a person looks; with a live line, line by line."""
+    if sys.stderr.isatty() and not is_quiet():
+        sys.stderr.write(plain(text))  # stderr is buffered by lines at most, and rich shows whole lines only
+
+
+def _to_stderr(text: str) -> None:
+    """Write a line to stderr, above the live line if there is one.
+
+    Not by ``click.echo``: it writes past the stream that rich puts in the place of stderr, so the text would follow the
+    live line on its row.
+    """
+    sys.stderr.write(f"{plain(text)}\n")
+    sys.stderr.flush()
 
 
 def on_terminal() -> bool:
@@ -161,8 +177,15 @@ class Progress:
         self._text = self._far = ""
 
     def note(self, text: str) -> None:
-        if not self._quiet:
-            click.echo(plain(text), err=True)
+        if self._quiet:
+            return
+        if self._live is not None:
+            from rich.text import Text
+
+            sys.stderr.flush()
+            self._live.console.print(Text(plain(text)), soft_wrap=True)  # a path or a command stays one line to copy
+        else:
+            _to_stderr(text)
 
     def status(self, text: str) -> None:
         if self._quiet:
@@ -202,7 +225,7 @@ def showing_steps() -> contextlib.AbstractContextManager[None]:
 def note_damages(damages: Iterable[Damage]) -> None:
     """Write to stderr what of the archive was left out of a result, and how to look at all of it."""
     for damage in damages:
-        click.echo(plain(damage.note), err=True)
+        _to_stderr(damage.note)
 
 
 def note_misnamed(project: Project, *kernels: str) -> None:
@@ -237,10 +260,13 @@ def progress() -> Iterator[Progress]:
 
     from ncu_assist.steps import told_to
 
-    with Console(stderr=True).status("starting") as live:
+    with Console(stderr=True, markup=False, highlight=False, emoji=False).status("starting") as live:
         shown = Progress(live)
-        with told_to(shown.step):
-            yield shown
+        try:
+            with told_to(shown.step):
+                yield shown
+        finally:
+            sys.stderr.flush()  # what was written there without the end of its line, by then kept by rich
 
 
 def check_output(path: Path | None, force: bool, binary: bool) -> None:

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ncu_assist.cli import completing, options
-from ncu_assist.cli.console import progress, say, write, write_json, write_result
+from ncu_assist.cli.console import progress, say, say_piece, write, write_json, write_result
 from ncu_assist.errors import UsageProblem
-from ncu_assist.render.escape import plain
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import Suggested
@@ -173,7 +172,7 @@ def command(
         gpus=gpus,
     )
     offered = _tools(project, max_tool_calls) if tools and reply is None and not dry_run else None
-    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, _show_piece, prompt, offered, for_tool)
+    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, say_piece, prompt, offered, for_tool)
     return (_dry_run if dry_run else _suggest)(project, request, answering, as_json)
 
 
@@ -271,12 +270,6 @@ def _asked_to_prove() -> bool:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     return click.confirm("Build, check, time and profile the drafts in a sandbox here?", default=True, err=True)
-
-
-def _show_piece(text: str) -> None:
-    """Show a piece of a reply as it comes, where somebody looks."""
-    if sys.stderr.isatty():
-        click.echo(plain(text), err=True, nl=False)
 
 
 def _dry_run(project: Project, request: SuggestRequest, answering: ReplyOptions, as_json: bool) -> int:

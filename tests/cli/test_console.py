@@ -118,9 +118,58 @@ def test_what_takes_a_while_says_how_far_it_is(tmp_path: Path) -> None:
     assert shown.rfind("\r\x1b[K") > shown.rfind("judging launches")
 
 
+BESIDE_A_LIVE_LINE = f"""
+import time
+from ncu_assist.cli.console import progress, say, say_piece
+with progress() as reporter:
+    reporter.status("working")
+    time.sleep(0.3)
+    reporter.note("written: [red]{"long/" * 30}page.html")
+    time.sleep(0.3)
+    say("note: of something else")
+    for piece in ("a rep", "ly in", " pieces [/x]\\nits l", "ast line"):
+        say_piece(piece)
+        time.sleep(0.2)
+"""
+
+
+def test_what_is_said_beside_a_live_line_has_rows_of_its_own(tmp_path: Path) -> None:
+    """The live line is drawn again ten times a second, over whatever stands in its row."""
+    assert screen(shown_by(BESIDE_A_LIVE_LINE, tmp_path)) == [
+        f"written: [red]{'long/' * 30}page.html",
+        "note: of something else",
+        "a reply in pieces [/x]",
+        "its last line",
+    ]
+
+
+def screen(written: str) -> list[str]:
+    """Return the rows of a wide terminal after a text: what of it was not written over."""
+    rows, row, column = [""], 0, 0
+    for number, command, sign in re.findall(r"\x1b\[([\d;?]*)([A-Za-z])|([\s\S])", written):
+        if command == "A":
+            row -= int(number or 1)
+        elif (command, number) == ("K", "2"):
+            rows[row] = ""
+        elif sign == "\r":
+            column = 0
+        elif sign == "\n":
+            row += 1
+            rows += [""] * (row == len(rows))
+        elif sign:
+            rows[row] = rows[row].ljust(column)[:column] + sign + rows[row][column + 1 :]
+            column += 1
+    return [line.rstrip() for line in rows if line.strip()]
+
+
 def on_terminal_of(folder: Path, *words: str) -> str:
     """Return what a command writes to a terminal, where a step of it is told however quick it is."""
     code = "import sys, ncu_assist.cli.console as c; c.QUICK_S = 0.0; from ncu_assist.cli import main; sys.exit(main())"
+    return shown_by(code, folder, *words)
+
+
+def shown_by(code: str, folder: Path, *words: str) -> str:
+    """Return what a program in Python writes to a terminal."""
     here, there = pty.openpty()
     kept = {**os.environ, "PYTHONPATH": str(ROOT), "PAGER": "", "TERM": "xterm"}
     child = subprocess.Popen([sys.executable, "-c", code, *words], cwd=folder, env=kept, stderr=there, stdout=there)
