@@ -66,12 +66,7 @@ LAST = "@last"
     help="Output format; Markdown suits a pull request comment, html is a page, csv the table of --lines.  "
     "[default: by the ending of --output, else text]",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="File for the page or the Markdown; - is stdout.  [default: stdout]",
-)
+@options.page_or_markdown
 @click.option(
     "--redact/--no-redact", default=True, show_default=True, help="Remove user, host and path names from a page."
 )

@@ -32,7 +32,7 @@ TABLES = ("launches", "metrics", "rules", "session", "instances", "lines", "sass
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="File to write.  [default: stdout]")
 @click.option("--force", is_flag=True, help="Replace --output if it exists.")
-@click.option("--redact/--no-redact", default=True, show_default=True, help="Remove user, host and path names.")
+@options.redact
 @click.option(
     "--workload",
     metavar="NAME",

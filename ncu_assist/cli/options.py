@@ -87,6 +87,17 @@ text_format = click.option(
     show_default=True,
     help="Output format; Markdown suits a pull request comment.",
 )
+page_or_markdown = click.option(
+    "--output",
+    "-o",
+    type=click.Path(path_type=Path),
+    help="File for the page or the Markdown; - is stdout.  [default: stdout]",
+)
+replace_page = click.option("--force", is_flag=True, help="Replace a file that is not a page of ncu-assist.")
+redact = click.option("--redact/--no-redact", default=True, show_default=True, help="Remove user, host and path names.")
+nvcc_flags = click.option(
+    "--nvcc-flags", default="", metavar="FLAGS", help="Extra nvcc flags to build a .cu with, e.g. '-lcublas'."
+)
 kernel_name = click.option(
     "--kernel",
     metavar="NAME",

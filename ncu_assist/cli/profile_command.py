@@ -117,9 +117,7 @@ def _is_program(word: str) -> bool:
 @click.option(
     "--skip-launches", type=click.IntRange(0), default=0, metavar="N", help="Skip the first N launches, as warm-up."
 )
-@click.option(
-    "--nvcc-flags", default="", metavar="FLAGS", help="Extra nvcc flags to build a .cu with, e.g. '-lcublas'."
-)
+@options.nvcc_flags
 @options.as_json
 @click.pass_obj
 def command(

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     "--output", "-o", type=click.Path(path_type=Path), help="Write only the requested page, to this file; - is stdout."
 )
 @click.option("--bundle", is_flag=True, help="Write one file for a KERNEL: the ladder, with its runs and diffs inside.")
-@click.option("--force", is_flag=True, help="Replace a file that is not a page of ncu-assist.")
-@click.option("--redact/--no-redact", default=True, show_default=True, help="Remove user, host and path names.")
+@options.replace_page
+@options.redact
 @click.option("--open", "opens", is_flag=True, help="Open the page in a browser.")
 @options.as_json
 def command(

@@ -39,13 +39,8 @@ from ncu_assist.cli.console import (
     help="Output format; Markdown suits a pull request comment, html is a page.  "
     "[default: by the ending of --output, else text]",
 )
-@click.option(
-    "--output",
-    "-o",
-    type=click.Path(path_type=Path),
-    help="File for the page or the Markdown; - is stdout.  [default: stdout]",
-)
-@click.option("--force", is_flag=True, help="Replace a file that is not a page of ncu-assist.")
+@options.page_or_markdown
+@options.replace_page
 @options.as_json
 def command(
     named: str | None,

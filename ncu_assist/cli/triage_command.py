@@ -56,11 +56,9 @@ class TriageCommand(click.Command):
     help="Then profile one launch of each of the top N kernels and shapes with ncu.",
 )
 @click.option("--set", "section_set", default="full", show_default=True, metavar="NAME", help="ncu section set.")
-@click.option(
-    "--nvcc-flags", default="", metavar="FLAGS", help="Extra nvcc flags to build a .cu with, e.g. '-lcublas'."
-)
+@options.nvcc_flags
 @click.option("--output", "-o", type=click.Path(path_type=Path), help="Write a page with every kernel to this file.")
-@click.option("--force", is_flag=True, help="Replace a file that is not a page of ncu-assist.")
+@options.replace_page
 @options.as_json
 def command(
     words: tuple[str, ...],

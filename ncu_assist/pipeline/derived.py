@@ -20,7 +20,7 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.report import Report
 from ncu_assist.ncu.source.kept import launches_of, packed
-from ncu_assist.ncu.source.reading import SourceTables, read_code, tables_of
+from ncu_assist.ncu.source.reading import SourceTables, read_source, tables_of
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules.model.of_run import findings_of, judged
 from ncu_assist.store import Store, StoredRun
@@ -66,7 +66,7 @@ def _read(report: bytes | Path, places: Sequence[int]) -> bytes | None:
             path.write_bytes(report)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return packed(read_code(compressed.plain_file(path, Path(name)), places, name=path.name), digest)
+        return packed(read_source(compressed.plain_file(path, Path(name)), places, name=path.name).found, digest)
 
 
 @dataclass(frozen=True)

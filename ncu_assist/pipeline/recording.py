@@ -15,7 +15,7 @@ from ncu_assist.ncu.kept_report import contents_of, facts_of
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source import kept
 from ncu_assist.ncu.source.kept import launches_of
-from ncu_assist.ncu.source.reading import read_code, tables_of
+from ncu_assist.ncu.source.reading import read_source, tables_of
 from ncu_assist.ncu.tables import SAMPLED, sampled_metrics, timeline_frame
 from ncu_assist.pipeline.derived import code_files
 from ncu_assist.pipeline.opened_reports import launch_numbers
@@ -135,7 +135,7 @@ def kept_files(stored: StoredRun, most_moments: int = MOST_MOMENTS) -> dict[str,
         said = session_texts(path)
         instances, long = _with_charted_samples(report.instances, most_moments)
         digest = stored.run.files[name].sha256
-        code = kept.packed(read_code(path), digest)
+        code = kept.packed(read_source(path).found, digest)
         facts = facts_of(report.contents, digest, launch_numbers(stored.run, report), said)
         facts = replace(facts, charted_only=long)
         files = {FACTS: kept_report.packed(facts), INSTANCES: instances_parquet(instances)}

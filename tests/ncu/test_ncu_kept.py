@@ -17,7 +17,7 @@ from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.source import kept
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.kept import KeptCode, launches_of, packed, unpacked
-from ncu_assist.ncu.source.reading import read_code, tables_of
+from ncu_assist.ncu.source.reading import read_source, tables_of
 
 DATA = Path(__file__).parent.parent / "data"
 
@@ -25,7 +25,7 @@ DATA = Path(__file__).parent.parent / "data"
 def read(name: str, folder: Path) -> list[LaunchSource]:
     path = folder / "plain.ncu-rep"
     path.write_bytes(read_plain(DATA / f"{name}_h200_2025.3.1.ncu-rep.zst"))
-    return read_code(path)
+    return list(read_source(path).found)
 
 
 @pytest.fixture(scope="module")

@@ -145,7 +145,7 @@ def test_code_that_cannot_be_read_costs_no_measurement(
     def broken(*_: object, **__: object) -> None:
         raise error
 
-    monkeypatch.setattr(derived, "read_code", broken)
+    monkeypatch.setattr(derived, "read_source", broken)
     run, files = live(dict.fromkeys(range(3), "small"))
     stored = save_judged(Store(tmp_path), run, files)
     assert set(stored.run.files) == {*files, "findings.json"}

@@ -206,20 +206,6 @@ def read_source(
     reader crashes, returns less than the file holds or exceeds its limits, and when the counters of instructions do not
     add up to those of their launch.
     """
-    found = read_code(path, launches, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes, stopped=stopped)
-    return tables_of(found)
-
-
-def read_code(
-    path: Path,
-    launches: Collection[int] | None = None,
-    *,
-    name: str | None = None,
-    timeout_s: float = 120.0,
-    memory_bytes: int = MEMORY_BYTES,
-    stopped: Callable[[], bool] | None = None,
-) -> list[LaunchSource]:
-    """Return what ``read_source`` makes its tables of; raises as it does."""
     deadline, title = time.monotonic() + timeout_s, name or path.name
     found: list[LaunchSource] = []
 
@@ -248,12 +234,12 @@ def read_code(
         for batch in map(sorted, _batches(results, alike)):
             found += _read(path, data, results, batch, [cubins[number] for number in batch], known, child)
         tell(len(wanted))
-    return sorted(found, key=lambda one: one.launch)
+    return tables_of(sorted(found, key=lambda one: one.launch))
 
 
 def read_ahead(
     path: Path, *, name: str, timeout_s: float, memory_bytes: int, stopped: Callable[[], bool]
-) -> list[LaunchSource] | None:
+) -> Sequence[LaunchSource] | None:
     """Return the code of all launches of a report, None where there are many, or where it cannot be read.
 
     Whoever asks for it later is told why, by ``read_source``.
@@ -262,7 +248,7 @@ def read_ahead(
         if sum(1 for _ in islice(report_file.results(data), MOST_AHEAD + 1)) > MOST_AHEAD:
             return None
     try:
-        return read_code(path, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes, stopped=stopped)
+        return read_source(path, name=name, timeout_s=timeout_s, memory_bytes=memory_bytes, stopped=stopped).found
     except (DamagedData, UsageProblem):
         return None
 
