@@ -45,7 +45,6 @@ class ChipFacts:
     bytes_in_flight: int  # a multiprocessor, to fill DRAM
     tensor_fp16: int | None = None  # multiply-adds of the tensor cores on dense halves
     lsu: int | None = None  # lanes of loads, stores and shuffles
-    sector_bytes: int = SECTOR_BYTES
     schedulers: int = SCHEDULERS
 
 

@@ -9,7 +9,7 @@ import ast
 import re
 import shlex
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -27,7 +27,7 @@ from ncu_assist.pipeline.gating import gate
 from ncu_assist.pipeline.planning import MeasureRequest, profile
 from ncu_assist.project import Project
 from ncu_assist.sources import VERSION_FILE, Misnamed, code_of, discover_versions, misnamed, source_files
-from ncu_assist.spec import Version, python_tree
+from ncu_assist.spec import python_tree
 from ncu_assist.spec_file import FILE as KERNEL_FILE
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.steps import Reporter
@@ -65,6 +65,12 @@ class ChangedVersion:
         return f"{self.kernel}/{short_name(self.version)}"
 
 
+def _statements(source: bytes, file: Path) -> object:
+    """Return what a file of SHARED says, apart from comments and blanks."""
+    text = source.decode()
+    return ast.dump(python_tree(text)) if file.suffix == ".py" else tomllib.loads(text)
+
+
 @dataclass(frozen=True)
 class Since:
     """A project at the commit where this branch left another, or at a given commit."""
@@ -87,12 +93,16 @@ class Since:
     ) -> Iterator[ChangedVersion]:
         for kernel in kernel_names(self.project):
             folder = self.project.kernels / kernel
-            files = {name: f"kernels/{kernel}/{name}" for name in SHARED}
-            shared = tuple(name for name, place in files.items() if place in changed and self._says_else(place))
+            shared = tuple(
+                name
+                for name in SHARED
+                if (file := f"kernels/{kernel}/{name}") in changed and self._is_other(file, _statements, Path(name))
+            )
             for version in discover_versions(folder):
                 own = [file.resolve().relative_to(self.project.root).as_posix() for file in _within(version.path, self)]
                 place = f"reports/{kernel}/{version.name}/"
-                is_edited = bool(shared) or any(name in changed and self._is_other_code(name, version) for name in own)
+                edited = (name for name in own if name in changed and self._is_other(name, code_of, version.path))
+                is_edited = bool(shared) or any(edited)
                 held = {name.split("/")[RUN_PART] for name in runs if name.startswith(place)}
                 changed_runs = {name.split("/")[RUN_PART] for name in measured & runs if name.startswith(place)}
                 new = {name.split("/")[RUN_PART] for name in measured - runs if name.startswith(place)} - held
@@ -104,23 +114,13 @@ class Since:
                     is_new, known = own[0] not in sources, tuple(sorted(held))
                     yield ChangedVersion(kernel, version.name, is_new, is_edited, known, shared, other, added)
 
-    def _is_other_code(self, name: str, version: Version) -> bool:
-        """Return whether the code of a version's file differs from the commit; its top comment does not count."""
-        before, path = text_at(self.project.root, self.commit, name), self.project.root / name
-        if before is None or not path.is_file():
-            return True
-        return code_of(before.encode(), version.path) != code_of(path.read_bytes(), version.path)
-
-    def _says_else(self, name: str) -> bool:
-        """Return whether a file differs from the commit in more than comments and blanks."""
+    def _is_other(self, name: str, counts: Callable[[bytes, Path], object], of: Path) -> bool:
+        """Return whether a file of a version, or of SHARED, differs from the commit in what counts of it."""
         before, path = text_at(self.project.root, self.commit, name), self.project.root / name
         if before is None or not path.is_file():
             return True
         try:
-            now = path.read_text(encoding="utf-8")
-            if name.endswith(".py"):
-                return ast.dump(python_tree(before)) != ast.dump(python_tree(now))
-            return tomllib.loads(before) != tomllib.loads(now)
+            return counts(before.encode(), of) != counts(path.read_bytes(), of)
         except (SyntaxError, ValueError):  # the code that reads the file reports the error
             return True
 

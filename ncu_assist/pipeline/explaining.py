@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import shlex
+from collections.abc import Mapping
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY, GlossaryEntry
@@ -23,12 +24,10 @@ def explain_any(name: str) -> tuple[Rule | GlossaryEntry | Subject, ...]:
     Raises UsageProblem with the command for the nearest name where nothing is called so.
     """
     typed = name.strip().lower()
-    if typed in RULES:
-        return (RULES[typed],)
-    if typed in WARNINGS:
-        return (WARNINGS[typed],)
-    if typed in GLOSSARY:
-        return (GLOSSARY[typed],)
+    tables: tuple[Mapping[str, Rule | GlossaryEntry], ...] = RULES, WARNINGS, GLOSSARY
+    for table in tables:
+        if typed in table:
+            return (table[typed],)
     if (reason := typed.removeprefix("stall:").strip().replace(" ", "_").replace("-", "_")) in STALL_REASONS:
         return explain(reason)
     try:

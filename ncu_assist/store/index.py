@@ -229,8 +229,8 @@ def _entries(
     packed: dict[Key, RunHead] = {}
     lost: list[Damage] = []
     for pack in packs:
-        by_version, wrong = _of_pack(pack)
-        chosen = by_version.values() if version is None else (by_version.get(version, ()),)
+        versions, wrong = _of_pack(pack)
+        chosen = versions.values() if version is None else (versions.get(version, ()),)
         packed.update((one.key, one) for heads in chosen for one in heads)
         lost += (one for one in wrong if one.concerns(f"{kernel}/{version}/" if version else f"{kernel}/"))
     loose = [one for one in folders if not (one.parts[-2:] in packed and not has_record(one))]
@@ -274,10 +274,15 @@ def written_ns(folder: Path) -> int:
 def _of_pack(pack: Pack) -> tuple[dict[str, list[RunHead]], list[Damage]]:
     """Return the runs of a pack by version, and what is damaged."""
     heads, damages = _in_pack(pack)
-    by_version: dict[str, list[RunHead]] = {}
+    return by_version(heads), damages
+
+
+def by_version(heads: Iterable[RunHead]) -> dict[str, list[RunHead]]:
+    """Return runs by their versions, in the order in which they are met."""
+    found: dict[str, list[RunHead]] = {}
     for one in heads:
-        by_version.setdefault(one.version, []).append(one)
-    return by_version, damages
+        found.setdefault(one.version, []).append(one)
+    return found
 
 
 def _in_pack(pack: Pack) -> Entries:

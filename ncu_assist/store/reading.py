@@ -6,9 +6,10 @@ import hashlib
 import io
 import os
 import stat
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Samples, Values
@@ -18,11 +19,14 @@ from ncu_assist.store.folders import RUN_JSON, is_file_name, unreadable
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
     from ncu_assist.ncu.kept_report import KeptMetrics, ReportFacts
     from ncu_assist.ncu.source.kept import KeptCode
     from ncu_assist.store.packs import Pack
 
+T = TypeVar("T")
+Kept = TypeVar("Kept", "KeptCode", "ReportFacts")
 LOGS = ("ncu.log", "build.log")
 METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/"
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
@@ -106,10 +110,7 @@ class StoredRun:
         """Return the tidy metrics: launch, metric, value, text, unit; no rows for a run without counters."""
         from ncu_assist.store import parquet
 
-        schema = parquet.metrics_schema()
-        if METRICS not in self.run.files:
-            return parquet.empty(schema)
-        return parquet.decode(self.read(METRICS), schema, f"{self.reference}: {METRICS}")
+        return self._frame(METRICS, parquet.metrics_schema())
 
     def by_launch(self) -> dict[int, Values]:
         """Return the numbers of each launch by ncu's name, of the metrics that the catalogue knows."""
@@ -117,16 +118,23 @@ class StoredRun:
 
         if METRICS not in self.run.files:
             return {}
-        return parquet.used_columns(self.read(METRICS), f"{self.reference}: {METRICS}").by_launch()
+        return self._decoded(METRICS, parquet.used_columns).by_launch()
 
     def samples(self) -> pd.DataFrame:
         """Return the samples of the bench, ``time_ns`` each; no rows for a run without timings."""
         from ncu_assist.store import parquet
 
-        schema = parquet.samples_schema()
-        if SAMPLES not in self.run.files:
+        return self._frame(SAMPLES, parquet.samples_schema())
+
+    def _frame(self, name: str, schema: pa.Schema) -> pd.DataFrame:
+        from ncu_assist.store import parquet
+
+        if name not in self.run.files:
             return parquet.empty(schema)
-        return parquet.decode(self.read(SAMPLES), schema, f"{self.reference}: {SAMPLES}")
+        return parquet.decode(self.read(name), schema, f"{self.reference}: {name}")
+
+    def _decoded(self, name: str, decode: Callable[[bytes, str], T]) -> T:
+        return decode(self.read(name), f"{self.reference}: {name}")
 
     def sampled(self) -> Samples:
         """Return what ``samples`` does, for what needs no data frame."""
@@ -134,13 +142,13 @@ class StoredRun:
 
         if SAMPLES not in self.run.files:
             return parquet.no_samples()
-        return parquet.sampled(self.read(SAMPLES), f"{self.reference}: {SAMPLES}")
+        return self._decoded(SAMPLES, parquet.sampled)
 
     def measured(self) -> tuple[list[int], bool]:
         """Return which launches have metrics, sorted, and whether one has a metric twice."""
         from ncu_assist.store import parquet
 
-        return parquet.measured(self.read(METRICS), f"{self.reference}: {METRICS}")
+        return self._decoded(METRICS, parquet.measured)
 
     def findings(self) -> Findings | None:
         """Return what the rules said of the run when it was archived.
@@ -150,7 +158,7 @@ class StoredRun:
         if FINDINGS not in self.run.files:
             return None
         try:
-            return decode_findings(self.read(FINDINGS), f"{self.reference}: {FINDINGS}")
+            return self._decoded(FINDINGS, decode_findings)
         except NewerData:
             return None
 
@@ -158,46 +166,40 @@ class StoredRun:
         """Return the code that is kept of the run's report; None where there is none, or of a schema not known here."""
         from ncu_assist.ncu.source.kept import unpacked
 
-        if CODE not in self.run.files:
-            return None
-        code = unpacked(self.read(CODE), f"{self.reference}: {CODE}")
-        if code:
-            self._check_report(CODE, code.report_sha256)
-        return code
+        return self._of_report(CODE, unpacked)
 
     def report_facts(self) -> ReportFacts | None:
         """Return what is kept of a report that was dropped; None where it was not, or of a schema not known here."""
         from ncu_assist.ncu.kept_report import unpacked
 
-        if FACTS not in self.run.files:
-            return None
-        facts = unpacked(self.read(FACTS), f"{self.reference}: {FACTS}")
-        if facts:
-            self._check_report(FACTS, facts.report_sha256)
-        return facts
+        return self._of_report(FACTS, unpacked)
 
     def kept_metrics(self) -> KeptMetrics:
         """Return what ``metrics`` does of a run with counters, for what needs no data frame."""
         from ncu_assist.store import parquet
 
-        return parquet.kept_metrics(self.read(METRICS), f"{self.reference}: {METRICS}")
+        return self._decoded(METRICS, parquet.kept_metrics)
 
     def instances(self) -> pd.DataFrame:
         """Return the values one by one of a report that was dropped, as ``Report.instances``."""
         from ncu_assist.store import parquet
 
-        return parquet.decode_instances(self.read(INSTANCES), f"{self.reference}: {INSTANCES}")
+        return self._decoded(INSTANCES, parquet.decode_instances)
 
     def instance_launches(self) -> list[int]:
         """Return which launches have values one by one, sorted, by their places among those of ``report_facts``."""
         from ncu_assist.store import parquet
 
-        return parquet.instance_launches(self.read(INSTANCES), f"{self.reference}: {INSTANCES}")
+        return self._decoded(INSTANCES, parquet.instance_launches)
 
-    def _check_report(self, name: str, sha256: str) -> None:
-        known = {**self.run.dropped, **self.run.files}
-        if sha256 != next((known[one].sha256 for one in REPORTS if one in known), None):
+    def _of_report(self, name: str, unpacked: Callable[[bytes, str], Kept | None]) -> Kept | None:
+        """Return what was kept of the run's report; raises DamagedData where it is of another one."""
+        if name not in self.run.files:
+            return None
+        found, known = self._decoded(name, unpacked), {**self.run.dropped, **self.run.files}
+        if found and found.report_sha256 != next((known[one].sha256 for one in REPORTS if one in known), None):
             raise self._damaged(name, "belongs to another report than the run")
+        return found
 
     def report_bytes(self) -> bytes | None:
         """Return the ``.ncu-rep`` of the run, decompressed; None where only the tables were kept."""

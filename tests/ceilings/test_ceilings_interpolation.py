@@ -98,7 +98,6 @@ def test_the_table_of_chips() -> None:
     hopper = chip_facts("9.0")
     assert hopper is not None
     assert (hopper.fma, hopper.fp64, hopper.xu, hopper.schedulers) == (128, 64, 16, 4)
-    assert hopper.sector_bytes == 32
     assert chip_facts("3.5") is None
     assert bytes_in_flight("NVIDIA H200", "9.0") == 48 << 10
     assert bytes_in_flight("NVIDIA H100 80GB HBM3", "9.0") == 32 << 10

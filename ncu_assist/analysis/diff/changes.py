@@ -321,6 +321,7 @@ def change(row: ComparedMetric, noise: NoiseModel) -> Change:
     """Return what became of one metric; a rate is judged as the percentage that is the same number."""
     z, count = _score(row)
     judged = row.in_percent or row
+    strays, beyond = _noise(judged, row.unit, noise)
     return Change(
         metric=row.key,
         label=row.label,
@@ -332,8 +333,8 @@ def change(row: ComparedMetric, noise: NoiseModel) -> Change:
         note=row.note,
         baseline_coverage=row.coverage[0],
         candidate_coverage=row.coverage[1],
-        noise=_noise(judged, row.unit, noise),
-        beyond=_beyond(judged, row.unit, noise),
+        noise=strays,
+        beyond=beyond,
         z=z,
         repeats=count,
         is_material=judged.is_material,
@@ -350,26 +351,21 @@ def _delta(row: ComparedMetric) -> float | None:
     return row.candidate / row.baseline - 1 if row.baseline != 0 else None
 
 
-def _noise(row: ComparedMetric, unit: str, noise: NoiseModel) -> float | None:
-    """Return how far one side may stray, in the unit of the delta of ``unit``; None where that has none."""
+def _noise(row: ComparedMetric, unit: str, noise: NoiseModel) -> tuple[float | None, float | None]:
+    """Return how far one side may stray, and what a delta must be larger than to be a change, as a delta of ``unit``.
+
+    None where that has none.
+    """
     reading = row.reading()
     if reading is None:
-        return None
+        return None, None
     if row.exact and not noise.rounded:
-        return 0.0
-    amount = noise.amount(reading)
-    return amount if unit == "%" else amount / reading.larger if reading.larger else None
-
-
-def _beyond(row: ComparedMetric, unit: str, noise: NoiseModel) -> float | None:
-    """Return what a delta of ``unit`` must be larger than to be a change; None where there is none, or no noise."""
-    reading = row.reading()
-    if reading is None:
-        return None
-    if row.exact and not noise.rounded:
-        return 0.0
-    most = noise.beyond(reading)
-    return most if unit == "%" else most / abs(reading.baseline) if reading.baseline else None
+        return 0.0, 0.0
+    amount, most = noise.amount(reading), noise.beyond(reading)
+    if unit == "%":
+        return amount, most
+    before = abs(reading.baseline)
+    return amount / reading.larger if reading.larger else None, most / before if before else None
 
 
 def _score(row: ComparedMetric) -> tuple[float | None, int]:

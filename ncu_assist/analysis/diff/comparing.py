@@ -24,7 +24,7 @@ from ncu_assist.analysis.diff.why import Why, why
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, by_launch, combine_launches, combine_repeats, combine_tables
 from ncu_assist.frame.columns import Values
-from ncu_assist.frame.combined import STALL_SHARE
+from ncu_assist.frame.combined import STALL_SHARE, total
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
 from ncu_assist.record import Launch, Run, Source, Timing, WorkloadFacts, of_two_kernels
@@ -75,20 +75,18 @@ def time_verdict(
 
 def _mean_mhz(launches: Sequence[Launch], tables: Tables) -> float | None:
     """Return the SM clock of launches under ncu, weighted by their time; None where that of one is not known."""
-    cycles = total = 0.0
+    cycles = time_ns = 0.0
     for one in launches:
         hertz, time = CATALOGUE[CLOCK].value(tables.get(one.index, {})), _time(one, tables)
         if not hertz or not time:
             return None
-        cycles, total = cycles + hertz / HZ_PER_MHZ * time, total + time
-    return cycles / total if total else None
+        cycles, time_ns = cycles + hertz / HZ_PER_MHZ * time, time_ns + time
+    return cycles / time_ns if time_ns else None
 
 
 def total_ns(launches: Sequence[Launch], tables: Tables) -> float | None:
     """Return the time of launches together, under ncu; None where that of one is not known."""
-    times = [_time(one, tables) for one in launches]
-    known = [time for time in times if time is not None]
-    return sum(known) if known and len(known) == len(times) else None
+    return total([_time(one, tables) for one in launches])
 
 
 def _time(launch: Launch, tables: Tables) -> float | None:

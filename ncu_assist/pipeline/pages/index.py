@@ -24,7 +24,7 @@ from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import fastest_run, live_first, newest_of_source, passed
 from ncu_assist.store.drafts import DraftArchive
-from ncu_assist.store.index import RunHead
+from ncu_assist.store.index import RunHead, by_version
 from ncu_assist.versions import is_called, version_order
 
 MOST_SHOWN = 500  # runs of a kernel, the newest, that its page lists
@@ -212,20 +212,15 @@ def _known(project: Project, store: Store, kernel: str, runs: Heads) -> _KernelR
             return _of_folder(store, load_kernel(project, kernel), runs)
         except UsageProblem as error:
             problem = f"cannot be read: {error.message}"
-    by_version: dict[str, list[RunHead]] = {}
-    for head in runs:
-        by_version.setdefault(head.version, []).append(head)
-    current = [store.opened(live_first(some)[0]) for some in by_version.values()]
+    current = [store.opened(live_first(some)[0]) for some in by_version(runs).values()]
     timed = [timing.workload for stored in current if stored.run.bench for timing in stored.run.bench.timings]
     return _KernelRuns(store, runs, current, next(iter(timed), None), problem=problem)
 
 
 def _of_folder(store: Store, kernel: Kernel, runs: Heads) -> _KernelRuns:
-    by_version: dict[str, list[RunHead]] = {}
-    for head in runs:
-        by_version.setdefault(head.version, []).append(head)
-    there = [version for version in kernel.versions if version.name in by_version]
-    found = [newest_of_source(by_version[version.name], source_sha256(version.path)) for version in there]
+    heads = by_version(runs)
+    there = [version for version in kernel.versions if version.name in heads]
+    found = [newest_of_source(heads[version.name], source_sha256(version.path)) for version in there]
     current = [store.opened(head) for head in found if head is not None]
     peers = frozenset(version.name for version in kernel.versions if version.is_peer)
     return _KernelRuns(store, runs, current, kernel.default_workload.name, kernel.summary, peers=peers)

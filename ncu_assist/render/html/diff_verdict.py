@@ -45,6 +45,7 @@ from ncu_assist.render.words.verdicts import (
     verdict_line,
 )
 from ncu_assist.render.words.why import (
+    bound_lines,
     bound_words,
     change_facts,
     left_facts,
@@ -342,7 +343,7 @@ def why_section(facts: DiffFacts) -> PageSection:
     """
     diff, why = facts.diff, facts.diff.why
     if not facts.is_comparable:
-        bound = {"first": "", "lines": _bound_lines(diff), "products": (), "note": ""}
+        bound = {"first": "", "lines": bound_lines(diff), "products": (), "note": ""}
         return PageSection("why", "What binds each", bound if bound["lines"] else None, "diff_why.html.j2")
     first = next(iter(resource_lines(why, names(diff), WHY_WIDTH)), "") if why else ""
     products = (
@@ -359,11 +360,6 @@ def why_section(facts: DiffFacts) -> PageSection:
         note += f" {OF_SEVERAL.format(before=before, after=after)}"
     model = {"first": first, "lines": [], "products": products, "note": note}  # the answer has the others
     return PageSection("why", "Why", model if first or products else None, "diff_why.html.j2")
-
-
-def _bound_lines(diff: Diff) -> list[str]:
-    sides = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
-    return [f"{name} is bound by {bound_words(bound)}" for name, bound in sides if bound]
 
 
 def _products(why: Why) -> list[Factors]:

@@ -59,7 +59,7 @@ from ncu_assist.render.words.verdicts import (
     part_words,
     verdict_line,
 )
-from ncu_assist.render.words.why import bound_words, every_line, why_lines
+from ncu_assist.render.words.why import bound_lines, every_line, why_lines
 from ncu_assist.verdict import REASONS
 from ncu_assist.versions import short_name
 
@@ -198,8 +198,7 @@ def _why(diff: Diff, width: int) -> list[str]:
     """Return why the time changed; of runs that cannot be compared what each is bound by."""
     if diff.verdict.verdict != "not-comparable":
         return why_lines(diff.why, diff.lines, sides(diff), width)
-    sides_bound = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
-    return [f"{name} is bound by {bound_words(bound)}" for name, bound in sides_bound if bound]
+    return bound_lines(diff)
 
 
 def _changes(diff: Diff) -> Table:

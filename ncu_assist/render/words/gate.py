@@ -27,7 +27,7 @@ from ncu_assist.analysis.gate import (
 from ncu_assist.quantity import DIGITS, quantity
 from ncu_assist.render.words.trend import percent
 from ncu_assist.render.words.values import number_of
-from ncu_assist.render.words.verdicts import fewer_cycles, origin
+from ncu_assist.render.words.verdicts import fewer_cycles, of_both, origin
 from ncu_assist.verdict import MARGIN, REASONS
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name
@@ -167,10 +167,7 @@ def not_measured_summary(gate: NotMeasured) -> str:
 
 def gate_provenance(gate: Gate) -> str:
     """Return where and when the runs were measured."""
-    both = [origin(stored.run.source, stored.run) for stored in (gate.baseline, gate.candidate)]
-    if both[0] == both[1]:
-        return both[0]
-    return "; ".join(f"{name}: {text}" for name, text in zip(sides(gate), both, strict=True))
+    return of_both(sides(gate), [origin(stored.run.source, stored.run) for stored in (gate.baseline, gate.candidate)])
 
 
 def workload_words(check: GateCheck) -> str:

@@ -229,10 +229,12 @@ def kernels_and_origins(diff: Diff) -> str:
 
 def origins(diff: Diff) -> str:
     """Return where and when both sides were measured, once where that is the same."""
-    both = [origin(side.source, side) for side in (diff.baseline, diff.candidate)]
-    if both[0] == both[1]:
-        return both[0]
-    return "; ".join(f"{name}: {text}" for name, text in zip(names(diff), both, strict=True))
+    return of_both(names(diff), [origin(side.source, side) for side in (diff.baseline, diff.candidate)])
+
+
+def of_both(names: Sequence[str], said: Sequence[str]) -> str:
+    """Return what is said of each side by its name, or once where that is the same."""
+    return said[0] if said[0] == said[1] else "; ".join(map("{}: {}".format, names, said))
 
 
 def failed_checks(rows: Iterable[WorkloadRow]) -> list[str]:

@@ -12,10 +12,11 @@ from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.words.verdicts import factor
+from ncu_assist.render.words.verdicts import factor, names
 from ncu_assist.rules.model.resources import LATENCY
 
 if TYPE_CHECKING:
+    from ncu_assist.analysis.diff import Diff
     from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Kind, Why
     from ncu_assist.rules.model.resources import Bottleneck
 
@@ -223,6 +224,12 @@ def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:
     if limit.bottleneck.name == LATENCY and not words:
         return LATENCY
     return bound_words(limit.bottleneck, stall if words > 1 else "", percents)
+
+
+def bound_lines(diff: Diff) -> list[str]:
+    """Return what each side is bound by, where that is known."""
+    sides = zip(names(diff), (diff.baseline.bottleneck, diff.candidate.bottleneck), strict=True)
+    return [f"{name} is bound by {bound_words(bound)}" for name, bound in sides if bound]
 
 
 def bound_words(bound: Bottleneck, stall: str = "", percents: str = "") -> str:
