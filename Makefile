@@ -17,6 +17,7 @@ help:  ## list the targets
 demo: $(VENV)/.demo  ## set up and profile lightning_decode: live on a GPU, from recorded runs elsewhere
 	$(BIN)/ncu-assist profile lightning_decode
 	$(BIN)/ncu-assist diff lightning_decode/v3 lightning_decode/v7
+	@[ "$$(command -v ncu-assist)" = "$(CURDIR)/$(BIN)/ncu-assist" ] || echo "to type ncu-assist: source $(BIN)/activate"
 
 test: $(VENV)/.test  ## set up and run the tests; what needs a missing tool skips with a reason
 	@echo "The slow tests are left out; all of them: make test-all"

@@ -153,7 +153,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and not args[0].startswith("-") and args[0] not in COMMANDS:
-            from ncu_assist.store.references import REPORT_ENDINGS
+            from ncu_assist.store.report_names import REPORT_ENDINGS
 
             if args[0].endswith(REPORT_ENDINGS):
                 raise UsageProblem(f"{args[0]} is a report, not a command", _line(["show", *args]))

@@ -35,7 +35,8 @@ from ncu_assist.store.choosing import (
     versions_of,
 )
 from ncu_assist.store.index import RunHead
-from ncu_assist.store.references import REPORT_ENDINGS, VersionNotMeasured, refuse_kernel_of_none, resolve
+from ncu_assist.store.references import VersionNotMeasured, refuse_kernel_of_none, resolve
+from ncu_assist.store.report_names import REPORT_ENDINGS
 from ncu_assist.verdict.levels import FEWEST
 from ncu_assist.versions import short_name, version_order, with_short_names
 

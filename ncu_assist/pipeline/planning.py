@@ -37,7 +37,7 @@ from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import newest_of_source
-from ncu_assist.store.references import REPORT_ENDINGS
+from ncu_assist.store.report_names import REPORT_ENDINGS
 from ncu_assist.versions import is_called
 
 A_KERNEL = "a kernel is a folder kernels/NAME with kernel.toml, reference.py and v0_<idea>.cu or .py"

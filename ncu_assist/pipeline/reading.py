@@ -39,8 +39,16 @@ from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import Context, choose_kernel, made_here_first, same_source, versions_of
+from ncu_assist.store.choosing import (
+    Context,
+    choose_kernel,
+    known_kernels,
+    made_here_first,
+    same_source,
+    versions_of,
+)
 from ncu_assist.store.references import VersionNotMeasured, resolve
+from ncu_assist.store.report_names import nothing_measured
 from ncu_assist.versions import is_called
 
 if TYPE_CHECKING:
@@ -131,6 +139,8 @@ def unnamed_pair(project: Project, kernel: str | None) -> tuple[tuple[str, str],
     as after imports. Raises UsageProblem, with the runs to compare, if the kernel has only one run.
     """
     store, context = Store(project.reports), Context(project, Path.cwd(), kernel)
+    if not known_kernels(store, context):
+        raise nothing_measured(context.folder, "diff", 2)
     chosen = choose_kernel(store, context, None, None)
     runs = made_here_first(store.heads(chosen))
     has_v0 = any(is_called(version, "v0") for version in versions_of(store, context, chosen))

@@ -19,7 +19,8 @@ from ncu_assist.spec import ALL
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, choose_kernel, gpu_model
-from ncu_assist.store.references import REPORT_ENDINGS, full_name
+from ncu_assist.store.references import full_name
+from ncu_assist.store.report_names import REPORT_ENDINGS
 from ncu_assist.verdict.levels import MOST_RUNS
 
 

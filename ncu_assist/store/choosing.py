@@ -22,6 +22,7 @@ from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import ROOT, is_folder_name
 from ncu_assist.store.index import Listed, RunFacts, RunHead
 from ncu_assist.store.reading import StoredRun
+from ncu_assist.store.report_names import nothing_measured
 from ncu_assist.versions import is_called, short_name, with_short_names
 
 NEAR = 0.5  # how alike a name must be to be offered, of 1
@@ -153,7 +154,7 @@ def kernel_of_folder(context: Context, known: tuple[str, ...]) -> str | None:
 def _nothing(store: Store, context: Context, known: tuple[str, ...], version: str | None) -> UsageProblem:
     """Return the error for a word that no kernel has: with the nearest kernel or versions, each of its kernel."""
     if version is None:
-        return UsageProblem("nothing has been measured yet", "ncu-assist profile KERNEL, or ncu-assist profile PROGRAM")
+        return nothing_measured(context.folder)
     message = f"there is no kernel or version '{version}'"
     names = {kernel: versions_of(store, context, kernel) for kernel in known}
     words = dict.fromkeys([*known, *(word for own in names.values() for word in with_short_names(own))])

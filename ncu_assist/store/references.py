@@ -34,11 +34,9 @@ from ncu_assist.store.choosing import (
     versions_of,
 )
 from ncu_assist.store.reading import StoredRun
+from ncu_assist.store.report_names import FORMS, REPORT_ENDINGS, listed
 from ncu_assist.versions import is_called, with_short_names
 
-FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv"), ("", ".zst", ".xz", ".gz")
-REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
-NAMES_SHOWN = 5
 _FILE, _FOLDER = "a file", "a folder"
 _KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: _FOLDER, stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
@@ -72,7 +70,7 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
             return path
         if (within := _reports_within(path)) and not isinstance(error, VersionNotMeasured):
             hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
-            held = f"a folder with {len(within)}: {_listed(within)}" if len(within) > 1 else "a folder with one"
+            held = f"a folder with {len(within)}: {listed(within)}" if len(within) > 1 else "a folder with one"
             raise UsageProblem(f"{text} is not a report, but {held}", hint) from error
         program = text.partition("@")[0].partition("/")[0]
         source = f"{program}.cu"
@@ -206,18 +204,13 @@ def existing_report(path: Path, text: str | None = None, command: str = "show") 
     other = str(Path(text) / within[0]) if within else str(Path(text).parent / (near or beside[0])) if beside else ""
     hint = f"ncu-assist {command} {shlex.quote(other)}" if other else "ncu-assist list"
     if kind == _FOLDER:
-        held = f"it holds {len(within)}: {_listed(within)}" if within else "it has no reports"
+        held = f"it holds {len(within)}: {listed(within)}" if within else "it has no reports"
         hint = hint if within else f"ncu-assist {command} FILE.ncu-rep"  # nothing that lies there is offered
         raise UsageProblem(f"{text} is not a report: it is {kind}; {held}", hint)
     if kind:
         raise UsageProblem(f"{text} is not a report: it is {kind}", hint)
-    listed = _listed(beside)
-    others = f"; did you mean '{near}'?" if near else f"; known: {listed}" if beside else ""
+    others = f"; did you mean '{near}'?" if near else f"; known: {listed(beside)}" if beside else ""
     raise UsageProblem(f"there is no report {path.name} in that folder{others}", hint)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
 
 
 def _kind(path: Path) -> str:

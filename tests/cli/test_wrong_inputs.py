@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import importlib.util
+import os
 import re
 import sqlite3
 import sys
@@ -23,7 +24,9 @@ from traced import write_nsys
 DOCS = Path(__file__).parents[2] / "docs"
 # Journey, what is typed, exit code, what is said, what is to be tried.
 ROWS = [
-    ("report", "show", 2, "nothing has been measured yet", "ncu-assist profile KERNEL"),
+    ("report", "show", 2, "nothing has been measured yet; 3 reports are here: their.ncu-rep, ", "show their.ncu-rep"),
+    ("report", "report", 2, "nothing has been measured yet; 3 reports are here", "ncu-assist show their.ncu-rep"),
+    ("report", "diff", 2, "nothing has been measured yet; 3 reports are here", "diff words.ncu-rep their.ncu-rep"),
     ("report", "show nowhere.ncu-rep", 2, "there is no report nowhere.ncu-rep", "ncu-assist show their.ncu-rep"),
     ("report", "show their.ncu-re", 2, "their.ncu-re", "their.ncu-rep"),
     ("report", "show .", 2, ". is not a report, but a folder with 5: cut.ncu-rep", "ncu-assist show"),
@@ -117,9 +120,11 @@ ROWS = [
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     """A folder of somebody who has a report and a few files, and no project."""
     monkeypatch.chdir(tmp_path)
-    whole = plain_report(tmp_path, "their.ncu-rep").read_bytes()
-    (tmp_path / "cut.ncu-rep").write_bytes(whole[: len(whole) // 2])
+    whole = plain_report(tmp_path, "their.ncu-rep")
+    (tmp_path / "cut.ncu-rep").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     (tmp_path / "words.ncu-rep").write_text("just words")
+    for age, name in enumerate(("their.ncu-rep", "words.ncu-rep", "cut.ncu-rep")):
+        os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
     (tmp_path / "empty.ncu-rep").write_text("")
     (tmp_path / "notes.txt").write_text("notes")
     (tmp_path / "other.json").write_text("{}")

@@ -27,7 +27,7 @@ from ncu_assist.render.words.values import shown_path
 from ncu_assist.steps import Reporter, steps
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
-from ncu_assist.store.references import REPORT_ENDINGS
+from ncu_assist.store.report_names import REPORT_ENDINGS
 from ncu_assist.store.writing import write_hint
 
 if TYPE_CHECKING:

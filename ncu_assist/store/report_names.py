@@ -1,0 +1,45 @@
+"""Which files are reports by their names, and which of these lie in a folder."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from ncu_assist.errors import UsageProblem
+
+FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv"), ("", ".zst", ".xz", ".gz")
+REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
+SURE_ENDINGS = tuple(ending for ending in REPORT_ENDINGS if not ending.startswith(".csv"))  # any table is a .csv
+NAMES_SHOWN = 5
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and a sign that there are more."""
+    return ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
+
+
+def nothing_measured(folder: Path, command: str = "show", reports: int = 1) -> UsageProblem:
+    """Return the error for an archive without a run: with the command on the newest reports of the folder, if any.
+
+    ``reports`` is how many the command takes; where fewer lie there, the newest can be shown.
+    """
+    said = "nothing has been measured yet"
+    newest = _newest(folder)
+    if not newest:
+        return UsageProblem(said, "ncu-assist profile KERNEL, or ncu-assist profile PROGRAM")
+    if len(newest) < reports:
+        command, reports = "show", 1
+    named = " ".join(shlex.quote(name) for name in reversed(newest[:reports]))
+    here = f"{len(newest)} reports are here" if len(newest) > 1 else "a report is here"
+    return UsageProblem(f"{said}; {here}: {listed(newest)}", f"ncu-assist {command} {named}")
+
+
+def _newest(folder: Path) -> list[str]:
+    """Return the names of the reports in a folder that are not empty, the newest first."""
+    try:
+        named = [one for one in folder.iterdir() if one.name.endswith(SURE_ENDINGS) and one.is_file()]
+        found = [(one.stat().st_mtime, one.name) for one in named if one.stat().st_size]
+    except OSError:
+        return []
+    return [name for _, name in sorted(found, reverse=True)]
