@@ -27,6 +27,9 @@ says so: larger ones start as fast and bring more warps each. Whatever the limit
 launch has at least ten waves (the last is a tenth of the time at most) and places are empty between blocks. If bytes in
 flight are too few, `low-bytes-in-flight` asks for the same, more work a thread.
 
+Blocks of less than a warp that are put together make whole warps as well as fewer blocks. If the idle lanes cost more,
+`warp-divergence` says so alone.
+
 A launch with too few blocks to fill the slots it has is `grid-underfill`. A launch with exactly as many blocks as slots
 was sized for them, and would be given more. A product by `wgmma` is left to `tensor-underfed`. Its warps wait for
 tensor cores and TMA, which work on their own; how much is in flight depends on stages and on products issued ahead, and
@@ -59,7 +62,7 @@ from collections.abc import Iterator
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS
 from ncu_assist.quantity import percent
-from ncu_assist.rules import low_bytes_in_flight
+from ncu_assist.rules import low_bytes_in_flight, warp_divergence
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
 from ncu_assist.rules.model.facts import Facts
@@ -171,7 +174,7 @@ def _too_few_fit(facts: Facts) -> Finding | None:
         return None
     named, whole = list(_named(limiter, facts)), _saved_by(then, facts)
     saved, most = max(((_saved_by(warps, facts), warps) for _, warps in named), default=(whole, 0))
-    if saved < LEAST_WORTH:
+    if saved < LEAST_WORTH or (limiter == "blocks" and _fills_warps(facts) >= saved * facts.duration_ns):
         return None
     is_spilling = limiter == "registers" and _spills(facts)
     room = [f"{most} with the next step"] if named else []
@@ -193,6 +196,12 @@ def _too_few_fit(facts: Facts) -> Finding | None:
         advice=_advice(limiter, named, facts, is_spilling),
         figures="; ".join(_figures(named, facts)),
     )
+
+
+def _fills_warps(facts: Facts) -> float:
+    """Return what larger blocks save because their warps are whole, in ns: that is `warp-divergence`."""
+    found = warp_divergence.find(facts) if facts.value("block_size") < LANES else None
+    return found.saved_ns if found else 0.0
 
 
 def _is_reached(fitting: float, facts: Facts) -> bool:

@@ -19,8 +19,11 @@ How the saving is estimated: idle lanes times issue time. With full warps the sa
 part of the lanes that were idle. Issue time is the share of issue slots used, or the share of warp states that are
 about instructions and not about memory, whichever is more. Waits for memory stay, and so does the work of memory and
 the tensor cores. The exception is passes of L1 that idle lanes leave part-filled: one of 128 bytes an access, however
-many lanes take part. An access that takes several passes needs them for its lanes and keeps them. If the lanes at work
-were not counted, the lanes that a part-filled last warp of a block leaves idle are still known.
+many lanes take part. An access that takes several passes needs them for its lanes and keeps them. A block of less than
+a warp is another exception: put together, such blocks make fewer warps, and the waits of those that are spared go as
+well, as far as there are more than run at once. What memory has to do is kept, *assumed*: lanes side by side share
+sectors, so that it may do less. If the lanes at work were not counted, the lanes that a part-filled last warp of a
+block leaves idle are still known.
 
 The estimate assumes even lanes. Items of unlike length become even once they are sorted (3.5x estimated, 3.3x achieved
 in the fault gallery). If a lane takes its next item at once instead, the other lanes go that way with it (3.5x and 4.0x
@@ -32,7 +35,7 @@ from __future__ import annotations
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import TENSOR, instruction_time, memory_instructions, swaps
+from ncu_assist.rules.model.pipes import L2_PARTS, TENSOR, instruction_time, memory_instructions, swaps
 from ncu_assist.rules.model.resources import L1_DATA, SM_PARTS
 from ncu_assist.rules.model.savings import filled
 from ncu_assist.rules.model.shape import room_beside, warps_a_block
@@ -43,6 +46,11 @@ NEEDS: tuple[str, ...] = ("duration",)
 USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_busy", "warps_selected")
 # All but the tensor cores: their instructions are a warp's, or of four, and no lane can be missing.
 # And the way into L1: an instruction makes a request at any number of lanes.
+SAME_WORK = "give the lanes of a warp the same work, or share what one lane does alone"
+WHOLE_WARPS = (
+    "use blocks of whole warps, a few of them each: neighbouring lanes then also share the sectors that each fetches "
+    "alone now, which is more than estimated"
+)
 A_SWAP = 5  # instructions of a turn: load, sum, swap, comparison, branch (`whist_slow` of the fault gallery)
 OF_PASSES = (L1_DATA, "L1 writeback")
 TO_THE_NEXT = 4.0  # cycles between dependent instructions of a warp (NVIDIA's Volta Tuning Guide), the least there are
@@ -63,7 +71,8 @@ def find(facts: Facts) -> Finding | None:
     passes = l1_wavefronts(facts)
     kept = 1.0 - idle * min(1.0, memory_instructions(facts) / passes) if passes else 1.0
     taken = max(filled(facts)[unit] for unit in OF_PASSES) * kept
-    saved = min(idle * instruction_time(facts), room_beside(facts, RELIEVES), 1.0 - taken)
+    short = _part_of_short_blocks(facts)
+    saved = min(max(idle * instruction_time(facts), short), room_beside(facts, RELIEVES), 1.0 - taken)
     if saved < LEAST_WORTH:
         return None
     divergent = facts.get("divergent_branches")
@@ -81,12 +90,22 @@ def find(facts: Facts) -> Finding | None:
         message=f"{lanes:.1f} of {LANES} lanes take part in an instruction on average, {cause}",
         saved_ns=saved * facts.duration_ns,
         evidence=("threads_per_instruction", "divergent_branches", "branch_efficiency", "issue_slots_busy"),
-        relieves=RELIEVES,
+        relieves=(*RELIEVES, *L2_PARTS, "DRAM") if short > 0.0 else RELIEVES,
         stalls=(),
         waste="divergence",
-        assumed=facts.lacks("issue_slots_busy"),
-        advice="give the lanes of a warp the same work, or share what one lane does alone",
+        assumed=facts.lacks("issue_slots_busy") or short > 0.0,
+        advice=WHOLE_WARPS if short > 0.0 else SAME_WORK,
     )
+
+
+def _part_of_short_blocks(facts: Facts) -> float:
+    """Return the part of all warps that are spared where blocks of less than a warp are put together, 0 to 1.
+
+    Such a warp waits as long as a whole one, so that the time of all its waits goes with it. Where all blocks of a
+    launch run at once, fewer of them end no sooner.
+    """
+    threads, waves = facts.get("block_size") or LANES, facts.value("waves_per_sm")
+    return max(0.0, 1.0 - max(threads / LANES, 1.0 / waves)) if threads < LANES and waves > 1.0 else 0.0
 
 
 def _commands_in_time(facts: Facts, instructions: float) -> bool:

@@ -103,3 +103,22 @@ def test_a_lane_that_commands_tma_in_time_costs_nothing() -> None:
     assert found(warp_divergence, made(commands | {"l1_fill_busy": 5}))  # small copies: they wait for the commands
     assert found(warp_divergence, made(commands | {"l1_fill_busy": 33, "tma_loads": 0}))
     assert found(warp_divergence, made(commands | {"l1_fill_busy": 33, "instructions": 2e7}))
+
+
+@pytest.mark.parametrize(
+    ("threads", "waves", "share"),
+    [
+        (1, 1000, 1 - 1 / 32),
+        (24, 1000, 8 / 32),
+        (1, 4, 1 - 1 / 4),  # the warps of a wave run at once: fewer of them end no sooner
+        (1, 0.5, 0.1 * 31 / 32),  # only the issue slots have less to do
+    ],
+)
+def test_waits_go_with_the_warps_that_short_blocks_do_not_fill(threads: int, waves: float, share: float) -> None:
+    """A public kernel of 16 million blocks of a thread was told that 31 idle lanes cost it 4 % of the time."""
+    counted: Counters = {"threads_per_instruction": threads, "block_size": threads, "issue_slots_busy": 10}
+    facts = made(counted | {"waves_per_sm": waves}, long_scoreboard=99)
+    assert saved_share(warp_divergence, facts) == pytest.approx(share, rel=0.02)
+    finding = found(warp_divergence, facts)
+    assert finding
+    assert finding.advice.startswith("use blocks of whole warps") == (waves > 1)
