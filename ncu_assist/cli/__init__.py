@@ -157,6 +157,9 @@ class LazyGroup(click.Group):
 
             if args[0].endswith(REPORT_ENDINGS):
                 raise UsageProblem(f"{args[0]} is a report, not a command", _line(["show", *args]))
+            if args[0] in ("help", "version"):
+                asked = "--version" if args[0] == "version" else " ".join([*args[1:2], "--help"])
+                raise UsageProblem(f"there is no command '{args[0]}', but an option", f"ncu-assist {asked}")
             meant = f"did you mean '{MEANT_BY[args[0]]}'?" if args[0] in MEANT_BY else did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command '{args[0]}'; {meant}", ctx)
         return super().resolve_command(ctx, args)
@@ -279,7 +282,7 @@ def typed_again(message: str, hint: str, typed: Sequence[str]) -> str:
 
 def refused(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str]:
     """Return what click refuses of the words that were typed, and the command to type instead."""
-    said = error.format_message().rstrip(".")
+    said = " ".join(error.format_message().split()).rstrip(".")  # click names choices on a line each
     context = error.ctx if isinstance(error, click.UsageError) else None
     if context is None:
         return said, _help_of(typed[0] if typed else "")
@@ -357,6 +360,8 @@ def _bad_value(said: str, param: click.Parameter, asked: str, typed: Sequence[st
 
 
 def _as_typed(param: click.Parameter) -> list[str]:
+    if isinstance(param, click.Argument) and isinstance(param.type, click.Choice):
+        return [str(param.type.choices[0])]
     name = param.human_readable_name if isinstance(param, click.Argument) else (param.metavar or param.name or "")
     return [name] if isinstance(param, click.Argument) else [max(param.opts, key=len), name.upper()]
 

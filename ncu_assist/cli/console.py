@@ -110,7 +110,21 @@ def write(text: str, paged: bool = False) -> None:
         os.environ["PAGER"] = _pager()
         click.echo_via_pager(f"{whole}\n")
     else:
-        click.echo(whole)
+        with _stdout_taken():
+            click.echo(whole)
+
+
+@contextmanager
+def _stdout_taken() -> Iterator[None]:
+    """Raise EnvironmentProblem if stdout cannot be written, as on a full disk. A reader that is gone is click's."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        with contextlib.suppress(OSError):  # what is left in the buffer would be refused again as Python ends
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise EnvironmentProblem(f"stdout cannot be written: {error.strerror}", "send it to another file") from error
 
 
 def _pager() -> str:
@@ -121,7 +135,9 @@ def _pager() -> str:
 
 def write_json(value: dict[str, Any]) -> None:
     """Write one JSON object to stdout. NaN and infinity are refused: what is absent is null."""
-    click.echo(json.dumps(value, indent=1, allow_nan=False, ensure_ascii=not _is_unicode(sys.stdout)))
+    text = json.dumps(value, indent=1, allow_nan=False, ensure_ascii=not _is_unicode(sys.stdout))
+    with _stdout_taken():
+        click.echo(text)
 
 
 def write_result(
@@ -289,8 +305,10 @@ def write_bytes(chunks: Iterable[bytes], path: Path | None) -> None:
     """
     if path is None:
         for chunk in chunks:
-            sys.stdout.buffer.write(chunk)
-        sys.stdout.buffer.flush()
+            with _stdout_taken():
+                sys.stdout.buffer.write(chunk)
+        with _stdout_taken():
+            sys.stdout.buffer.flush()
         return
     try:
         with open_output(path if is_stream(path) else Path(os.path.realpath(path))) as file:

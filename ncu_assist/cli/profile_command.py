@@ -52,7 +52,12 @@ class ProfileCommand(click.Command):
         elif rest and not rest[0].startswith("-") and _is_program(rest[0]):
             ctx.obj = NAMED
             args = [*own, "--", *rest]
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption:
+            if rest and not rest[0].startswith("-"):
+                _check_kernel(tuple(rest))  # an option of a program that is not there is not what is wrong
+            raise
 
 
 BEHIND_DASHES, NAMED = "behind --", "named"  # how a program was told from a kernel

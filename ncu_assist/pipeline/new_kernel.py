@@ -272,8 +272,11 @@ def _text_of(source: Path) -> str:
         return source.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise UsageProblem(f"{source} is not UTF-8 text", "name a .cu file") from error
+    except FileNotFoundError as error:
+        near = did_you_mean(str(source), map(str, source.parent.glob("*.cu")))
+        raise UsageProblem(f"there is no file '{source}'; {near}", "name a .cu file") from error
     except OSError as error:
-        raise UsageProblem(f"{source} cannot be read: {error.strerror}", "ls") from error
+        raise UsageProblem(f"{source} cannot be read: {error.strerror}", "name a .cu file") from error
 
 
 def _read(source: Path, text: str, name: str) -> tuple[list[Parameter], str, list[str]]:

@@ -20,7 +20,7 @@ import pandas as pd
 from ncu_assist import process
 from ncu_assist.analysis.triage import ProfiledGroup, Triage, triage
 from ncu_assist.environment import COUNTED_AS_NVML
-from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem
+from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.ncu.failures import ProfiledLaunch
@@ -61,7 +61,10 @@ def read_file(project: Project, path: Path, reporter: Reporter) -> Trace:
     Raises UsageProblem for a file that is none, EnvironmentProblem where an export needs an nsys that is not here.
     """
     if not path.is_file():
-        raise UsageProblem(f"there is no file {path}", f"ls {shlex.quote(str(path.parent))}")
+        near = did_you_mean(str(path), map(str, path.parent.glob(f"*{path.suffix}")))
+        raise UsageProblem(
+            f"there is no file '{path}'; {near}", "name a trace, or a program: ncu-assist triage PROGRAM"
+        )
     if path.name.endswith(NSYS_REPORT):
         try:
             nsys = find_nsys()

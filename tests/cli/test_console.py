@@ -143,6 +143,17 @@ def test_what_is_said_beside_a_live_line_has_rows_of_its_own(tmp_path: Path) -> 
     ]
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="only Linux has /dev/full")
+@pytest.mark.parametrize("words", ["explain l2-bound", "metrics --json bank", "list", "export softmax/v6"])
+def test_a_full_disk_behind_stdout_is_no_bug_of_ours(here: Path, words: str) -> None:
+    called = [sys.executable, "-m", "ncu_assist", *words.split()]
+    with Path("/dev/full").open("w") as full:
+        ran = subprocess.run(called, stdout=full, stderr=subprocess.PIPE, env={**os.environ, "PYTHONPATH": str(ROOT)})
+    assert ran.returncode == 6
+    told = ran.stderr.decode()
+    assert told.endswith("error: stdout cannot be written: No space left on device\n  try: send it to another file\n")
+
+
 def screen(written: str) -> list[str]:
     """Return the rows of a wide terminal after a text: what of it was not written over."""
     rows, row, column = [""], 0, 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from commandline import Run, plain_report
+from kernel_folder import write_kernel
 from recorded_family import copy_family
 
 CELL_KEYS = {"median_ns", "copy_ns", "verdict", "reason", "speedup", "low", "high", "bottleneck", "percent"}
@@ -165,6 +166,17 @@ def test_nothing_was_measured(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     answer = run("history")
     assert (answer.code, answer.out) == (2, "")
     assert "nothing has been measured yet" in answer.err
+
+
+def test_a_kernel_without_a_run_is_told_how_to_measure_it(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_kernel(tmp_path)
+    answer = run("history", "add_one")
+    assert answer.code == 0
+    assert answer.out.endswith("\n\ntry: ncu-assist profile add_one\n")
+    assert "\n\n\n" not in answer.out
 
 
 @pytest.mark.slow

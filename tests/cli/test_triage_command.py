@@ -188,7 +188,7 @@ def test_a_page_has_every_kernel(run: Run, here: Path) -> None:
 
 WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     ((), 2, "no program or trace", "ncu-assist triage -- python train.py"),
-    (("nothere.json",), 2, "there is no file nothere.json", "ls"),
+    (("nothere.json",), 2, "there is no file 'nothere.json'", "ncu-assist triage PROGRAM"),
     (("nothere.py",), 2, "there is no file or kernel 'nothere.py'", "ncu-assist triage train.py"),
     (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "ls"),
     (("t.json", "--profile-top", "2"), 2, "does not say how to start it", "-- python train.py"),

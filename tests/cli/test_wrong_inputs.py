@@ -108,10 +108,15 @@ ROWS = [
     ("two files", "show one", 2, "one.cu is here, and can be profiled", "ncu-assist profile one.cu"),
     ("two files", "report one.cu", 7, "this is a source file, and no report", "ncu-assist profile one.cu"),
     ("shell", "report v3 v6", 2, "diff writes the page of two runs", "ncu-assist diff v3 v6 -o diff.html"),
+    ("shell", "version", 2, "there is no command 'version', but an option", "ncu-assist --version"),
+    ("shell", "help", 2, "there is no command 'help', but an option", "ncu-assist --help"),
+    ("shell", "help show", 2, "there is no command 'help', but an option", "ncu-assist show --help"),
+    ("shell", "completion", 2, "Choose from: bash, zsh, fish; usage: ", "ncu-assist completion bash"),
     ("shell", "compare a b", 2, "did you mean 'diff'?", "ncu-assist diff a b"),
     ("shell", "tune k v1 --values A=1,2 B=3,4", 2, "quote the values as one word", "--values A=1,2 --values B=3,4"),
     ("shell", "explain atomics", 2, "did you mean 'atomic-contention'?", "ncu-assist explain atomic-contention"),
     ("shell", "explain uncoalesced", 2, "uncoalesced", "ncu-assist explain"),
+    ("triage", "triage trac.sqlite", 2, "did you mean 'trace.sqlite'?", "ncu-assist triage trace.sqlite"),
     ("shell", "profil x", 2, "there is no command 'profil'; did you mean 'profile'?", "ncu-assist profile x"),
 ]
 

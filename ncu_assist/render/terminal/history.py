@@ -78,7 +78,8 @@ def history_text(history: History, style: Style | None = None) -> str:
         parts += [styled(""), styled(_heading(made), "bold"), printed(made)]
     for sweep in history.sweeps:
         parts += [styled(""), styled(one_line(sweep_title(sweep)), "bold"), printed(sweep_table(sweep))]
-    parts += [styled(one_line(line, MOST_SAID), "dim") for line in ("", *legend(history))]
+    meanings = list(legend(history))
+    parts += [styled(one_line(line, MOST_SAID), "dim") for line in ("", *meanings)] if meanings else []
     gone = with_faults_gone(faults_gone(history).values())
     if gone:
         parts += [styled(""), styled(FAULTS_GONE, "bold"), printed(faults_gone_table(gone)), styled("")]
