@@ -9,7 +9,7 @@ from math import isfinite, log
 from pathlib import Path
 
 from ncu_assist.analysis.diff import Change
-from ncu_assist.ceilings import Ceilings, ceilings_of
+from ncu_assist.ceilings import Ceilings, Point, ceilings_of
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.harness.exam.client import Examined
 from ncu_assist.ncu.catalogue.formulas import SECTOR_BYTES
@@ -85,16 +85,6 @@ def cheating(id: str, words: str) -> str:
 
 
 @dataclass(frozen=True)
-class Peaks:
-    """What this GPU can reach at most, as measured: None where it was not. L2's size in bytes."""
-
-    dram_bytes_per_second: float | None = None
-    l2_bytes_per_second: float | None = None
-    flops_per_second: float | None = None
-    l2_bytes: int | None = None
-
-
-@dataclass(frozen=True)
 class MeasuredSide:
     """One version on the workload: the median of its bench, and what ncu counted of a call; None where there is none.
 
@@ -118,12 +108,15 @@ class MeasuredSide:
 
 @dataclass(frozen=True)
 class CheatCase:
-    """All that there is to judge a draft by. ``allowed`` are libraries that may do the work, by their names."""
+    """All that there is to judge a draft by. ``allowed`` are libraries that may do the work, by their names.
+
+    ``ceilings`` are those of the GPU, None where nothing was measured.
+    """
 
     draft: MeasuredSide
     parent: MeasuredSide
     workload: WorkloadFacts
-    peaks: Peaks = Peaks()
+    ceilings: Ceilings | None = None
     allowed: frozenset[str] = frozenset()
 
 
@@ -172,20 +165,25 @@ def above_peak(case: CheatCase) -> Cheat | None:
     Caches are cold at the start and L2 may hold what is written last, so that all bytes but as many as L2 has pass
     DRAM; all of them pass L2.
     """
-    bench_ns, work, peaks = case.draft.bench_ns, case.workload, case.peaks
-    if not bench_ns:
+    bench_ns, work, ceilings = case.draft.bench_ns, case.workload, case.ceilings
+    if not bench_ns or ceilings is None:
         return None
-    beyond_l2 = (work.algorithmic_bytes or 0) - (peaks.l2_bytes or 0) if peaks.l2_bytes else 0
+    moved, l2_bytes = work.algorithmic_bytes or 0, ceilings.device.l2_bytes
+    tensor = [r for r in ceilings.rates if (r.kind, r.source) == ("tensor", EVENTS) and INTEGERS not in r.name]
     wanted = (
-        ("DRAM", beyond_l2, peaks.dram_bytes_per_second, "TB/s"),
-        ("L2", work.algorithmic_bytes or 0, peaks.l2_bytes_per_second, "TB/s"),
-        ("arithmetic", work.flops or 0, peaks.flops_per_second, "TFLOP/s"),
+        ("DRAM", moved - l2_bytes if l2_bytes else 0, _fastest(ceilings.dram), "TB/s"),
+        ("L2", moved, _fastest(ceilings.l2), "TB/s"),
+        ("arithmetic", work.flops or 0, max((rate.per_second for rate in tensor), default=0.0), "TFLOP/s"),
     )
     for name, amount, peak, unit in wanted:
         rate = amount / (bench_ns * 1e-9)
         if peak and rate > OF_PEAK * peak:
             return "peak", f"{name} at {rate / 1e12:.4g} {unit}, this GPU reaches {peak / 1e12:.4g}"
     return None
+
+
+def _fastest(curve: Iterable[Point]) -> float:
+    return max((point.bytes_per_second for point in curve if point.source == EVENTS), default=0.0)
 
 
 def too_short(case: CheatCase) -> Cheat | None:
@@ -264,7 +262,7 @@ def counted_cheats(
     ceilings = ceilings_of(draft.run.device, reports)
     allowed = ALL_LIBRARIES if libraries else frozenset[str]()
     before = _archived_ns(archived, parent, workload)
-    return judge(CheatCase(_side(draft, workload), _side(parent, workload, before), facts, _peaks(ceilings), allowed))
+    return judge(CheatCase(_side(draft, workload), _side(parent, workload, before), facts, ceilings, allowed))
 
 
 def _side(stored: StoredRun, workload: str, archived_ns: float | None = None) -> MeasuredSide:
@@ -280,18 +278,6 @@ def _archived_ns(archived: StoredRun, parent: StoredRun, workload: str) -> float
         return None
     same = archived.run.bench and now.bench and archived.run.bench.flush == now.bench.flush
     return timing.median_ns if same else None
-
-
-def _peaks(ceilings: Ceilings | None) -> Peaks:
-    if ceilings is None:
-        return Peaks()
-    tensor = [r for r in ceilings.rates if (r.kind, r.source) == ("tensor", EVENTS) and INTEGERS not in r.name]
-    return Peaks(
-        dram_bytes_per_second=max((p.bytes_per_second for p in ceilings.dram if p.source == EVENTS), default=None),
-        l2_bytes_per_second=max((p.bytes_per_second for p in ceilings.l2 if p.source == EVENTS), default=None),
-        flops_per_second=max((rate.per_second for rate in tensor), default=None),
-        l2_bytes=ceilings.device.l2_bytes,
-    )
 
 
 def library_of(launch: Launch) -> str:

@@ -13,18 +13,14 @@ from ncu_assist.ceilings import shipped
 from ncu_assist.frame import Combined, combine, combine_launches
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.suggest.proof.judging import CHEATS, CheatCase, MeasuredSide, Peaks, cheating, judge, library_of
+from ncu_assist.suggest.proof.judging import CHEATS, CheatCase, MeasuredSide, cheating, judge, library_of
 
 RECORDED = Store(Path(__file__).parents[3] / "reports").runs("lightning_decode")
 HONEST = [pytest.param(stored, id=stored.run.version) for stored in RECORDED if stored.run.machine is None]
 WORKLOAD = "b64_d96"
 H200 = next(c for c in shipped() if "H200" in c.device.name)
-PEAKS = Peaks(
-    dram_bytes_per_second=max(p.bytes_per_second for p in H200.dram),
-    l2_bytes_per_second=max(p.bytes_per_second for p in H200.l2),
-    flops_per_second=60e12,
-    l2_bytes=H200.device.l2_bytes,
-)
+TENSOR = next(rate for rate in H200.rates if (rate.kind, rate.source) == ("tensor", "events"))
+KNOWN = replace(H200, rates=(replace(TENSOR, name="wgmma_bf16", per_second=60e12),))
 WORK = WorkloadFacts("small", "float32", {}, 300_000_000, 100_000_000)
 NOTHING = MeasuredSide()
 MINIMUM = {"l2_sectors_sm": WORK.algorithmic_bytes / 32}  # type: ignore[operator]
@@ -41,7 +37,7 @@ def _ids(case: CheatCase) -> set[str]:
 
 
 def _case(draft: MeasuredSide, parent: MeasuredSide = NOTHING, **more: object) -> CheatCase:
-    return CheatCase(draft, parent, WORK, PEAKS, **more)  # type: ignore[arg-type]
+    return CheatCase(draft, parent, WORK, KNOWN, **more)  # type: ignore[arg-type]
 
 
 def _side(
@@ -56,7 +52,7 @@ def _side(
 def test_recorded_versions_are_honest(stored: StoredRun) -> None:
     facts = stored.run.workload(WORKLOAD)
     assert facts is not None
-    found = _ids(CheatCase(_recorded(stored), _recorded(stored), facts, PEAKS))
+    found = _ids(CheatCase(_recorded(stored), _recorded(stored), facts, KNOWN))
     uses_torch = stored.run.version.startswith(("v0_", "v1_"))
     assert found == ({"library"} if uses_torch else set())
 
@@ -87,8 +83,8 @@ def test_bytes_that_were_not_counted_are_no_proof() -> None:
 
 
 def test_faster_than_the_peak_of_dram() -> None:
-    beyond_l2 = 300e6 - (PEAKS.l2_bytes or 0)
-    least_ns = beyond_l2 / (PEAKS.dram_bytes_per_second or 1) * 1e9
+    beyond_l2 = 300e6 - (H200.device.l2_bytes or 0)
+    least_ns = beyond_l2 / max(p.bytes_per_second for p in H200.dram if p.source == "events") * 1e9
     assert _ids(_case(MeasuredSide(least_ns))) == set()
     assert _ids(_case(MeasuredSide(0.9 * least_ns))) == {"peak"}
     assert _ids(CheatCase(MeasuredSide(0.9 * least_ns), MeasuredSide(), WORK)) == set()  # no ceilings
@@ -96,16 +92,16 @@ def test_faster_than_the_peak_of_dram() -> None:
 
 def test_faster_than_l2_and_than_arithmetic() -> None:
     small = WorkloadFacts("small", "float32", {}, 10_000_000, 100_000_000)  # fits in L2
-    assert judge(CheatCase(MeasuredSide(1_000.0), MeasuredSide(), small, PEAKS))[0][1].startswith(
-        "L2 at 10 TB/s, this GPU reaches 8.3"
+    assert judge(CheatCase(MeasuredSide(1_000.0), MeasuredSide(), small, KNOWN))[0][1].startswith(
+        "L2 at 10 TB/s, this GPU reaches 8.295"
     )
-    assert _ids(CheatCase(MeasuredSide(2_000.0), MeasuredSide(), small, PEAKS)) == set()
+    assert _ids(CheatCase(MeasuredSide(2_000.0), MeasuredSide(), small, KNOWN)) == set()
     busy = replace(small, flops=600_000_000_000)
     assert (
-        judge(CheatCase(MeasuredSide(9e6), MeasuredSide(), busy, PEAKS))[0][1]
+        judge(CheatCase(MeasuredSide(9e6), MeasuredSide(), busy, KNOWN))[0][1]
         == "arithmetic at 66.67 TFLOP/s, this GPU reaches 60"
     )
-    assert _ids(CheatCase(MeasuredSide(1e7), MeasuredSide(), busy, PEAKS)) == set()
+    assert _ids(CheatCase(MeasuredSide(1e7), MeasuredSide(), busy, KNOWN)) == set()
 
 
 @pytest.mark.parametrize(
