@@ -25,11 +25,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from ncu_assist.pipeline.pages.index import archive_state, ladder_page
+from ncu_assist.pipeline.pages.index import archive_state, kernel_ladder
 from ncu_assist.pipeline.pages.run import run_page
 from ncu_assist.project import Project, find_project
 from ncu_assist.record import encode
 from ncu_assist.render.html.index import index_html
+from ncu_assist.render.html.ladder import ladder_html
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.reading import CODE
 
@@ -49,8 +50,9 @@ if what == "index":
     from ncu_assist.render.html.index import index_html
     text = index_html(archive_state(project))
 elif what == "ladder":
-    from ncu_assist.pipeline.pages.index import ladder_page
-    text = ladder_page(project, name)
+    from ncu_assist.pipeline.pages.index import kernel_ladder
+    from ncu_assist.render.html.ladder import ladder_html
+    text = ladder_html(kernel_ladder(project, name))
 else:
     from dataclasses import replace
     from ncu_assist.pipeline.pages.run import run_page
@@ -127,7 +129,9 @@ def pages_of(project: Project, many: Project) -> dict[str, dict[str, Any]]:
         "run of inlined code": measure(run(INLINED), project.root, ("run", INLINED)),
         "older run of ten launches": measure(older(TEN_LAUNCHES), project.root, ("older", TEN_LAUNCHES)),
         "ladder of 11 versions": measure(
-            lambda: ladder_page(project, "lightning_decode"), project.root, ("ladder", "lightning_decode")
+            lambda: ladder_html(kernel_ladder(project, "lightning_decode")),
+            project.root,
+            ("ladder", "lightning_decode"),
         ),
         "index": measure(lambda: index_html(archive_state(many)), many.root, ("index", "")),
     }

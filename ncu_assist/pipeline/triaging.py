@@ -81,7 +81,10 @@ def read_file(project: Project, path: Path, reporter: Reporter) -> Trace:
     else:
         reporter.status(f"reading {path.name}")
         trace = read_trace(path)
-    return _with_launches(trace, f"{path} has no kernel launch")
+    if trace.kernels.empty:
+        hint = "record with CUDA activities: ProfilerActivity.CUDA, or nsys --trace cuda"
+        raise StageFailed(f"{path} has no kernel launch", hint)
+    return trace
 
 
 def record(
@@ -270,12 +273,6 @@ def _notes(done: Completed | None, call: ProgramCall) -> list[str]:
 
 def _noted(trace: Trace, notes: Sequence[str]) -> Trace:
     return replace(trace, notes=(*trace.notes, *notes))
-
-
-def _with_launches(trace: Trace, otherwise: str) -> Trace:
-    if trace.kernels.empty:
-        raise StageFailed(otherwise, "record with CUDA activities: ProfilerActivity.CUDA, or nsys --trace cuda")
-    return trace
 
 
 def options_for(found: Triage, group: int, section_set: str) -> ProfileOptions:

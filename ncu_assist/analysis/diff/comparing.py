@@ -165,18 +165,13 @@ def outlier(diff: Diff) -> tuple[LaunchPair, tuple[float, float], Likely | None]
     whole = sum(before for _, (before, _) in timed)
     found = []
     for some, (before, after) in timed:
-        likely = {_likely(one.verdict) for one in some}
+        words = [(one.verdict.verdict, one.verdict.likely) for one in some]
+        likely = {word if word == "faster" or word == "slower" else near for word, near in words}
         word = likely.pop() if len(likely) == 1 else None
         is_far = max(before, after) > (1 + LIKELY_LONG) * min(before, after)
         if len(diff.launches) > len(some) and (word or (is_far and abs(after - before) > MARGIN * whole)):
             found.append((some[0].pair, (before, after), word))
     return max(found, key=lambda one: (one[2] is not None, abs(one[1][1] - one[1][0])), default=None)
-
-
-def _likely(verdict: Verdict) -> Likely | None:
-    if verdict.verdict == "faster" or verdict.verdict == "slower":
-        return verdict.verdict
-    return verdict.likely
 
 
 def _together(some: Iterable[LaunchDiff]) -> tuple[float, float] | None:

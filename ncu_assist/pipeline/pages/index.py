@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
@@ -53,13 +53,6 @@ def kernel_ladder(project: Project, kernel: str) -> KernelLadder:
         drafts=tuple(stored.draft for stored in drafts),
         damaged_drafts=tuple(damaged_drafts),
     )
-
-
-def ladder_page(project: Project, kernel: str, pages: Collection[str] = ()) -> str:
-    """Return the page of a kernel; ``pages`` are those that it may link to, relative to ``reports/<kernel>/``."""
-    from ncu_assist.render.html.ladder import ladder_html
-
-    return ladder_html(kernel_ladder(project, kernel), frozenset(pages))
 
 
 def neighbours(history: History) -> Iterator[tuple[Pair, str | None]]:

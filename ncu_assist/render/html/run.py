@@ -244,13 +244,14 @@ def fact_groups(shown: RunView) -> list[tuple[str, tuple[Fact, ...]]]:
 
 def _of_run(shown: RunView) -> tuple[Fact, ...]:
     run = shown.run
-    command = run.profile.command if run.profile else ""
+    command = one_line(run.profile.command if run.profile else "", COMMAND_LETTERS)
+    nowhere = "kept in the report alone: ncu --import FILE --page session" if run.source == "imported" else ""
     created = {"imported": "imported"}.get(run.source, "measured")
     return _known(
         Fact(Term("run"), one_line(shown.reference), is_code=True),
         Fact(Term("source"), run.source, HINTS[run.source], badge=source_badge(run.source)),
         Fact(Term(created), one_line(run.created.replace("T", " ").replace("Z", " UTC"))),
-        Fact(Term("command"), one_line(command, COMMAND_LETTERS) or _no_command(run), is_code=bool(command)),
+        Fact(Term("command"), command or nowhere, is_code=bool(command)),
         Fact(Term("source hash", "", "sha256 of the version's own files"), run.source_sha256 or "", is_code=True),
         Fact(_hash_term(run), run.digest, is_code=True),
         Fact(Term("bytes at capture"), "" if run.verified else "not known: the report came from elsewhere"),
@@ -262,12 +263,6 @@ def _hash_term(run: Run) -> Term:
     if not run.run_id:
         return Term("file hash", "", "sha256 of the report")
     return Term("record hash", "", "sha256 of the run's record, which holds the hashes of its files")
-
-
-def _no_command(run: Run) -> str:
-    if run.source == "imported":
-        return "kept in the report alone: ncu --import FILE --page session"
-    return ""
 
 
 def _of_gpu(run: Run) -> tuple[Fact, ...]:
