@@ -13,7 +13,7 @@ from traceback import format_exception
 
 import click
 
-from ncu_assist.cli.console import QUIET, showing_steps, take_every_text
+from ncu_assist.cli.console import QUIET, for_this_python, showing_steps, take_every_text
 from ncu_assist.errors import NcuAssistError, ReaderBug, UsageProblem, did_you_mean
 from ncu_assist.render.escape import plain
 
@@ -246,7 +246,7 @@ def _tell(message: str, hint: str, exit_code: int, traceback: str = "") -> int:
     """Write what was wrong and what to try to stderr, and keep it; return the exit code."""
     click.echo(f"error: {plain(message)}", err=True)
     if hint:
-        click.echo(f"  try: {plain(hint)}", err=True)
+        click.echo(f"  try: {plain(for_this_python(hint))}", err=True)
     _remember(exit_code, message, hint, traceback)
     return exit_code
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import progress, write_result
+from ncu_assist.cli.console import for_this_python, progress, write_result
+from ncu_assist.environment import Examination
 from ncu_assist.errors import EnvironmentProblem
 
 
@@ -25,7 +28,8 @@ def command(strict: bool, as_json: bool) -> int:
 
     with progress() as reporter:
         reporter.status("checking driver, GPU, ncu, compiler and counters")
-        examination = examine({"model": endpoint_condition})
+        found = examine({"model": endpoint_condition}).conditions
+    examination = Examination(tuple(replace(one, fix=for_this_python(one.fix)) for one in found))
     write_result(examination, as_json, doctor_json, doctor_text)
     is_fine = examination.is_complete if strict else examination.can_measure
     return 0 if is_fine else EnvironmentProblem.exit_code
