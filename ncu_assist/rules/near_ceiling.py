@@ -38,6 +38,7 @@ LINK_EVIDENCE = "host_bytes"
 # Stall reasons that no unit of RESOURCES is behind (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 STANDING_STILL = ("no_instruction", "branch_resolving", "barrier", "membar", "sleeping")
 MOST = 50.0  # percent of all warp states
+LEAST_SAID = 0.005  # of the time: less would be said as 0 %
 FEWER = "do the same with fewer instructions"
 IDLE_PERCENT = 1.0  # of the time that tensor cores work: less is some helper's
 LESS_BYTES = "move fewer bytes"
@@ -58,10 +59,16 @@ def find(facts: Facts) -> Finding | None:
         return None
     resource = RESOURCES.get(busiest.name)
     reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
+    left = 1.0 - reached
     return Finding(
         rule=ID,
-        message=f"{busiest.name} is busy {percent(busiest.share)} of the time, {percent(reached)} of what it can "
-        f"reach: unless it gets less work, at most {percent(1.0 - reached)} of the time can be saved",
+        message=f"{busiest.name} is busy {percent(busiest.share)} of the time, "
+        + (
+            f"{percent(reached)} of what it can reach: unless it gets less work, at most {percent(left)} of the time "
+            "can be saved"
+            if left >= LEAST_SAID
+            else "which is all that it can reach: only with less work for it the kernel takes less time"
+        ),
         saved_ns=0.0,
         evidence=(resource.busy,) if resource and resource.busy else (LINK_EVIDENCE,),
         relieves=(busiest.name,),

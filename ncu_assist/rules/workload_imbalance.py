@@ -53,9 +53,16 @@ def _find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"the multiprocessor that works longest works {at_most}{times:.2f} times as long as the mean, "
-        "and the others wait for it",
+        f"and the others wait for it{_as_if(facts.get('sm_count'), times)}",
         saved_ns=saved * facts.duration_ns,
         evidence=("sm_cycles_active_min", "sm_cycles_active", "sm_cycles_active_max", "sm_imbalance", "waves_per_sm"),
         assumed=not knows_uneven(facts),
         advice="split the long pieces of work, start them first, or deal work out in small pieces",
     )
+
+
+def _as_if(count: float | None, times: float) -> str:
+    """Say how many multiprocessors would have done all of the work, where that is less than half of them."""
+    if not count or times <= 2.0:
+        return ""
+    return f", as if {count / times:.1f} of the {count:.0f} did all of the work"

@@ -32,6 +32,14 @@ def test_names_the_unit_and_the_distance() -> None:
     assert found(near_ceiling, made({"l2_data_busy": 59.0, "dram_throughput": 20.0})) is None
 
 
+def test_a_unit_at_its_ceiling_is_not_said_to_leave_0_percent() -> None:
+    """A public product on an FMA pipe at 95 %, where nine tenths are assumed to be reachable."""
+    finding = found(near_ceiling, made({"l2_data_busy": 95.0, "dram_throughput": 20.0}))
+    assert finding
+    assert finding.message.startswith("L2 data is busy 95 % of the time, which is all that it can reach: ")
+    assert " 0 %" not in finding.message
+
+
 def test_throughputs_of_the_whole_do_where_no_part_was_counted() -> None:
     finding = found(near_ceiling, made({"sm_throughput": 85.0, "memory_throughput": 40.0}))
     assert finding

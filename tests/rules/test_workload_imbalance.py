@@ -19,6 +19,16 @@ def test_rows_of_very_different_length() -> None:
     assert "10.7" in finding.message
 
 
+def test_where_hardly_any_multiprocessor_works_it_says_how_many() -> None:
+    """A public kernel of 40 blocks on 20 multiprocessors: one thread of one of them did the work."""
+    lonely = found(workload_imbalance, made(UNEVEN | {"sm_cycles_active": 95 / 132}))
+    assert lonely
+    assert lonely.message.endswith("the others wait for it, as if 1.0 of the 132 did all of the work")
+    half = found(workload_imbalance, made(UNEVEN | {"sm_cycles_active": 60}))
+    assert half
+    assert half.message.endswith("the others wait for it")
+
+
 def test_saves_the_rest_of_the_mean_multiprocessor() -> None:
     assert saved_share(workload_imbalance, made(UNEVEN)) == pytest.approx(0.65 - 0.1)
 
