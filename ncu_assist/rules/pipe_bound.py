@@ -65,6 +65,10 @@ the floor stays. The declared count was written by a person, so this saving is *
 by their three special functions and conversions. With a reciprocal their products fall from 6 to 3, and in 64 bits from
 44 to 14.
 
+If most warps store nothing, neither to global nor to shared memory, and no atomics, the advice begins with that. Either
+they find nothing, in a search, or they only test their bounds: a grid that is larger than the work. What they cost is
+not estimated.
+
 All savings count only the lanes that work (idle lanes are `warp-divergence`), and leave pipes and memory the time for
 their own work.
 """
@@ -172,6 +176,11 @@ ADVICE = {
     "uniform": "work out before a loop what is the same for all threads",
     "issue": "use fewer instructions: let elements share what they have in common",
 }
+# Whatever a warp does for others to see, but for bulk copies (of a thread for all) and surfaces.
+STORES = (
+    "global_store_instructions", "shared_store_instructions", "shared_atomics", "global_reductions", "global_atomics",
+)  # fmt: skip
+STORE_NOTHING_MOST = 0.5  # of all warps
 WIDER = ", and access 16 bytes at a time"
 
 
@@ -406,7 +415,8 @@ def _others(facts: Facts) -> Finding | None:
     # the issue slots lose those instructions and no others
     issued = max(0.0, loads(facts)[ISSUE] - spared * share * ADU_A_CYCLE / SCHEDULERS)
     saved = min(share * spared, 1.0 - issued)
-    return _finding(facts, name, saved, WORK_OF[name], ("issue_slots_busy",), (ISSUE,))
+    advice = _fewer_threads(facts) + ADVICE[name]
+    return _finding(facts, name, saved, WORK_OF[name], ("issue_slots_busy",), (ISSUE,), advice)
 
 
 MIXED_PIPES = ("pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu")
@@ -433,8 +443,25 @@ def _mixed(facts: Facts) -> Finding | None:
         waste="instructions",
         detail={"pipe": "issue"},
         assumed=not is_known,
-        advice=ROUTINES if _are_routines(facts) else ADVICE["issue"] + (WIDER if _can_be_wider(facts) else ""),
+        advice=ROUTINES
+        if _are_routines(facts)
+        else _fewer_threads(facts) + ADVICE["issue"] + (WIDER if _can_be_wider(facts) else ""),
     )
+
+
+def _fewer_threads(facts: Facts) -> str:
+    """Return the advice to launch fewer threads, with a link to more, where most warps store nothing; else nothing.
+
+    They start, test their bounds and end, or they search: only who wrote the kernel knows. Nothing is said where no
+    warp stores, as its results then leave it by a way that is not counted here.
+    """
+    warps, stores = (facts.get("threads") or 0.0) / LANES, sum(facts.get(key) or 0.0 for key in STORES)
+    if facts.lacks(*STORES) or not warps or not stores or facts.get("tma_loads") or facts.get("tma_stores"):
+        return ""
+    idle = 1.0 - stores / warps
+    if idle <= STORE_NOTHING_MOST:
+        return ""
+    return f"{percent(idle)} of the warps store nothing: if they have no work, launch fewer threads; else "
 
 
 def _can_be_wider(facts: Facts) -> bool:

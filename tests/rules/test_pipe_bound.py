@@ -216,6 +216,29 @@ def test_half_as_many_units_do_half_as_many_instructions_in_a_cycle(capability: 
     assert (pipe_bound.find(chip) is not None) == is_known
 
 
+STORED: dict[str, float] = dict.fromkeys(pipe_bound.STORES, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("stores", "is_said"),
+    [
+        ({"global_store_instructions": 40.0}, True),
+        ({"global_store_instructions": 40.0, "shared_store_instructions": 500.0}, False),  # sums of a block
+        ({"global_reductions": 900.0}, False),
+        ({}, False),  # whatever its results are, they leave it by another way
+        ({"global_store_instructions": 40.0, "tma_stores": 10.0}, False),
+    ],
+)
+def test_a_grid_larger_than_the_work_is_told_by_warps_that_store_nothing(
+    stores: dict[str, float], is_said: bool
+) -> None:
+    """A public kernel: 306 million threads, of which one in twenty has an element to write."""
+    found = pipe_bound.find(busy(pipe_adu=95.0, threads=32_000.0, **STORED | stores))
+    assert found is not None
+    said = "96 % of the warps store nothing: if they have no work, launch fewer threads; else use fewer branches"
+    assert found.advice.startswith(said) == is_said
+
+
 def with_stalls(facts: Facts, **stalls: float) -> Facts:
     by_name = {STALL.format(reason): share for reason, share in stalls.items()}
     tables = [{**table, **by_name, STALL.format("selected"): 1.0} for table in facts.combined.tables]
