@@ -24,7 +24,7 @@ from ncu_assist.harness.ceilings import Probe, results
 from ncu_assist.harness.results import read_facts
 from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline import ceilings_plan as points
-from ncu_assist.pipeline.ceilings import BuiltKernels, CeilingsStages
+from ncu_assist.pipeline.ceilings import CeilingsStages
 from ncu_assist.project import find_project
 
 
@@ -33,17 +33,16 @@ def measure(out: Path) -> int:
     project = find_project(Path.cwd())
     folder = project.work / "measure" / f"link-{secrets.token_hex(4)}"
     shop = CeilingsStages(project, folder, Local(), Speak())
-    built = shop.build()
     probes = tuple(probe for probe in plan.event_probes(1 << 36, quick=False) if probe.kind == "link")
-    ceilings = _timed(shop, built, probes)
+    ceilings = _timed(shop, probes)
     (out / "link.json").write_bytes(encode(ceilings))
     for point in ceilings.link:
         sys.stdout.write(f"{point.name:20}{point.bytes_per_second / 1e9:8.2f} GB/s\n")
     return 0
 
 
-def _timed(shop: CeilingsStages, built: BuiltKernels, probes: tuple[Probe, ...]) -> Ceilings:
-    request = shop.request("events", "events", probes, built)
+def _timed(shop: CeilingsStages, probes: tuple[Probe, ...]) -> Ceilings:
+    request = shop.request("events", "events", probes)
     shop.time(request)
     found, facts = list(results(Path(request.out))), read_facts(Path(request.out))
     for result in found:

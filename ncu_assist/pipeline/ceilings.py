@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from ncu_assist import __version__
@@ -79,8 +80,9 @@ class CeilingsStages:
     executor: Executor
     reporter: Reporter
 
-    def build(self) -> BuiltKernels:
-        """Compile our kernels for the GPU here. Raises EnvironmentProblem without a compiler."""
+    @cached_property
+    def built(self) -> BuiltKernels:
+        """Our kernels, compiled for the GPU here. Raises EnvironmentProblem without a compiler."""
         self.reporter.status("building the kernels")
         out, arch = self.project.work / "build" / "ceilings", find_arch(find_nvcc())
         outcomes = compile_sources([Source(n, SOURCES / f"{n}.cu", SOURCES) for n in KERNELS], out)
@@ -93,9 +95,10 @@ class CeilingsStages:
         broken = [f"{name}.cu does not compile:\n{o.log.strip()}" for name, o in outcomes.items() if not o.artifact]
         return BuiltKernels(libraries, find_nvcc().version, "\n".join(broken))
 
-    def request(self, name: str, mode: Mode, probes: tuple[Probe, ...], built: BuiltKernels) -> CeilingsRequest:
+    def request(self, name: str, mode: Mode, probes: tuple[Probe, ...]) -> CeilingsRequest:
         """Return a request of this name, written into a folder of its own."""
-        made = CeilingsRequest(mode, probes, built.libraries, built.nvcc, str((self.folder / name).resolve()))
+        libraries, nvcc = self.built.libraries, self.built.nvcc
+        made = CeilingsRequest(mode, probes, libraries, nvcc, str((self.folder / name).resolve()))
         write_request(made)
         return made
 
@@ -159,14 +162,13 @@ class CeilingsSession:
         self._created = datetime.now(UTC).isoformat(timespec="seconds")
 
     def run(self) -> None:
-        built = self._runner.build()
-        if built.problem:
-            self._note(built.problem)
-        self._stage("events", lambda: self._time(built))
+        if self._runner.built.problem:
+            self._note(self._runner.built.problem)
+        self._stage("events", self._time)
         if self.ceilings is None:
             return
-        self._stage("ncu dram", lambda: self._count_streams(built))
-        self._stage("ncu pipes", lambda: self._count_pipes(built))
+        self._stage("ncu dram", self._count_streams)
+        self._stage("ncu pipes", self._count_pipes)
 
     def _stage(self, name: str, work: Callable[[], None]) -> None:
         started, problem = time.monotonic(), "interrupted"
@@ -186,9 +188,9 @@ class CeilingsSession:
         self.ceilings = replace(self.ceilings, stages=self._stages, notes=self._notes)
         save(self._runner.project.reports, self.ceilings)
 
-    def _time(self, built: BuiltKernels) -> None:
+    def _time(self) -> None:
         probes = plan.event_probes(self._memory_bytes, self._quick)
-        request = self._runner.request("events", "events", probes, built)
+        request = self._runner.request("events", "events", probes)
         try:
             self._runner.time(request)
         finally:
@@ -212,10 +214,10 @@ class CeilingsSession:
             rates=plan.timed_rates(found, facts.device.sm_count),
         )
 
-    def _count_streams(self, built: BuiltKernels) -> None:
+    def _count_streams(self) -> None:
         probes = plan.counted_streams(self._memory_bytes, self._quick, self._timed)
         metrics = plan.known_metrics(plan.DRAM_METRICS, self._before.device.compute_capability)
-        report, counted, found = self._count("ncu-dram", probes, metrics, built)
+        report, counted, found = self._count("ncu-dram", probes, metrics)
         clocks = plan.CountedLaunches(report.launches)
         conditions = replace(
             self._before.conditions,
@@ -229,18 +231,18 @@ class CeilingsSession:
         curve = plan.counted_points(found, counted, "dram")
         self.ceilings = replace(self._before, conditions=conditions, dram=(*curve, *self._before.dram))
 
-    def _count_pipes(self, built: BuiltKernels) -> None:
+    def _count_pipes(self) -> None:
         probes = plan.counted_pipes(self._quick)
         metrics = plan.pipe_metrics(self._before.device.compute_capability)
-        _, counted, found = self._count("ncu-pipes", probes, metrics, built)
+        _, counted, found = self._count("ncu-pipes", probes, metrics)
         rates = plan.counted_rates(found, counted, self._before.device.sm_count)
         hits = plan.counted_points(found, counted, "l2")
         self.ceilings = replace(self._before, rates=(*rates, *self._before.rates), l2=(*hits, *self._before.l2))
 
     def _count(
-        self, name: str, probes: tuple[Probe, ...], metrics: tuple[str, ...], built: BuiltKernels
+        self, name: str, probes: tuple[Probe, ...], metrics: tuple[str, ...]
     ) -> tuple[Report, dict[str, plan.CountedLaunches], list[ProbeResult]]:
-        request = self._runner.request(name, "ncu", probes, built)
+        request = self._runner.request(name, "ncu", probes)
         report = self._runner.count(request, metrics)
         return report, plan.by_probe(report.launches), self._results(request)
 

@@ -82,7 +82,7 @@ def here(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """A GPU for NVML, libraries that need no compiler, and children that leave what they should."""
     monkeypatch.setattr("ncu_assist.environment.query_gpus", lambda: ("1.2", (GPU,)))
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(CeilingsStages, "build", lambda self: BuiltKernels({}, "13.0", ""))
+    monkeypatch.setattr(CeilingsStages, "built", BuiltKernels({}, "13.0", ""))
     monkeypatch.setattr(CeilingsStages, "time", lambda self, request: leave(request, True))
 
     def count(self: CeilingsStages, request: harness_ceilings.CeilingsRequest, metrics: tuple[str, ...]) -> Counts:
@@ -185,17 +185,18 @@ def test_the_kernels_compile_and_a_child_without_a_gpu_says_so(
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
     shop = CeilingsStages(Project(tmp_path), tmp_path / "work", Local(), notes)
-    built = shop.build()
+    built = shop.built
     assert built.problem == ""
     assert sorted(built.libraries) == ["device", "memory", "pipes", "tensor", "wgmma"]
     probes = ceilings_plan.event_probes(80 << 30, quick=True)
     with pytest.raises(EnvironmentProblem, match="cannot use a GPU"):
-        shop.time(shop.request("events", "events", probes, built))
+        shop.time(shop.request("events", "events", probes))
 
 
 @pytest.fixture
 def shop(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> CeilingsStages:
-    """A workshop whose ncu is the fake one."""
+    """A workshop whose ncu is the fake one, and that needs no compiler."""
+    monkeypatch.setattr(CeilingsStages, "built", BuiltKernels({}, "13.0", ""))
     monkeypatch.setenv("PATH", f"{install(tmp_path / 'bin').parent}:{os.environ['PATH']}")
     monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
     return CeilingsStages(Project(tmp_path), tmp_path / "work", Local(), notes)
@@ -203,9 +204,7 @@ def shop(tmp_path: Path, notes: Notes, monkeypatch: pytest.MonkeyPatch) -> Ceili
 
 def test_a_real_report_is_read_for_its_counters(shop: CeilingsStages, tmp_path: Path, notes: Notes) -> None:
     probe = harness_ceilings.Probe("dram", "copy", 2, 32 << 20)
-    report = shop.count(
-        shop.request("ncu-dram", "ncu", (probe,), BuiltKernels({}, "13.0", "")), ceilings_plan.DRAM_METRICS
-    )
+    report = shop.count(shop.request("ncu-dram", "ncu", (probe,)), ceilings_plan.DRAM_METRICS)
     called = json.loads((tmp_path / "argv").read_text().splitlines()[0])
     assert f"--metrics {','.join(ceilings_plan.DRAM_METRICS)} --import-source" in str(called).replace("', '", " ")
     assert any("ncu: launch 2 of 2" in line for line in notes.lines)
@@ -218,7 +217,7 @@ def test_a_real_report_is_read_for_its_counters(shop: CeilingsStages, tmp_path: 
 
 def test_counters_that_may_not_be_read_are_explained(shop: CeilingsStages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_NCU_MODE", "permission")
-    request = shop.request("ncu-dram", "ncu", (), BuiltKernels({}, "13.0", ""))
+    request = shop.request("ncu-dram", "ncu", ())
     with pytest.raises(EnvironmentProblem, match="may not read GPU performance counters"):
         shop.count(request, ceilings_plan.DRAM_METRICS)
 
