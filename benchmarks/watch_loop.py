@@ -31,7 +31,7 @@ from ncu_assist.backends.nvcc import find_arch, find_nvcc
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.pipeline import planning
 from ncu_assist.pipeline.planning import MeasureRequest, bench
-from ncu_assist.pipeline.watching import FolderWatch, WatchRequest
+from ncu_assist.pipeline.watching import FolderWatch
 from ncu_assist.project import Project, Settings, find_project
 from ncu_assist.spec_file import read_kernel
 
@@ -96,7 +96,7 @@ def _of_kernel(name: str, edits: int, seconds: float, lines: Path) -> dict[str, 
         project = Project(root, Settings(version_timeout_s=HANG_S))
         edited = read_kernel(root / "kernels" / kernel).version(version)
         original = edited.path.read_text()
-        with FolderWatch(project, WatchRequest(kernel, workload=workload or None, profiles=False), Quiet()) as watch:
+        with FolderWatch(project, kernel, Quiet(), workload=workload or None, profiles=False) as watch:
             faults = {}
             for index, (fault, code) in enumerate(FAULTS.items() if edited.path.suffix == ".cu" else ()):
                 broken = kept(fault, _edit(watch, edited.path, _broken(original, kernel, code)))

@@ -25,7 +25,7 @@ from ncu_assist.pipeline.profiling import VersionCapture, split
 from ncu_assist.record import WorkloadFacts
 from ncu_assist.spec import Version
 from ncu_assist.spec_file import read_kernel
-from ncu_assist.suggest.proof.judging import CheatCase, MeasuredSide, Peaks, judge
+from ncu_assist.suggest.proof.judging import CheatCase, MeasuredSide, judge
 
 pytestmark = pytest.mark.slow
 
@@ -106,9 +106,9 @@ def _judged(held: Held) -> set[str]:
     work = kernel.default_workload
     facts = WorkloadFacts(work.name, work.dtype, work.integers, kernel.algorithmic_bytes(work), kernel.flops(work))
     draft, parent = (_side(held, name, medians[name]) for name in (held.plan.draft, held.plan.parent))
-    found = judge(CheatCase(draft, parent, facts, _peaks(held)))
+    found = judge(CheatCase(draft, parent, facts, ceilings_of(held.examined.measured.device)))
     assert held.profiled is not None
-    return {c.id for c in found} | {s.id for s in (*held.examined.suspicions, *held.profiled.suspicions)}
+    return {id for id, _ in found} | {s.id for s in (*held.examined.suspicions, *held.profiled.suspicions)}
 
 
 def _side(held: Held, version: str, bench_ns: float) -> MeasuredSide:
@@ -117,16 +117,6 @@ def _side(held: Held, version: str, bench_ns: float) -> MeasuredSide:
     if capture is None:
         return MeasuredSide(bench_ns, combine_repeats(None, [], {}))
     return MeasuredSide(bench_ns, combine_repeats(None, [capture.launches], by_launch(capture.metrics)))
-
-
-def _peaks(held: Held) -> Peaks:
-    device = held.examined.measured.device
-    assert device is not None
-    ceilings = ceilings_of(device)
-    if ceilings is None:
-        return Peaks()
-    dram = max(point.bytes_per_second for point in ceilings.dram)
-    return Peaks(dram, max(point.bytes_per_second for point in ceilings.l2), None, device.l2_bytes)
 
 
 @pytest.mark.gpu
