@@ -160,6 +160,24 @@ def _names_of(path: Path) -> set[str]:
     return found
 
 
+def test_scripts_and_gpu_tests_import_what_is_there() -> None:
+    """No run of the tests starts a benchmark, nor a test that needs a GPU."""
+    lacking, known = [], dict[Path, set[str]]()
+    for script in [*(ROOT / "benchmarks").rglob("*.py"), *(ROOT / "tests").rglob("test_*gpu*.py")]:
+        for node in ast.walk(ast.parse(script.read_text())):
+            if not isinstance(node, ast.ImportFrom) or not (node.module or "").startswith("ncu_assist."):
+                continue
+            place = ROOT / str(node.module).replace(".", "/")
+            path = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+            if path not in known:
+                words = ast.walk(ast.parse(path.read_text()))
+                assigned = {one.id for one in words if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}
+                known[path] = assigned | _names_of(path) | {one.stem for one in place.glob("*")}
+            lacking += [(script.name, node.module, one.name) for one in node.names if one.name not in known[path]]
+    assert known
+    assert lacking == []
+
+
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(PACKAGE).as_posix())
 def test_a_module_says_what_it_is_for(path: Path) -> None:
     text = path.read_text()
