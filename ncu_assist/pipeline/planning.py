@@ -75,6 +75,9 @@ def no_kernel(project: Project, word: str, folder: Path) -> UsageProblem:
     if having:
         said = f"there is no kernel '{word}'; it is a version of {', '.join(having)}"
         return UsageProblem(f"{said}; name the kernel first", f"ncu-assist profile {having[0]} {word}")
+    if word in Store(project.reports).kernels():
+        said = f"{word} has runs, but no folder {project.kernels.name}/{word} that says how to build and measure it"
+        return UsageProblem(said, f"ncu-assist show {word}")
     return UsageProblem(f"there is no kernel '{word}'; {did_you_mean(word, names)}", "ncu-assist list")
 
 

@@ -84,7 +84,7 @@ def _trend(
         notes += [f"{each}: {note}" if on else note for note in _notes(timed, each, len(kept))] if timed else []
     if not series:
         if not names or named not in (ALL, *names):
-            raise _nothing(kernel, named, every)
+            raise _nothing(project, kernel, named, every)
         raise UsageProblem(f"every run of {kernel} was wrong on {named}", f"ncu-assist check {kernel}")
     shown = wanted[0] if len(wanted) == 1 else ALL
     found = Trend(kernel, shown, by, tuple(series), metrics, tuple(notes))
@@ -100,10 +100,11 @@ def _default(project: Project, kernel: str, runs: Sequence[StoredRun]) -> str:
     return next((timing.workload for one in reversed(runs) for timing in one.run.timings), "")
 
 
-def _nothing(kernel: str, workload: str, runs: Sequence[StoredRun]) -> UsageProblem:
+def _nothing(project: Project, kernel: str, workload: str, runs: Sequence[StoredRun]) -> UsageProblem:
     names = dict.fromkeys(timing.workload for one in runs for timing in one.run.timings)
     if not names:
-        return UsageProblem(f"no run of {kernel} was timed, so there is no trend", f"ncu-assist bench {kernel}")
+        command = "bench" if kernel in kernel_names(project) else "history"  # of imports, which nothing here can time
+        return UsageProblem(f"no run of {kernel} was timed, so there is no trend", f"ncu-assist {command} {kernel}")
     return UsageProblem(
         f"no run of {kernel} was timed on workload '{workload}'; {did_you_mean(workload, names)}",
         f"ncu-assist trend {kernel} --workload {next(iter(names))}",

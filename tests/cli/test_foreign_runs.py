@@ -158,6 +158,8 @@ def test_the_name_of_a_kernel_is_its_last_run_where_nothing_was_timed(run: Run, 
         ["report", "tow"],
         ["gate", "two"],
         ["suggest", "--dry-run"],
+        ["trend", "two"],
+        ["bench", "one"],
         ["check", "one"],
         ["profile", "one"],
         ["explain", "duratoin"],
@@ -174,6 +176,14 @@ def test_a_command_to_try_can_be_run_here(run: Run, archive: Path, words: list[s
         asked = shlex.split(tried)[1:]
         assert asked[0] not in ("bench", "check", "profile"), "there is no kernel folder to measure"
         assert run(*asked).code == 0, tried
+
+
+def test_a_kernel_that_has_only_runs_is_not_said_to_be_unknown(run: Run, archive: Path) -> None:
+    for command in ("profile", "bench", "check"):
+        answer = run(command, "two")
+        assert answer.code == 2
+        assert "two has runs, but no folder kernels/two that says how to build and measure it" in answer.err
+    assert "  try: ncu-assist history two\n" in run("trend", "two").err
 
 
 @pytest.mark.slow
