@@ -106,6 +106,7 @@ SHORT_BLOCKS = "short blocks"  # in place of a limit: all that fit may run, and 
 BLOCK_START_CYCLES = 400.0
 MANY_WAVES = 10.0  # from here on the last wave is at most a tenth of the time
 LAST_WAVE = 2.0  # from here on blocks wait for a place most of the time, and free places are for want of starts
+IN_WORDS = {"shared": "shared memory", "blocks": "places for blocks", "warps": "places for warps"}
 TRY = {  # registers are a case of their own
     "shared": "use less shared memory",
     "barriers": "use fewer barriers, with numbers that the compiler knows",
@@ -179,10 +180,11 @@ def _too_few_fit(facts: Facts) -> Finding | None:
     is_spilling = limiter == "registers" and _spills(facts)
     room = [f"{most} with the next step"] if named else []
     room += [f"{then:.0f} without that limit"] if round(then) > most else []
-    also = " and shared memory" if any({"registers", "shared_memory"} <= values.keys() for values, _ in named) else ""
+    is_both = any({"registers", "shared_memory"} <= values.keys() for values, _ in named)
+    words = "registers and shared memory" if is_both else IN_WORDS.get(limiter, limiter)
     return Finding(
         rule=ID,
-        message=f"{now:.0f} warps fit on a multiprocessor of {places(facts):.0f}, limited by {limiter}{also}, and "
+        message=f"{now:.0f} of {places(facts):.0f} warps fit on a multiprocessor, limited by {words}, and "
         f"{_waiting(facts)}; {', '.join(room)}{SPILLING if is_spilling else ''}"
         if is_reached
         else f"{facts.value('achieved_warps'):.1f} warps run on a multiprocessor where {now:.0f} fit: blocks of "

@@ -66,4 +66,5 @@ def _find(facts: Facts) -> Finding | None:
 def _rest(facts: Facts) -> str:
     if knows_uneven(facts):
         return f"and rest {100 * uneven_share(facts):.0f} % of the time on average"
-    return f"which costs up to {100 * uneven_by_grid(facts):.0f} % of the time if all blocks take as long"
+    rest = min(uneven_by_grid(facts), uneven_share(facts))  # no more than multiprocessors had no warp, where counted
+    return f"which costs up to {100 * rest:.0f} % of the time if all blocks take as long"

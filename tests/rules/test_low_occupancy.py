@@ -59,7 +59,7 @@ def test_a_limit_that_is_not_reached_is_not_the_reason(limiter: str, waves: floa
     values = WAITS | {"block_limit_registers": 8, LIMITS[limiter]: 2, "waves_per_sm": waves}
     reached = found(low_occupancy, made(values | {"achieved_warps": 14.0}, long_scoreboard=90))
     assert reached
-    assert "16 warps fit" in reached.message
+    assert "16 of 64 warps fit" in reached.message
     finding = found(low_occupancy, made(values | {"achieved_warps": 4.5}, long_scoreboard=90))
     said = finding.message if finding else ""
     assert said.startswith(f"{words} on a multiprocessor where 16 fit: blocks of 256" if words else "")

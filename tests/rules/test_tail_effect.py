@@ -56,7 +56,7 @@ def test_without_the_longest_multiprocessor_the_shape_and_the_rest_of_the_mean_b
     finding = found(tail_effect, without(made(TAIL), "sm_cycles_active_max"))
     assert finding
     assert finding.assumed
-    assert "up to 32 %" in finding.message
+    assert "up to 29 %" in finding.message  # of 32 by the shape: the start is no rest
     shape_alone = {"waves_per_sm": 1.1}
     bare = found(tail_effect, made(shape_alone))
     assert bare
