@@ -71,9 +71,9 @@ OF_PATH = {
 WITH = {
     SHARED: "with passes through shared memory that conflicts do not explain: each operand is reused too little",
     "write-back": "with data that goes back to registers",
-    HITS: "with loads of data that L1 already has, or with shuffles: the block has no shared memory, and little of it "
-    "reaches L2",
-    ON_CHIP: "with shared memory, shuffles or loads of data that L1 already has: little of it reaches L2",
+    HITS: "with loads of data that L1 already has, or with shuffles: the block has no shared memory, and few "
+    "accesses go on to L2",
+    ON_CHIP: "with shared memory, shuffles or loads of data that L1 already has: few accesses go on to L2",
     FAR_APART: "with accesses whose lanes lie far apart",
     MANY_PASSES: "with bank conflicts in shared memory or accesses whose lanes lie far apart: which was not counted",
     "no shared memory": "whether with loads or stores was not counted",
