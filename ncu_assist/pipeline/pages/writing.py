@@ -256,7 +256,6 @@ class Pages:
         check_place(path, self.force)  # before the work
         write_page(path, made(), self.force)
         self.done.append(WrittenPage(kind, of, path))
-        self.reporter.note(f"written: {shown_path(path, Path.cwd())}")
 
     def _diff_page(self, pair: Pair, workload: str | None, pages: Collection[str] = ()) -> str:
         """Return the page of a diff; besides those on disk it may link to ``pages``, relative to the ladder."""
