@@ -20,6 +20,7 @@ from ncu_assist.store.choosing import (
     best_run,
     choose_kernel,
     has_all,
+    kernel_of_folder,
     known_kernels,
     live_first,
     machine_hash,
@@ -72,9 +73,16 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
             hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
             held = f"a folder with {len(within)}: {listed(within)}" if len(within) > 1 else "a folder with one"
             raise UsageProblem(f"{text} is not a report, but {held}", hint) from error
+        known = known_kernels(store, context)
+        if text and _kind(path) == _FOLDER and text not in known and not isinstance(error, VersionNotMeasured):
+            if kernel := kernel_of_folder(replace(context, folder=path), known):  # as Tab completes it
+                where = "is" if path.resolve().name == kernel else "is in"
+                said = f"'{text}' {where} the folder of a kernel; did you mean '{kernel}'?"
+                raise UsageProblem(said, f"ncu-assist show {kernel}") from error
+            raise UsageProblem(f"{text} is a folder without reports", "ncu-assist list") from error
         program = text.partition("@")[0].partition("/")[0]
         source = f"{program}.cu"
-        if program not in known_kernels(store, context) and _kind(context.folder / source) == _FILE:
+        if program not in known and _kind(context.folder / source) == _FILE:
             typed = f"ncu-assist profile {shlex.quote(source)}"
             raise UsageProblem(f"'{text}' has no run; {source} is here, and can be profiled", typed) from error
         named = [name for name in _reports_beside(path) if name.startswith(f"{path.name}.")]

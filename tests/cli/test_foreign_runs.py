@@ -186,6 +186,18 @@ def test_a_kernel_that_has_only_runs_is_not_said_to_be_unknown(run: Run, archive
     assert "  try: ncu-assist history two\n" in run("trend", "two").err
 
 
+def test_a_folder_is_told_as_what_it_is(run: Run, archive: Path) -> None:
+    """Tab completes folders."""
+    (archive / "empty").mkdir()
+    (archive / "kernels" / "two").mkdir(parents=True)
+    assert "error: empty/ is a folder without reports\n" in run("show", "empty/").err
+    for folder in ("kernels/two", "kernels/two/", "reports/two"):
+        answer = run("report", folder)
+        assert answer.code == 2
+        assert f"error: '{folder}' is the folder of a kernel; did you mean 'two'?" in answer.err
+        assert "  try: ncu-assist report two\n" in answer.err
+
+
 @pytest.mark.slow
 def test_no_hint_of_a_diff_benches_what_nothing_here_can_bench(run: Run, archive: Path) -> None:
     for more in ([], ["--json"], ["--format", "markdown"]):
