@@ -21,15 +21,15 @@ from typing import Any
 
 from ncu_assist import process
 from ncu_assist.backends import build_versions
-from ncu_assist.executors.local import Local
 from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.request import HarnessRequest, new_request, write_request
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
 from ncu_assist.pipeline import measuring
 from ncu_assist.pipeline.measuring import measure
-from ncu_assist.pipeline.ncu_stage import ncu_stage
+from ncu_assist.pipeline.ncu_stage import NcuStage, ncu_stage
 from ncu_assist.pipeline.pages.writing import pages_of
 from ncu_assist.pipeline.planning import MeasureRequest, plan
+from ncu_assist.pipeline.profiling import STARTING
 from ncu_assist.project import Project, find_project
 
 
@@ -43,8 +43,12 @@ class Stopwatch:
         sys.stderr.write(f"{text}\n")
 
     def status(self, text: str) -> None:
-        now, stage = time.perf_counter(), text.split(":")[0].split()[0]
-        self.heard[stage] = self.heard.get(stage, (now, now))[0], now
+        now, stage = time.perf_counter(), "waiting" if text == STARTING else text.split(":")[0].split()[0]
+        self.heard.setdefault(stage, (now, now))
+        self.heard[stage] = self.heard[stage][0], now
+
+    def first(self, stage: str) -> float:
+        return self.heard[stage][0]
 
 
 def plain_ncu_s(project: Project, request: HarnessRequest) -> float:
@@ -63,11 +67,11 @@ def profile_s(project: Project, kernel: str, versions: Sequence[str], section_se
     """Return the seconds of each stage of a profile, its pages among them."""
     job = plan(project, MeasureRequest(kernel, tuple(versions)), ("check", "bench"), ProfileOptions(section_set))
     watch, ncu, saving = Stopwatch(), list[tuple[float, float]](), list[tuple[float, float]]()
-    run, save = Local.run, measuring._save
+    run, save = NcuStage.run, measuring._save
 
-    def timed_run(local: Local, argv: Sequence[str], **options: Any) -> Any:
+    def timed_run(stage: NcuStage, *given: Any) -> Any:
         began = time.perf_counter()
-        done = run(local, argv, **options)
+        done = run(stage, *given)
         ncu.append((began, time.perf_counter()))
         return done
 
@@ -77,23 +81,23 @@ def profile_s(project: Project, kernel: str, versions: Sequence[str], section_se
         saving.append((began, time.perf_counter()))
         return outcome
 
-    Local.run, measuring._save = timed_run, timed_save  # type: ignore[method-assign]
+    NcuStage.run, measuring._save = timed_run, timed_save  # type: ignore[method-assign]
     try:
         began = time.perf_counter()
         outcome = measure(job, watch)
         measured = time.perf_counter()
     finally:
-        Local.run, measuring._save = run, save  # type: ignore[method-assign]
+        NcuStage.run, measuring._save = run, save  # type: ignore[method-assign]
     pages_of(project, [one.run for one in outcome.versions if one.run], watch)
     ended = time.perf_counter()
-    first_bench = watch.heard["bench"][0]
+    built = min(watch.first("waiting"), watch.first("check"))
     return {
-        "build_and_start_s": watch.heard["check"][0] - began,
-        "check_s": first_bench - watch.heard["check"][0],
-        "bench_s": ncu[0][0] - first_bench,
+        "build_s": built - began,
+        "wait_for_processes_s": watch.first("check") - built,
+        "check_s": watch.first("bench") - watch.first("check"),
+        "bench_s": ncu[0][0] - watch.first("bench"),
         "ncu_s": sum(end - start for start, end in ncu),
-        "reading_s": saving[0][0] - ncu[-1][1],
-        "saving_s": saving[0][1] - saving[0][0],
+        "saving_s": saving[0][1] - ncu[-1][1],
         "pages_s": ended - measured,
         "profile_s": measured - began,
         "with_pages_s": ended - began,
@@ -116,7 +120,7 @@ def main() -> None:
     request = new_request(job.kernel, builds, job.workloads, job.settings, project.work)
     plain = plain_ncu_s(project, request)
     figures: dict[str, Any] = {"versions": len(request.versions), "plain_ncu_s": plain, "full": full}
-    figures |= {"adaptive": adaptive, "stage_over_plain": (full["ncu_s"] + full["reading_s"]) / plain}
+    figures |= {"all_but_plain_ncu_s": full["with_pages_s"] - plain, "adaptive": adaptive}
     figures |= {"adaptive_over_full": adaptive["ncu_s"] / full["ncu_s"]}
     if asked.one_by_one:
         one_by_one = sum(plain_ncu_s(project, only(request, (version,))) for version in request.versions)

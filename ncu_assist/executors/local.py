@@ -180,8 +180,14 @@ class _Process:
     def is_over(self) -> bool:
         return not self._thread.is_alive()
 
-    def follow(self, on_line: Callable[[str], None], is_stuck: Callable[[], bool]) -> Completed:
-        """Pass on what was said and is said until the process ends; it is ended by what ``is_stuck`` raises, too."""
+    def follow(
+        self, on_line: Callable[[str], None], is_stuck: Callable[[], bool], timeout_s: float | None
+    ) -> Completed:
+        """Pass on what was said and is said until the process ends; it is ended by what ``is_stuck`` raises, too.
+
+        ``timeout_s`` counts from now on.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
         with self._lock:
             for line in self._lines:
                 on_line(line)
@@ -189,7 +195,9 @@ class _Process:
         try:
             while self._thread.is_alive():
                 self._thread.join(process.POLL_S)
-                if not self._ending.is_set() and self._thread.is_alive() and is_stuck():
+                if self._ending.is_set() or not self._thread.is_alive():
+                    continue
+                if is_stuck() or (deadline is not None and time.monotonic() > deadline):
                     self._ending.set()
         except BaseException:
             self.end()
@@ -213,26 +221,29 @@ class Warm:
     environment, which ``start`` gives it; ``close`` ends what still waits.
 
     ``rehearsal`` is the file of a request without versions: what its check and bench call of torch is called once
-    before, where nobody else measures on the GPU meanwhile.
+    before, where nobody else measures on the GPU meanwhile. ``under`` is the command line of a profiler to start the
+    process with.
     """
 
     device: str
     local: Local = field(default_factory=Local)
     name: str = "warm"
     rehearsal: Path | None = None
+    under: tuple[str, ...] = ()
     _folder: Path | None = None
     _spare: tuple[_Process, Path] | None = None
 
     def start(self, env: Mapping[str, str], cwd: Path | None) -> None:
         """Warm a process for the next measurement, unless one is waiting."""
-        if self._spare is not None and not self._spare[0].is_over():
+        if self.is_waiting:
             return
         if self._folder is None:
             self._folder = Path(tempfile.mkdtemp(prefix="ncu-assist-"))
         pipe = self._folder / "request"
         pipe.unlink(missing_ok=True)
         os.mkfifo(pipe, 0o600)
-        argv, until_heard = [sys.executable, *HARNESS, WARM, str(pipe), self.device], contextlib.ExitStack()
+        argv = [*self.under, sys.executable, *HARNESS, WARM, str(pipe), self.device]
+        until_heard = contextlib.ExitStack()
         if self.rehearsal is not None:
             with contextlib.suppress(EnvironmentProblem):  # somebody measures
                 folder = self.local.folder or lock_folder()
@@ -240,13 +251,19 @@ class Warm:
                 argv.append(str(self.rehearsal))
         self._spare = _Process(argv, env, cwd, until_heard), pipe
 
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a process was started that has not ended, and has no request yet."""
+        return self._spare is not None and not self._spare[0].is_over()
+
     def wait(self, timeout_s: float) -> bool:
         """Wait until the process that was started is warm, or has failed; tell whether it is."""
         return self._spare is not None and self._spare[0].heard.wait(timeout_s)
 
     def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
         """Hand a request of the harness to the warm process; run any other program as ``Local`` does."""
-        if tuple(argv[1:3]) != HARNESS:
+        program = argv[len(self.under) :]
+        if tuple(argv[: len(self.under)]) != self.under or tuple(program[1:3]) != HARNESS:
             return self.local.run(argv, **options)
         env = options.get("env") or os.environ
         command = self.local.command or " ".join(argv)
@@ -256,9 +273,9 @@ class Warm:
             warm, pipe = self._spare
             self._spare = None
             with pipe.open("r+b", buffering=0) as request:  # r+: no reader is waited for
-                request.write(f"{argv[3]}\n".encode())
+                request.write(f"{program[3]}\n".encode())
                 on_line, is_stuck = options.get("on_line"), options.get("is_stuck")
-                return warm.follow(on_line or _unheard, is_stuck or _never)
+                return warm.follow(on_line or _unheard, is_stuck or _never, options.get("timeout_s"))
 
     def close(self) -> None:
         """End the process that waits and give its memory back."""

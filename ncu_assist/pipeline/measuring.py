@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import secrets
 import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,8 +27,8 @@ from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_requ
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
-from ncu_assist.pipeline.ncu_stage import NCU_START_S, cost_words
-from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, may_be_bound_by_memory, merged
+from ncu_assist.pipeline.ncu_stage import NCU_START_S, NcuStage, cost_words, ncu_stage
+from ncu_assist.pipeline.profiling import STARTING, ExpectedLaunches, ProfilingResult, may_be_bound_by_memory, merged
 from ncu_assist.pipeline.work_units import (
     SANITIZER_S,
     START_S,
@@ -64,7 +66,7 @@ class MeasureJob:
 
     ``beside`` lists versions that are checked and timed with the others, without counters. ``on`` names the one GPU
     to use of several. ``sanitize`` lists the compute-sanitizer tools to run versions under, on the ``workloads`` if
-    ``named``, else on small ones.
+    ``named``, else on small ones. ``ncu`` is a stage of ncu that has begun and waits for the counters' request.
     """
 
     project: Project
@@ -79,6 +81,7 @@ class MeasureJob:
     sanitize: tuple[str, ...] = ()
     named: bool = False
     on: str = ""
+    ncu: NcuStage | None = None
 
     @property
     def timed(self) -> tuple[Version, ...]:
@@ -120,16 +123,25 @@ def measure(
 
 @contextmanager
 def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
-    """Start the job's measuring process, which imports torch and opens the GPU while nvcc builds."""
-    if type(job.executor) is not Local or not hasattr(os, "mkfifo"):
+    """Start the job's measuring processes, which import torch and open the GPU while nvcc builds: ours, and ncu's.
+
+    The sections of an adaptive profile are known only after the bench.
+    """
+    local = job.executor
+    if type(local) is not Local or not hasattr(os, "mkfifo"):
         yield job
         return
-    warm = Warm(job.settings.device, job.executor)
-    warm.start(client.child_environment(), job.kernel.folder.parent.parent)
-    try:
+    with contextlib.ExitStack() as begun:
+        warm = Warm(job.settings.device, local)
+        begun.callback(warm.close)
+        warm.start(client.child_environment(), job.kernel.folder.parent.parent)
+        if job.options is not None and job.options.section_set != ADAPTIVE:
+            folder = job.project.work / "measure" / f"ncu-{secrets.token_hex(4)}"
+            with contextlib.suppress(EnvironmentProblem):  # without an ncu; that is told where it is needed
+                stage = ncu_stage(job.project, folder, local, job.options).begun(job.settings.device, local)
+                begun.callback(stage.close)
+                job = replace(job, ncu=stage)
         yield replace(job, executor=warm)
-    finally:
-        warm.close()
 
 
 def measure_all(
@@ -261,6 +273,9 @@ class KernelWork:
             _tell_build(result.built, self.reporter, self._built)
             self._built = self._built.merged_with(result.built)
         if unit is None:
+            if self.job.ncu is not None:  # while it starts, it would disturb what is timed
+                self.reporter.status(STARTING)
+                self.job.ncu.wait(client.START_TIMEOUT_S)
             self._left = self._benches()
             self._order = [one.name for one in self._left]
             return self._left
@@ -320,6 +335,8 @@ class KernelWork:
             raise stopped
         if self.outcome.exit_code == 0:  # the files of a failure stay, for inspection
             shutil.rmtree(self._request.out, ignore_errors=True)
+            if self.job.ncu is not None:
+                shutil.rmtree(self.job.ncu.folder, ignore_errors=True)
 
     def _saved(self, job: MeasureJob, measured: client.Measured) -> KernelOutcome:
         when = self._moment, self._command, self._commit
@@ -402,7 +419,8 @@ class KernelWork:
         for group in in_groups(costs, NCU_START_S, self._gpus, self._kernels):
             short = [job.kernel.version(name).short for name in group]
             unit = self._unit(f"ncu {', '.join(short)}", asked, sum(costs[name] for name in group))
-            units.append(replace(unit, options=options, expected={name: expected[name] for name in group}))
+            expected_here = {name: expected[name] for name in group}
+            units.append(replace(unit, options=options, expected=expected_here, ncu=job.ncu))
         return units
 
 

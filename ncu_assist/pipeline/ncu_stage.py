@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, StageFailed
 from ncu_assist.executors.base import Executor
+from ncu_assist.executors.local import Local, Warm
 from ncu_assist.harness.client import TimeLimits
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv, set_words
 from ncu_assist.ncu.failures import LogFollower, ProfiledLaunch, profiling_error, read_log
@@ -49,13 +51,48 @@ class NcuStage:
     options: ProfileOptions
     limits: TimeLimits
 
+    @property
+    def folder(self) -> Path:
+        """Where the results are."""
+        return self.root / self.work
+
+    def begun(self, device: str, executor: Local) -> NcuStage:
+        """Start ncu over a measuring process, and return the stage whose first ``run`` hands that process its request.
+
+        The process imports torch and opens the device first, which takes most of the time before a first launch. Its
+        results are below ``work`` of this stage. ``close`` ends it if it is not wanted.
+        """
+        warm = Warm(device, executor, under=tuple(self.argv(())))
+        (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
+        warm.start(self.environment(), self.root)
+        return replace(self, executor=warm)
+
+    def wait(self, timeout_s: float) -> None:
+        """Wait until an ncu that has begun needs no more time of a core; not longer than ``timeout_s``."""
+        if isinstance(self.executor, Warm):
+            self.executor.wait(timeout_s)
+
+    def close(self) -> None:
+        """End an ncu that has begun; if it got no request, its folder goes too."""
+        if isinstance(self.executor, Warm):
+            is_unused = self.executor.is_waiting
+            self.executor.close()
+            if is_unused:
+                shutil.rmtree(self.folder, ignore_errors=True)
+
+    def at(self, folder: Path) -> NcuStage:
+        """Return the stage with its results below ``folder``; an ncu that has begun keeps its own."""
+        if isinstance(self.executor, Warm) and self.executor.under and self.executor.is_waiting:
+            return self
+        return replace(self, work=Path(os.path.relpath(folder, self.root)))
+
     def argv(self, command: Sequence[str], ncu: Path | None = None) -> list[str]:
         """Return the exact command line of ncu, of the one found here unless one is given."""
         return profile_argv(ncu or find_ncu(), self.options, self.work / REPORT, self.work / LOG, command)
 
     def environment(self) -> dict[str, str]:
         """Return the exact environment of ncu: ours, with a private TMPDIR and without what disturbs a profiler."""
-        return child_environment(os.environ, self.root / self.work / "tmp", None)
+        return child_environment(os.environ, self.folder / "tmp", None)
 
     def in_words(self, command: Sequence[str]) -> str:
         """Return folder, changed environment and command line as a shell would take them."""
@@ -77,8 +114,8 @@ class NcuStage:
         Raises StageFailed or EnvironmentProblem when ncu or the program fails, DamagedData for a report that is less
         than ncu's log says.
         """
-        watch = _Watch(LogFollower(self.root / self.work / LOG), on_line, on_launch, self.limits.silence_s)
-        (self.root / self.work / "tmp").mkdir(parents=True, exist_ok=True)
+        watch = _Watch(LogFollower(self.folder / LOG), on_line, on_launch, self.limits.silence_s)
+        (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
         done = self.executor.run(
             self.argv(command),
             env=self.environment(),
@@ -92,7 +129,7 @@ class NcuStage:
 
     def rest(self) -> Capture | None:
         """Return what an interrupted process left, for ncu writes what it finished; None if that is nothing."""
-        path, log_path = self.root / self.work / REPORT, self.root / self.work / LOG
+        path, log_path = self.folder / REPORT, self.folder / LOG
         if not path.is_file() or not log_path.is_file():
             return None
         log = log_path.read_text(errors="replace")
@@ -103,11 +140,11 @@ class NcuStage:
 
     def log(self) -> str:
         """Return ncu's own words of the last run; empty where it left none."""
-        path = self.root / self.work / LOG
+        path = self.folder / LOG
         return path.read_text(errors="replace") if path.is_file() else ""
 
     def _capture(self, done: Completed, watch: _Watch) -> Capture:
-        log, path = self.log(), self.root / self.work / REPORT
+        log, path = self.log(), self.folder / REPORT
         if watch.stopped:
             raise StageFailed(watch.stopped)
         if done.timed_out:

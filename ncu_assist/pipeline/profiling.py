@@ -242,7 +242,7 @@ class _Attempt:
     def together(self, versions: tuple[str, ...]) -> ProfilingResult:
         """Profile versions in one process. Raises as NcuStage.run does."""
         part = only(self.request, versions)
-        stage = replace(self.stage, work=_relative(Path(part.out), self.stage.root))
+        stage = self.stage.at(Path(part.out))
         repeats = part.settings.profile_repeats
         once = {version: self.expected[version] for version in versions}
         expected = {version: replace(one, launches=repeats * one.launches) for version, one in once.items()}

@@ -35,7 +35,7 @@ from ncu_assist.harness.sanitizer import (
 )
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.archiving import BENCH, NCU, Need, Setup, Tools, setup_here
-from ncu_assist.pipeline.ncu_stage import LAUNCH_S, ncu_stage
+from ncu_assist.pipeline.ncu_stage import LAUNCH_S, NcuStage, ncu_stage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, ProfilingResult, profile_adaptively, profile_versions
 from ncu_assist.project import Project
 from ncu_assist.record import Run, Toolchain
@@ -57,7 +57,8 @@ class WorkUnit:
 
     With ``tools``, the work is to run these tools of compute-sanitizer over the versions and workloads of
     ``looked_at``. ``expected_s`` is the expected time; ``name`` describes the unit; ``on`` names the only GPU, or chip,
-    that may do it. A unit with a ``bundle`` is for another machine, which first builds its versions.
+    that may do it. A unit with a ``bundle`` is for another machine, which first builds its versions. ``ncu`` is a stage
+    of ncu that has begun on this machine.
     """
 
     name: str
@@ -71,6 +72,7 @@ class WorkUnit:
     expected_s: float = 0.0
     on: str = ""
     bundle: Bundle | None = None
+    ncu: NcuStage | None = None
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -244,7 +246,7 @@ def _check_and_bench(unit: WorkUnit, reporter: Reporter) -> client.Measured:
 
 
 def _profile(unit: WorkUnit, options: ProfileOptions, reporter: Reporter) -> ProfilingResult:
-    stage = ncu_stage(unit.project, Path(unit.request.out), unit.executor, options)
+    stage = unit.ncu or ncu_stage(unit.project, Path(unit.request.out), unit.executor, options)
     launches = unit.project.settings.max_launches
     profiled = profile_adaptively if options.section_set == ADAPTIVE else profile_versions
     return profiled(unit.request, unit.expected, stage, launches, reporter)
