@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import os
 import secrets
 import shutil
@@ -407,7 +406,7 @@ class KernelWork:
         asked = replace(request, workloads=names, skip=wrong)
         for line in _long_calls(job, measured, right):
             self.reporter.note(line)
-        threading.Thread(target=_import_for_pages, daemon=True).start()  # during ncu's passes
+        threading.Thread(target=_prepare_pages, args=(job,), daemon=True).start()  # during ncu's passes
         counted_runs = {v: next((one for one in self._runs[v] if one.run.launches), None) for v in expected}
         runs = {v: one.run if one else None for v, one in counted_runs.items()}
         if options.section_set == ADAPTIVE:
@@ -489,12 +488,12 @@ def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, 
                 yield f"{version} {timing.workload}: {said}; --adaptive{small} takes less"
 
 
-def _import_for_pages() -> None:
-    """Import the modules that are needed after ncu: they read its report, judge runs and make pages."""
-    from ncu_assist.pipeline.pages.writing import OF_PAGES
+def _prepare_pages(job: MeasureJob) -> None:
+    """Import what is needed after ncu, which reads its report, judges runs and makes pages, and do what can be done."""
+    from ncu_assist.pipeline.pages.writing import prepare_pages
 
-    for name in OF_PAGES:
-        importlib.import_module(name)
+    with contextlib.suppress(Exception):  # a bug in a page is met again, and told, when it is written
+        prepare_pages(job.project, job.kernel.name)
 
 
 def _timings(measured: client.Measured, version: str) -> tuple[Timing, ...]:

@@ -5,7 +5,9 @@ The modules that make a page are imported when one is made, for a report outside
 
 from __future__ import annotations
 
+import contextlib
 import difflib
+import importlib
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -374,6 +376,21 @@ def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str
         ladder = _ladder(project, str(request.wanted))
         return pages.bundled(ladder) if request.bundle else ladder_html(ladder)
     return run_page(_named(pages, request), pages.store, linked=False, redact=request.redact)
+
+
+def prepare_pages(project: Project, kernel: str) -> None:
+    """Do what the pages of a kernel's new runs need and does not depend on them, for ``pages_of`` to find done.
+
+    Modules are imported and templates compiled; what is known of its other runs is worked out, and kept.
+    """
+    for name in OF_PAGES:
+        importlib.import_module(name)
+    from ncu_assist.pipeline.pages.index import archive_state, kernel_ladder
+    from ncu_assist.render.html.ladder import ladder_html
+
+    with contextlib.suppress(NcuAssistError):  # whoever writes the pages is told
+        archive_state(project)
+        ladder_html(kernel_ladder(project, kernel))
 
 
 def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) -> Written | None:
