@@ -2,9 +2,9 @@
 
 usage: python benchmarks/beside_ncu.py KERNEL VERSION [VERSION …] [--pairs N]
 
-On a GPU, from the project's root; writes beside_ncu.json: by version and workload, the median of each bench beside ncu
-over the one that follows it alone, the same of two benches alone (how far a process differs from the next), and what
-the waiting ncu takes meanwhile: cores, and MB of the GPU's memory.
+On a GPU, from the project's root; writes beside_ncu.json: by version and workload, the median of each bench beside an
+ncu that starts with it, as in `profile`, over the one that follows alone; the same of two benches alone (how far a
+process differs from the next); and the MB of the GPU's memory that the waiting ncu takes.
 """
 
 from __future__ import annotations
@@ -15,13 +15,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 from ncu_assist.executors.local import Local
-from ncu_assist.harness.client import START_TIMEOUT_S
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.ncu_stage import ncu_stage
@@ -45,15 +43,6 @@ def bench(job: MeasureJob) -> Medians:
     return {(one.version, t.workload): t.median_ns for one in rows if one.run for t in one.run.run.timings}
 
 
-def cpu_s() -> float:
-    """Return the seconds of a core that all programs of ncu and Python below this one have taken."""
-    ticks = os.sysconf("SC_CLK_TCK")
-    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
-    pids = [line.split()[0] for line in listed.splitlines() if "--warm" in line]
-    stats = [Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split() for pid in pids]
-    return sum(int(one[11]) + int(one[12]) for one in stats) / ticks
-
-
 def used_mb() -> float:
     """Return the used memory of the GPU."""
     ask = ["nvidia-smi", "--query-gpu=memory.used", "--format=csv,noheader,nounits"]
@@ -75,17 +64,15 @@ def main() -> None:
     asked = parser.parse_args()
     project = find_project(Path.cwd())
     job = plan(project, MeasureRequest(asked.kernel, tuple(asked.versions)), ("check", "bench"))
-    waits: list[dict[str, float]] = []
+    waits: list[float] = []
 
     def beside() -> Medians:
         before = used_mb()
         folder = project.work / "measure" / f"beside-{len(waits)}"
-        stage = ncu_stage(project, folder, Local(), ProfileOptions()).begun(job.settings.device, Local())
+        stage = ncu_stage(project, folder, Local(), ProfileOptions()).begun(Local())
         try:
-            stage.wait(START_TIMEOUT_S)
-            busy, memory = cpu_s(), used_mb() - before
-            found = bench(replace(job))
-            waits.append({"cpu_s": cpu_s() - busy, "gpu_mb": memory})
+            found = bench(job)  # from its first moment, as `profile` does
+            waits.append(used_mb() - before)
             return found
         finally:
             stage.close()
@@ -101,7 +88,7 @@ def main() -> None:
     beside_it, by_itself = ratios([one for one, _ in turns]), ratios([other for _, other in turns])
     middle = {name: [median(found[name]) for found in (beside_it, by_itself)] for name in beside_it}
     figures: dict[str, Any] = {"beside_over_alone": beside_it, "alone_over_alone": by_itself}
-    figures |= {"medians": middle, "waiting": waits}
+    figures |= {"medians": middle, "gpu_mb_of_waiting_ncu": waits}
     text = json.dumps(figures, indent=1)
     (Path(os.environ.get("OUT", ".")) / "beside_ncu.json").write_text(text)
     sys.stdout.write(text + "\n")

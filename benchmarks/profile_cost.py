@@ -29,7 +29,6 @@ from ncu_assist.pipeline.measuring import measure
 from ncu_assist.pipeline.ncu_stage import NcuStage, ncu_stage
 from ncu_assist.pipeline.pages.writing import pages_of
 from ncu_assist.pipeline.planning import MeasureRequest, plan
-from ncu_assist.pipeline.profiling import STARTING
 from ncu_assist.project import Project, find_project
 
 
@@ -43,7 +42,7 @@ class Stopwatch:
         sys.stderr.write(f"{text}\n")
 
     def status(self, text: str) -> None:
-        now, stage = time.perf_counter(), "waiting" if text == STARTING else text.split(":")[0].split()[0]
+        now, stage = time.perf_counter(), text.split(":")[0].split()[0]
         self.heard.setdefault(stage, (now, now))
         self.heard[stage] = self.heard[stage][0], now
 
@@ -90,10 +89,8 @@ def profile_s(project: Project, kernel: str, versions: Sequence[str], section_se
         NcuStage.run, measuring._save = run, save  # type: ignore[method-assign]
     pages_of(project, [one.run for one in outcome.versions if one.run], watch)
     ended = time.perf_counter()
-    built = min(watch.first("waiting"), watch.first("check"))
     return {
-        "build_s": built - began,
-        "wait_for_processes_s": watch.first("check") - built,
+        "build_and_start_s": watch.first("check") - began,
         "check_s": watch.first("bench") - watch.first("check"),
         "bench_s": ncu[0][0] - watch.first("bench"),
         "ncu_s": sum(end - start for start, end in ncu),

@@ -222,7 +222,7 @@ class Warm:
 
     ``rehearsal`` is the file of a request without versions: what its check and bench call of torch is called once
     before, where nobody else measures on the GPU meanwhile. ``under`` is the command line of a profiler to start the
-    process with.
+    process with. Without a ``device`` (empty) the process leaves the GPU alone until its request comes.
     """
 
     device: str
@@ -255,6 +255,10 @@ class Warm:
     def is_waiting(self) -> bool:
         """Whether a process was started that has not ended, and has no request yet."""
         return self._spare is not None and not self._spare[0].is_over()
+
+    def waits_under(self, profiler: Sequence[str]) -> bool:
+        """Whether a process is waiting that was started with this command line of a profiler."""
+        return self.is_waiting and self.under == tuple(profiler)
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until the process that was started is warm, or has failed; tell whether it is."""

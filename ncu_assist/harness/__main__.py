@@ -1,7 +1,7 @@
 """The child process: ``python -m ncu_assist.harness REQUEST.json``; progress on stdout, results in files.
 
 With ``--warm PIPE DEVICE [REQUEST.json]`` it imports what it needs, opens the device, rehearses that request, and waits
-for the path of the one to do at the pipe.
+for the path of the one to do at the pipe. Without a DEVICE (empty) it leaves the GPU alone until then.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ def warm(pipe: Path, device: str, rehearsal: Path | None = None) -> int:
 
     def wait() -> int:
         handle, parent = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK), os.getppid()
-        accelerator.open_device(device)
+        if device:
+            accelerator.open_device(device)
+        else:
+            accelerator.load_torch()
         from ncu_assist.harness import bench, session
 
         if rehearsal is not None:

@@ -27,7 +27,14 @@ from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
 from ncu_assist.pipeline.ncu_stage import NCU_START_S, NcuStage, cost_words, ncu_stage
-from ncu_assist.pipeline.profiling import STARTING, ExpectedLaunches, ProfilingResult, may_be_bound_by_memory, merged
+from ncu_assist.pipeline.profiling import (
+    ExpectedLaunches,
+    ProfilingResult,
+    adaptive_options,
+    may_be_bound_by_memory,
+    merged,
+    was_bound_by_memory,
+)
 from ncu_assist.pipeline.work_units import (
     SANITIZER_S,
     START_S,
@@ -122,10 +129,7 @@ def measure(
 
 @contextmanager
 def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
-    """Start the job's measuring processes, which import torch and open the GPU while nvcc builds: ours, and ncu's.
-
-    The sections of an adaptive profile are known only after the bench.
-    """
+    """Start the job's measuring processes, which import torch while nvcc builds: ours, and the one under ncu."""
     local = job.executor
     if type(local) is not Local or not hasattr(os, "mkfifo"):
         yield job
@@ -134,13 +138,23 @@ def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
         warm = Warm(job.settings.device, local)
         begun.callback(warm.close)
         warm.start(client.child_environment(), job.kernel.folder.parent.parent)
-        if job.options is not None and job.options.section_set != ADAPTIVE:
+        if job.options is not None:
             folder = job.project.work / "measure" / f"ncu-{secrets.token_hex(4)}"
             with contextlib.suppress(EnvironmentProblem):  # without an ncu; that is told where it is needed
-                stage = ncu_stage(job.project, folder, local, job.options).begun(job.settings.device, local)
+                stage = ncu_stage(job.project, folder, local, _first_options(job, job.options)).begun(local)
                 begun.callback(stage.close)
                 job = replace(job, ncu=stage)
         yield replace(job, executor=warm)
+
+
+def _first_options(job: MeasureJob, options: ProfileOptions) -> ProfileOptions:
+    """Return what ncu will probably collect first; the bench chooses the sections of an adaptive profile in the end."""
+    if options.section_set != ADAPTIVE:
+        return options
+    names, store = [one.name for one in job.counted or job.workloads], Store(job.project.reports)
+    counted = [store.runs(job.kernel.name, one.name) for one in job.versions]
+    last = [next((one for one in runs if one.run.launches), None) for runs in counted]
+    return adaptive_options(options, all(was_bound_by_memory(one, names) for one in last))
 
 
 def measure_all(
@@ -272,9 +286,6 @@ class KernelWork:
             _tell_build(result.built, self.reporter, self._built)
             self._built = self._built.merged_with(result.built)
         if unit is None:
-            if self.job.ncu is not None:  # while it starts, it would disturb what is timed
-                self.reporter.status(STARTING)
-                self.job.ncu.wait(client.START_TIMEOUT_S)
             self._left = self._benches()
             self._order = [one.name for one in self._left]
             return self._left

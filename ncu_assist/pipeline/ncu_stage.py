@@ -56,21 +56,16 @@ class NcuStage:
         """Where the results are."""
         return self.root / self.work
 
-    def begun(self, device: str, executor: Local) -> NcuStage:
+    def begun(self, executor: Local) -> NcuStage:
         """Start ncu over a measuring process, and return the stage whose first ``run`` hands that process its request.
 
-        The process imports torch and opens the device first, which takes most of the time before a first launch. Its
-        results are below ``work`` of this stage. ``close`` ends it if it is not wanted.
+        The process imports torch, which takes most of the time before a first launch, and leaves the GPU alone until
+        then. Its results are below ``work`` of this stage. ``close`` ends it if it is not wanted.
         """
-        warm = Warm(device, executor, under=tuple(self.argv(())))
+        warm = Warm("", executor, under=tuple(self.argv(())))
         (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
         warm.start(self.environment(), self.root)
         return replace(self, executor=warm)
-
-    def wait(self, timeout_s: float) -> None:
-        """Wait until an ncu that has begun needs no more time of a core; not longer than ``timeout_s``."""
-        if isinstance(self.executor, Warm):
-            self.executor.wait(timeout_s)
 
     def close(self) -> None:
         """End an ncu that has begun; if it got no request, its folder goes too."""
@@ -82,7 +77,7 @@ class NcuStage:
 
     def at(self, folder: Path) -> NcuStage:
         """Return the stage with its results below ``folder``; an ncu that has begun keeps its own."""
-        if isinstance(self.executor, Warm) and self.executor.under and self.executor.is_waiting:
+        if isinstance(self.executor, Warm) and self.executor.waits_under(self.argv(())):
             return self
         return replace(self, work=Path(os.path.relpath(folder, self.root)))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,7 +22,7 @@ from ncu_assist.harness.client import only, profile_command
 from ncu_assist.harness.events import call_of, repeat_of
 from ncu_assist.harness.request import HarnessRequest
 from ncu_assist.ncu import report_file
-from ncu_assist.ncu.command import ALL_SECTIONS, MEMORY_SECTIONS, find_ncu, list_sections
+from ncu_assist.ncu.command import ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions, find_ncu, list_sections
 from ncu_assist.ncu.failures import NothingProfiled, ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
@@ -361,25 +361,35 @@ def profile_adaptively(
     Versions whose counters disagree are profiled again, with all sections that rules need. Sections that this ncu does
     not know are left out.
     """
-    known = set(list_sections(find_ncu()))
 
-    def run(name: str, versions: Iterable[str], sections: tuple[str, ...]) -> ProfilingResult:
-        chosen = tuple(one for one in sections if one in known)
-        own = replace(stage, options=replace(stage.options, sections=chosen))
+    def run(name: str, versions: Iterable[str], of_memory: bool) -> ProfilingResult:
+        own = replace(stage, options=adaptive_options(stage.options, of_memory))
         asked, some = replace(request, out=str(Path(request.out) / name)), {one: expected[one] for one in versions}
         found = profile_versions(asked, some, own, max_launches, reporter)
-        return replace(found, captures={v: replace(one, sections=chosen) for v, one in found.captures.items()})
+        return replace(
+            found, captures={v: replace(one, sections=own.options.sections) for v, one in found.captures.items()}
+        )
 
     if not all(one.by_memory for one in expected.values()):
-        return run("all", expected, ALL_SECTIONS)
-    first = run("memory", expected, MEMORY_SECTIONS)
+        return run("all", expected, False)
+    first = run("memory", expected, True)
     captures = {version: one for version, one in first.captures.items() if one.launches}
     other = [v for v, one in captures.items() if not is_bound_by_memory(by_launch(one.metrics).values())]
     if not other or first.interrupted:
         return first
     names = ", ".join(map(short_name, other))
     reporter.note(f"{names}: not bound by memory after all; profiling again with the compute sections")
-    return merged(first, run("again", other, ALL_SECTIONS))
+    return merged(first, run("again", other, False))
+
+
+def adaptive_options(options: ProfileOptions, of_memory: bool) -> ProfileOptions:
+    """Return the options with the sections that rules need, of those that this ncu knows.
+
+    ``of_memory``: only those that they need where memory binds. Raises EnvironmentProblem without an ncu.
+    """
+    known = set(list_sections(find_ncu()))
+    sections = MEMORY_SECTIONS if of_memory else ALL_SECTIONS
+    return replace(options, sections=tuple(one for one in sections if one in known))
 
 
 def is_bound_by_memory(launches: Iterable[Values]) -> bool:
@@ -388,16 +398,23 @@ def is_bound_by_memory(launches: Iterable[Values]) -> bool:
     return bool(found) and all(one is not None and one.group in OF_MEMORY for one in found)
 
 
+def was_bound_by_memory(last: StoredRun | None, workloads: Collection[str]) -> bool | None:
+    """Return whether memory bound a version on these workloads in its last run with counters, None if none tells."""
+    launches = [one.index for one in last.run.launches if one.workload in workloads] if last else []
+    if last is None or not launches:
+        return None
+    tables = last.by_launch()
+    return is_bound_by_memory([tables[index] for index in launches])
+
+
 def may_be_bound_by_memory(last: StoredRun | None, timings: Sequence[Timing]) -> bool:
     """Return whether memory probably binds a version on the timed workloads.
 
     The last run with counters decides, or the times if that run has none of these workloads: a call that moves its
     bytes at 60 % of a copy's rate or more keeps memory at least as busy.
     """
-    names = {one.workload for one in timings}
-    launches = [one.index for one in last.run.launches if one.workload in names] if last else []
-    if last is not None and launches:
-        tables = last.by_launch()
-        return is_bound_by_memory([tables[index] for index in launches])
+    known = was_bound_by_memory(last, {one.workload for one in timings})
+    if known is not None:
+        return known
     copies = [(one.link_ns or one.copy_ns, one.median_ns) for one in timings]
     return bool(copies) and all(copy is not None and copy >= BUSY_PERCENT / 100 * took for copy, took in copies)

@@ -1,0 +1,103 @@
+"""An ncu that starts while nvcc builds: its process waits for the request, and no problem of it costs a measurement."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from measured import VERSIONS, WRONG, Notes, make_job
+
+from ncu_assist.executors.local import Local
+from ncu_assist.pipeline import ncu_stage
+from ncu_assist.pipeline.measuring import MeasureJob, measure
+from ncu_assist.pipeline.ncu_stage import NcuStage
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture
+def job(job: MeasureJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MeasureJob:
+    """The job, with processes of its own, and an ncu that runs its program and notes each command line."""
+    monkeypatch.setenv("FAKE_NCU_ARGV", str(tmp_path / "argv"))
+    monkeypatch.setenv("FAKE_NCU_RUN", "1")
+    return replace(job, executor=Local(tmp_path / "locks"))
+
+
+def started(tmp_path: Path) -> list[list[str]]:
+    return [json.loads(line)["argv"] for line in (tmp_path / "argv").read_text().splitlines()]
+
+
+def left(job: MeasureJob) -> list[str]:
+    return sorted(path.name for path in (job.project.work / "measure").glob("ncu-*"))
+
+
+def test_the_one_ncu_of_a_profile_starts_before_anything_is_built(
+    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[int] = []
+    status = notes.status
+
+    def look(text: str) -> None:
+        status(text)
+        if text.startswith("building"):
+            seen.append(len(left(job)))
+
+    monkeypatch.setattr(notes, "status", look)
+    outcome = measure(job, notes)
+    assert outcome.exit_code == 0
+    assert all(one.run and one.run.run.launches for one in outcome.versions)
+    assert seen == [1]
+    (argv,) = started(tmp_path)
+    assert "--warm" in argv
+    assert any("ncu: 4 of 4 · v1 w1" in line for line in notes.lines)
+    assert left(job) == []
+
+
+def test_an_ncu_that_ends_while_it_waits_is_started_again(
+    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAKE_NCU_MODE", "crash")
+    monkeypatch.setenv("FAKE_NCU_FAIL_IF", "--warm")
+    outcome = measure(job, notes)
+    assert outcome.exit_code == 0
+    assert all(one.run and one.run.run.launches for one in outcome.versions)
+    assert ["--warm" in argv for argv in started(tmp_path)] == [True, False]
+
+
+def test_an_ncu_that_is_not_needed_is_ended(job: MeasureJob, notes: Notes, tmp_path: Path) -> None:
+    wrong = make_job(tmp_path / "wrong", dict.fromkeys(VERSIONS, WRONG))
+    outcome = measure(replace(wrong, executor=job.executor), notes)
+    assert [bool(one.failure) for one in outcome.versions] == [True, True]
+    assert left(wrong) == []
+
+
+def test_an_adaptive_profile_begins_with_the_sections_of_the_last_run(
+    job: MeasureJob, notes: Notes, tmp_path: Path
+) -> None:
+    assert job.options is not None
+    adaptive = replace(job, options=replace(job.options, section_set="adaptive"))
+    for _ in range(2):
+        assert measure(adaptive, notes).exit_code == 0
+    assert all("--warm" in argv for argv in started(tmp_path)[:1])
+    last = started(tmp_path)[-1]
+    assert "--warm" in last
+    assert "MemoryWorkloadAnalysis_Tables" in last
+
+
+def test_a_waiting_ncu_has_nothing_on_the_gpu(job: MeasureJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It has no device before its request comes, which names one."""
+    begun: list[Any] = []
+    begin = NcuStage.begun
+
+    def noted(stage: NcuStage, executor: Local) -> NcuStage:
+        begun.append(begin(stage, executor))
+        return begun[-1]
+
+    monkeypatch.setattr(ncu_stage.NcuStage, "begun", noted)
+    measure(job, Notes())
+    assert [stage.executor.device for stage in begun] == [""]
+    (argv,) = started(tmp_path)
+    assert argv[-1] == ""
