@@ -9,6 +9,7 @@ import os
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
 from pathlib import Path
@@ -93,14 +94,17 @@ def look_closer(
         chosen = shown_launches(stored.run, report.records, places)
         if read is not None:
             chosen = [place for place in places if numbers[place] in read]
-        close = _read(stored, report, places, numbers, chosen) if lines else CloseLook()
         over_time = [place for place, number in enumerate(numbers) if number in timeline]
-        sampled = _timeline(report, over_time, numbers) if over_time and report.has_timeline else ()
-        return replace(close, nvidia=found, timeline=sampled)
+        with ThreadPoolExecutor(1) as beside:  # each takes a child process
+            sampled = beside.submit(_timeline, report, over_time, numbers)
+            close = _read(stored, report, places, numbers, chosen) if lines else CloseLook()
+            return replace(close, nvidia=found, timeline=sampled.result())
 
 
 def _timeline(report: Report, places: Sequence[int], numbers: Sequence[int]) -> tuple[SampledMetric, ...]:
     """Return the metrics sampled over time during launches, by their numbers in the run."""
+    if not places or not report.has_timeline:
+        return ()
     frame = report.timeline_of(places)
     return sampled_metrics(frame.assign(launch=frame["launch"].map(dict(enumerate(numbers)))))
 
