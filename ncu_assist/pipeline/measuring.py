@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
 import secrets
 import shutil
@@ -129,11 +130,15 @@ def measure(
 
 @contextmanager
 def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
-    """Start the job's measuring processes, which import torch while nvcc builds: ours, and the one under ncu."""
+    """Start the job's measuring processes, which import torch while nvcc builds: ours, and the one under ncu.
+
+    Meanwhile this process imports what it needs of their results.
+    """
     local = job.executor
     if type(local) is not Local or not hasattr(os, "mkfifo"):
         yield job
         return
+    threading.Thread(target=_import_for, args=(job,), daemon=True).start()
     with contextlib.ExitStack() as begun:
         warm = Warm(job.settings.device, local)
         begun.callback(warm.close)
@@ -499,8 +504,17 @@ def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, 
                 yield f"{version} {timing.workload}: {said}; --adaptive{small} takes less"
 
 
+def _import_for(job: MeasureJob) -> None:
+    """Import what reads samples, and after ncu its report, judges runs and makes pages."""
+    from ncu_assist.pipeline.pages.writing import OF_PAGES
+
+    if "bench" in job.settings.stages:
+        for name in OF_PAGES if job.options else ("pandas",):
+            importlib.import_module(name)
+
+
 def _prepare_pages(job: MeasureJob) -> None:
-    """Import what is needed after ncu, which reads its report, judges runs and makes pages, and do what can be done."""
+    """Do what can be done of the pages before ncu has ended."""
     from ncu_assist.pipeline.pages.writing import prepare_pages
 
     with contextlib.suppress(Exception):  # a bug in a page is met again, and told, when it is written
