@@ -229,7 +229,7 @@ def _heading(diff: Diff) -> str:
     before, after = (diff.baseline, diff.candidate)
     if (before.compared, after.compared) == (before.launches, after.launches):
         return f"metric ({chain(before.launches, after.launches) or 'under ncu'})"
-    return f"metric ({_of_all(before)} launches → {_of_all(after)})"
+    return f"metric ({_of_all(before)} {'launch' if before.launches == 1 else 'launches'} → {_of_all(after)})"
 
 
 def _of_all(side: DiffSide) -> str:

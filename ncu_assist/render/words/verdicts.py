@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 # What settles runs of programs, which nothing here can bench: durations of many launches under ncu.
 OF_LIVE_PROGRAMS = "profile each again with --repeats N, so that each has 20 launches of the kernel or more"
-OF_PROGRAMS = "{}, of each: with 20 launches of the kernel or more"
+OF_PROGRAMS = "with 20 launches of the kernel or more in each: {}"
 OF_PARTS = "leave out --launch: whole calls are compared by the times of a bench"
 FEW_LAUNCHES = ("one-sample", "too-few-samples")
 WORDS = (
