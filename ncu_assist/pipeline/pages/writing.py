@@ -10,31 +10,32 @@ import difflib
 import importlib
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist import process
 from ncu_assist.analysis.diff.timing import Pair
 from ncu_assist.atomic import is_stream, open_output
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.importing import stem
 from ncu_assist.pipeline.opened_reports import BareReport, named
+from ncu_assist.pipeline.pages.beside import WantedPage, made_beside
 from ncu_assist.project import Project
 from ncu_assist.render.table import RUN_PAGE, Link, diff_name, href_to
 from ncu_assist.render.words.values import shown_path
 from ncu_assist.steps import Reporter, steps
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.choosing import Context, known_kernels
+from ncu_assist.store.index import RunHead
 from ncu_assist.store.report_names import REPORT_ENDINGS
 from ncu_assist.store.writing import write_hint
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.archive import ArchiveState, KernelLadder, PageKind, Written, WrittenPage
     from ncu_assist.pipeline.pages.readable import PageStore
+    from ncu_assist.record import Run
 
 GENERATOR = b'<meta name="generator" content="ncu-assist '  # of page.html.j2
 HEAD = 4_000  # bytes of a page that contain GENERATOR
@@ -132,8 +133,24 @@ class Pages:
         """Return a function that makes the page of a run, for its folder or for elsewhere."""
         from ncu_assist.pipeline.pages.run import run_page
 
-        beside = self._diffs_beside(stored) if is_beside else frozenset()
+        beside = self._diffs_beside(stored.folder.parent) if is_beside else frozenset()
         return partial(run_page, stored, self.store, is_beside, beside, self.redact)
+
+    def runs(self, what: str, runs: Sequence[StoredRun | RunHead]) -> None:
+        """Write the pages of runs into their folders; the problem of any of them is noted. ``what`` names the steps."""
+        reports = self.project.reports
+
+        def opened(one: StoredRun | RunHead) -> StoredRun:
+            return self.store.opened(one) if isinstance(one, RunHead) else one
+
+        def wanted(run: Run | RunHead) -> WantedPage:
+            diffs = self._diffs_beside(reports / run.kernel / run.version)
+            return WantedPage(run.kernel, run.version, run.run_id, tuple(sorted(diffs)))
+
+        makers = [partial(lambda one: self.run_text(opened(one))(), one) for one in runs]
+        with made_beside(reports, self.redact, [wanted(one.run) for one in runs], makers) as made:
+            for one, page in steps(what, list(zip(runs, made, strict=True))):
+                self.tried(partial(lambda one, page: self.run(opened(one), made=page), one, page))
 
     def plan(self, ladder: KernelLadder, of: set[str] | None = None) -> None:
         """Note which diffs ``ladder`` will write."""
@@ -224,9 +241,8 @@ class Pages:
         for damage in (one for one in damaged if not one.is_newer):  # a newer version also made the pages of those
             self.withdraw(self.project.reports / damage.path, damage.problem)
 
-    def _diffs_beside(self, stored: StoredRun) -> frozenset[str]:
+    def _diffs_beside(self, folder: Path) -> frozenset[str]:
         """Return the diffs in a version's folder, including those still to be written."""
-        folder = stored.folder.parent
         there = {path.name for path in folder.glob(diff_name("*")) if is_our_page(path)}
         return frozenset(there | {path.name for path in self.planned if path.parent == folder})
 
@@ -404,10 +420,7 @@ def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) ->
         return None
     try:
         ladders = _planned(pages, runs, diffs=False)
-        with ThreadPoolExecutor(process.side_by_side()) as pool:  # half of a page's time is spent in a child that reads
-            made = [(stored, pool.submit(pages.run_text(stored))) for stored in runs]
-            for stored, page in steps("pages", made):
-                pages.tried(partial(pages.run, stored, made=page.result))
+        pages.runs("pages", runs)
         written = _and_around(pages, runs, ladders)
     except Exception as error:  # a bug in a page must not look like a failed measurement
         problem, again = f"{type(error).__name__}: {error}", f"ncu-assist report {runs[-1].run.kernel}"
@@ -477,8 +490,7 @@ def _everything(pages: Pages, request: PageRequest) -> Written:
         pages.tried(lambda kernel=kernel: ladders.append(_ladder(pages.project, kernel)))  # type: ignore[misc]
     for ladder in ladders:
         pages.plan(ladder)
-    for head in steps("pages of runs", heads):
-        pages.tried(lambda head=head: pages.run(pages.store.opened(head)))  # type: ignore[misc]
+    pages.runs("pages of runs", heads)
     for ladder in ladders:
         pages.tried(partial(pages.ladder, ladder))
     pages.index()
@@ -495,8 +507,7 @@ def _kernel(pages: Pages, kernel: str, request: PageRequest) -> Written:
         pages.ladder_alone(ladder, request.output)
         return pages.written(pages.done[0])
     pages.plan(ladder)
-    for stored in steps("pages of runs", list(_shown_runs(ladder))):
-        pages.tried(partial(pages.run, stored))
+    pages.runs("pages of runs", _shown_runs(ladder))
     pages.ladder(ladder)
     asked = pages.done[-1]
     pages.index()

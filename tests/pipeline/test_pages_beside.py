@@ -1,0 +1,104 @@
+"""Pages that other processes make are those that this one makes, and whatever one of them cannot do is done here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from factories import make_run, samples_frame, save_run, times
+from measured import Notes
+
+from ncu_assist import process
+from ncu_assist.pipeline.pages import beside
+from ncu_assist.pipeline.pages.writing import PageRequest, pages_of, report
+from ncu_assist.project import Project, find_project
+from ncu_assist.store import Store, StoredRun
+
+pytestmark = pytest.mark.slow
+
+VERSIONS = [f"v{number}_step" for number in range(4)]
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A kernel of four versions that were timed in one bench, and two cores."""
+    (tmp_path / "pyproject.toml").write_text("[tool.ncu-assist]\n")
+    frames = [samples_frame(times(1e4 * (n + 1), n), version=name) for n, name in enumerate(VERSIONS)]
+    for number, name in enumerate(VERSIONS):
+        run = make_run(version=name, created=f"2026-11-2{number}T07:45:00Z")
+        save_run(Store(tmp_path / "reports"), run, samples=pd.concat(frames, ignore_index=True))
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    return find_project(tmp_path)
+
+
+@pytest.fixture
+def children(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[str]]:
+    """The command lines of the children that made pages."""
+    run, seen = process.run, list[Sequence[str]]()
+
+    def noted(argv: Sequence[str], **how: Any) -> process.Completed:
+        if beside.__name__ in argv:
+            seen.append(argv)
+        return run(argv, **how)
+
+    monkeypatch.setattr(process, "run", noted)
+    return seen
+
+
+def pages(project: Project) -> dict[str, bytes]:
+    """Return the pages of runs, and remove them."""
+    found = {str(path.relative_to(project.reports)): path.read_bytes() for path in project.reports.glob("*/*/*/*.html")}
+    for name in found:
+        (project.reports / name).unlink()
+    return found
+
+
+def runs(project: Project) -> list[StoredRun]:
+    return [Store(project.reports).runs("add_one", name)[0] for name in VERSIONS]
+
+
+def test_the_pages_of_children_are_the_same(
+    project: Project, children: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    report(project, PageRequest("add_one"), Notes())
+    theirs = pages(project)
+    assert len(children) == 2
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    report(project, PageRequest("add_one"), Notes())
+    assert len(children) == 2
+    assert len(theirs) == 4
+    assert pages(project) == theirs
+
+
+@pytest.mark.parametrize("request_", [PageRequest(every=True), None])
+def test_a_damaged_run_is_named_and_stops_nothing(
+    project: Project, children: list[Sequence[str]], request_: PageRequest | None
+) -> None:
+    stored = runs(project)
+    samples = stored[1].folder / "samples.parquet"
+    samples.write_bytes(samples.read_bytes()[:-9])
+    notes = Notes()
+    written = report(project, request_, notes) if request_ else pages_of(project, stored, notes)
+    assert written is not None
+    assert any("v1_step" in problem and "samples.parquet" in problem for problem in written.problems)
+    made = {name.split("/")[1] for name, page in pages(project).items() if b"damaged" not in page}
+    assert {"v0_step", "v2_step", "v3_step"} <= made
+
+
+def test_pages_that_a_child_leaves_are_made_here(
+    project: Project, children: list[Sequence[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    dies = tmp_path / "dies"
+    dies.write_text(f'#!/bin/sh\ncase "$*" in *{beside.__name__}*) exit 3;; esac\nexec {sys.executable} "$@"\n')
+    dies.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(dies))
+    written = report(project, PageRequest("add_one"), Notes())
+    assert written.problems == ()
+    assert len(children) == 2
+    assert len(pages(project)) == 4
