@@ -256,10 +256,6 @@ class Warm:
         """Whether a process was started that has not ended, and has no request yet."""
         return self._spare is not None and not self._spare[0].is_over()
 
-    def waits_under(self, profiler: Sequence[str]) -> bool:
-        """Whether a process is waiting that was started with this command line of a profiler."""
-        return self.is_waiting and self.under == tuple(profiler)
-
     def wait(self, timeout_s: float) -> bool:
         """Wait until the process that was started is warm, or has failed; tell whether it is."""
         return self._spare is not None and self._spare[0].heard.wait(timeout_s)
@@ -275,9 +271,9 @@ class Warm:
             self.start(env, options.get("cwd"))
             assert self._spare is not None
             warm, pipe = self._spare
-            self._spare = None
             with pipe.open("r+b", buffering=0) as request:  # r+: no reader is waited for
-                request.write(f"{program[3]}\n".encode())
+                request.write(os.fsencode(program[3]) + b"\n")
+                self._spare = None
                 on_line, is_stuck = options.get("on_line"), options.get("is_stuck")
                 return warm.follow(on_line or _unheard, is_stuck or _never, options.get("timeout_s"))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import re
 import shlex
@@ -97,6 +98,7 @@ def list_sets(ncu: Path) -> tuple[str, ...]:
     return tuple(SET_LINE.findall(_answer(ncu, "--list-sets")))
 
 
+@functools.cache
 def list_sections(ncu: Path) -> tuple[str, ...]:
     """Return the identifiers of the sections that an ncu knows."""
     return tuple(SECTION_LINE.findall(_answer(ncu, "--list-sections")))

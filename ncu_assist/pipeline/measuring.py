@@ -145,7 +145,7 @@ def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
         warm.start(client.child_environment(), job.kernel.folder.parent.parent)
         if job.options is not None:
             folder = job.project.work / "measure" / f"ncu-{secrets.token_hex(4)}"
-            with contextlib.suppress(EnvironmentProblem):  # without an ncu; that is told where it is needed
+            with contextlib.suppress(EnvironmentProblem, OSError):  # no ncu, no room: told where it is needed
                 stage = ncu_stage(job.project, folder, local, _first_options(job, job.options)).begun(local)
                 begun.callback(stage.close)
                 job = replace(job, ncu=stage)
@@ -509,8 +509,9 @@ def _import_for(job: MeasureJob) -> None:
     from ncu_assist.pipeline.pages.writing import OF_PAGES
 
     if "bench" in job.settings.stages:
-        for name in OF_PAGES if job.options else ("pandas",):
-            importlib.import_module(name)
+        with contextlib.suppress(Exception):  # whoever needs it meets it again
+            for name in OF_PAGES if job.options else ("pandas",):
+                importlib.import_module(name)
 
 
 def _prepare_pages(job: MeasureJob) -> None:

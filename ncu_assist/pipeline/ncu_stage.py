@@ -60,12 +60,19 @@ class NcuStage:
         """Start ncu over a measuring process, and return the stage whose first ``run`` hands that process its request.
 
         The process imports torch, which takes most of the time before a first launch, and leaves the GPU alone until
-        then. Its results are below ``work`` of this stage. ``close`` ends it if it is not wanted.
+        then. Its results are below ``work`` of this stage. ``close`` ends it if it is not wanted. Raises OSError where
+        nothing can be written.
         """
         warm = Warm("", executor, under=tuple(self.argv(())))
-        (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
-        warm.start(self.environment(), self.root)
-        return replace(self, executor=warm)
+        begun = replace(self, executor=warm)
+        try:
+            (self.folder / "tmp").mkdir(parents=True, exist_ok=True)
+            warm.start(self.environment(), self.root)
+        except BaseException:
+            warm.close()
+            shutil.rmtree(self.folder, ignore_errors=True)
+            raise
+        return begun
 
     def close(self) -> None:
         """End an ncu that has begun; if it got no request, its folder goes too."""
@@ -76,9 +83,14 @@ class NcuStage:
                 shutil.rmtree(self.folder, ignore_errors=True)
 
     def at(self, folder: Path) -> NcuStage:
-        """Return the stage with its results below ``folder``; an ncu that has begun keeps its own."""
-        if isinstance(self.executor, Warm) and self.executor.waits_under(self.argv(())):
-            return self
+        """Return the stage with its results below ``folder``; an ncu that has begun keeps its own.
+
+        One that would collect something else is ended: two at once disturb each other.
+        """
+        if isinstance(self.executor, Warm) and self.executor.under and self.executor.is_waiting:
+            if self.executor.under == tuple(self.argv(())):
+                return self
+            self.close()
         return replace(self, work=Path(os.path.relpath(folder, self.root)))
 
     def argv(self, command: Sequence[str], ncu: Path | None = None) -> list[str]:

@@ -455,7 +455,10 @@ def _without_ncu(
 
 
 def dry_run(project: Project, request: MeasureRequest, options: ProfileOptions, reporter: Reporter) -> str:
-    """Return the ncu command that ``profile`` would run, as text for a shell; RUN stands for the run's own folder."""
+    """Return an ncu command that collects what ``profile`` would, as text for a shell.
+
+    RUN stands for the run's own folder.
+    """
     job = plan(project, request, ("profile",), options, reporter)
     folder = project.work / "measure" / "RUN"
     command = profile_command(Path(os.path.relpath(folder / REQUEST_FILE, project.root)))

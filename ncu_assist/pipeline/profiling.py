@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ncu_assist.errors import EnvironmentProblem, NcuAssistError
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError
 from ncu_assist.frame import by_launch
 from ncu_assist.frame.columns import Values
 from ncu_assist.harness import events
@@ -403,7 +403,10 @@ def was_bound_by_memory(last: StoredRun | None, workloads: Collection[str]) -> b
     launches = [one.index for one in last.run.launches if one.workload in workloads] if last else []
     if last is None or not launches:
         return None
-    tables = last.by_launch()
+    try:
+        tables = last.by_launch()
+    except DamagedData:  # of which `verify` and the pages tell
+        return None
     return is_bound_by_memory([tables[index] for index in launches])
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 from measured import VERSIONS, WRONG, Notes, make_job
 
+from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.local import Local
-from ncu_assist.pipeline import ncu_stage
+from ncu_assist.pipeline import measuring, ncu_stage
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.ncu_stage import NcuStage
 
@@ -72,6 +73,45 @@ def test_an_ncu_that_is_not_needed_is_ended(job: MeasureJob, notes: Notes, tmp_p
     outcome = measure(replace(wrong, executor=job.executor), notes)
     assert [bool(one.failure) for one in outcome.versions] == [True, True]
     assert left(wrong) == []
+
+
+def test_a_work_folder_that_cannot_be_written_is_told_as_ever(job: MeasureJob, notes: Notes) -> None:
+    job.project.work.mkdir(exist_ok=True)
+    (job.project.work / "measure").write_text("a file")
+    with pytest.raises(EnvironmentProblem):
+        measure(job, notes)
+
+
+def test_of_two_choices_of_sections_only_one_ncu_is_left(
+    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert job.options is not None
+    adaptive = replace(job, options=replace(job.options, section_set="adaptive"))
+    monkeypatch.setattr(measuring, "may_be_bound_by_memory", lambda *_: True)  # as a first bench may find
+    beside: list[bool] = []
+    run = Local.run
+
+    def look(local: Local, argv: Any, **how: Any) -> Any:
+        beside.append(bool(left(adaptive)))
+        return run(local, argv, **how)
+
+    monkeypatch.setattr(Local, "run", look)
+    assert measure(adaptive, notes).exit_code == 0
+    assert ["--warm" in argv for argv in started(tmp_path)][:2] == [True, False]
+    assert beside
+    assert not any(beside)
+
+
+def test_a_damaged_run_does_not_keep_an_adaptive_profile_from_its_start(job: MeasureJob, notes: Notes) -> None:
+    assert job.options is not None
+    adaptive = replace(job, options=replace(job.options, section_set="adaptive"))
+    first = measure(adaptive, notes)
+    assert first.versions[0].run is not None
+    metrics = first.versions[0].run.folder / "metrics.parquet"
+    data = bytearray(metrics.read_bytes())
+    data[len(data) // 2] ^= 1
+    metrics.write_bytes(data)
+    assert measure(adaptive, notes).exit_code == 0
 
 
 def test_an_adaptive_profile_begins_with_the_sections_of_the_last_run(

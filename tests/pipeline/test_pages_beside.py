@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
-from collections.abc import Sequence
+import tempfile
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,3 +104,34 @@ def test_pages_that_a_child_leaves_are_made_here(
     assert written.problems == ()
     assert len(children) == 2
     assert len(pages(project)) == 4
+
+
+def test_without_room_for_children_the_pages_are_made_here(
+    project: Project, children: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, _data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert report(project, PageRequest("add_one"), Notes()).problems == ()
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", lambda **_: full(Path("/tmp"), b""))
+    with made(project) as texts:
+        assert len([text() for text in texts]) == 4
+    assert children == []
+
+
+def test_a_module_in_the_current_folder_is_not_taken_for_one_of_pythons(
+    project: Project, children: list[Sequence[str]], tmp_path: Path
+) -> None:
+    (tmp_path / "bisect.py").write_text("raise SystemExit(7)\n")
+    used: list[bool] = []
+    with made(project, lambda: used.append(True) or "") as texts:
+        assert all(name in text() for name, text in zip(VERSIONS, texts, strict=True))
+    assert used == []
+    assert len(children) == 2
+
+
+def made(project: Project, make: Callable[[], str] = lambda: "made here") -> Any:
+    stored = runs(project)
+    wanted = [beside.WantedPage(one.run.kernel, one.run.version, one.run.run_id) for one in stored]
+    return beside.made_beside(project.reports, True, wanted, [make] * len(stored))

@@ -9,7 +9,7 @@ import contextlib
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -18,6 +18,7 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist import process
+from ncu_assist.harness.client import child_environment
 
 PAGES_A_CHILD = 2  # at least: to start, a child takes as long as for a page or two
 
@@ -32,55 +33,66 @@ class WantedPage:
     diffs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class PageJob:
-    """What a child makes: pages by their places in the whole row, each as a text file of that name in ``folder``."""
-
-    reports: str
-    redact: bool
-    folder: str
-    pages: dict[int, WantedPage]
-
-
 @contextlib.contextmanager
 def made_beside(
     reports: Path, redact: bool, wanted: Sequence[WantedPage], makers: Sequence[Callable[[], str]]
-) -> Iterator[list[Callable[[], str]]]:
+) -> Iterator[Sequence[Callable[[], str]]]:
     """Yield for each page a function that returns it, once it is made.
 
     ``makers`` make the same pages in this process: few of them, on threads, and what a child could not make, so that
     the error is raised here.
     """
-    children = min(process.side_by_side(), len(wanted) // PAGES_A_CHILD)
-    if children < PAGES_A_CHILD:
-        with ThreadPoolExecutor(process.side_by_side()) as pool:  # half of a page's time a child reads
-            yield [pool.submit(make).result for make in makers]
+    at_once = process.side_by_side()
+    children = min(at_once, len(wanted) // PAGES_A_CHILD)
+    if at_once == 1 or len(wanted) == 1:
+        yield makers
         return
     over, done = threading.Event(), [threading.Event() for _ in wanted]
-    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name, ThreadPoolExecutor(children) as pool:
+    with contextlib.ExitStack() as stack:
+        folder = _folder(stack) if children >= PAGES_A_CHILD else None
+        pool = ThreadPoolExecutor(at_once)
+        stack.callback(pool.shutdown, cancel_futures=True)
+        stack.callback(over.set)
+        if folder is None:
+            yield [pool.submit(make).result for make in makers]  # half of a page's time a child reads
+            return
         for first in range(children):
-            places = range(first, len(wanted), children)
-            job = PageJob(str(reports), redact, name, {place: wanted[place] for place in places})
-            pool.submit(_run, job, first, done, over)
-        try:
-            texts = [Path(name) / f"{place}.html" for place in range(len(wanted))]
-            yield [partial(_text, *one) for one in zip(texts, done, makers, strict=True)]
-        finally:
-            over.set()
+            pages = {place: wanted[place] for place in range(first, len(wanted), children)}
+            pool.submit(_run, reports, redact, folder, pages, done, over)
+        texts = [folder / f"{place}.html" for place in range(len(wanted))]
+        yield [partial(_text, *one) for one in zip(texts, done, makers, strict=True)]
 
 
-def _run(job: PageJob, number: int, done: Sequence[threading.Event], over: threading.Event) -> None:
-    path = Path(job.folder) / f"job{number}.json"
-    path.write_bytes(msgspec.json.encode(job))
+def _folder(stack: contextlib.ExitStack) -> Path | None:
+    """Return a folder that goes with the stack, None where there is no room for one."""
+    try:
+        return Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="ncu-assist-")))
+    except OSError:
+        return None
+
+
+def _run(
+    reports: Path,
+    redact: bool,
+    folder: Path,
+    pages: Mapping[int, WantedPage],
+    done: Sequence[threading.Event],
+    over: threading.Event,
+) -> None:
+    """Let a child make these pages, by their places in the whole row."""
 
     def hear(line: str) -> None:
-        if line.isdecimal() and int(line) in job.pages:
+        if line.isdecimal() and int(line) in pages:
             done[int(line)].set()
 
     try:
-        process.run([sys.executable, "-m", __name__, str(path)], on_line=hear, is_stuck=over.is_set)
+        job = folder / f"job{min(pages)}.json"
+        job.write_bytes(msgspec.json.encode(pages))
+        argv = [sys.executable, "-m", __name__, str(reports), str(folder), job.name, "redact" if redact else ""]
+        env = {**child_environment(), "PYTHONSAFEPATH": "1"}  # a kernel's folder may have a module of any name
+        process.run(argv, env=env, on_line=hear, is_stuck=over.is_set)
     finally:
-        for place in job.pages:  # those that it left are made here
+        for place in pages:  # those that it left are made here
             done[place].set()
 
 
@@ -93,19 +105,18 @@ def _text(path: Path, done: threading.Event, make: Callable[[], str]) -> str:
     return text
 
 
-def main(path: Path) -> None:
+def main(reports: Path, folder: Path, job: str, redact: bool) -> None:
     """Make the pages of a job. One that cannot be made is left to the parent, which says why."""
     from ncu_assist.pipeline.pages.readable import PageStore
     from ncu_assist.pipeline.pages.run import run_page
 
-    job = msgspec.json.decode(path.read_bytes(), type=PageJob)
-    store = PageStore(Path(job.reports))
-    for place, page in job.pages.items():
+    store = PageStore(reports)
+    for place, page in msgspec.json.decode((folder / job).read_bytes(), type=dict[int, WantedPage]).items():
         with contextlib.suppress(Exception):
             heads = store.heads(page.kernel, page.version)
             stored = next(store.opened(one) for one in heads if one.run_id == page.run_id)
-            text = run_page(stored, store, True, page.diffs, job.redact)
-            unfinished = Path(job.folder) / f"{place}.unfinished"
+            text = run_page(stored, store, True, page.diffs, redact)
+            unfinished = folder / f"{place}.unfinished"
             unfinished.write_text(text, encoding="utf-8", errors="surrogatepass")
             unfinished.rename(unfinished.with_suffix(".html"))
         sys.stdout.write(f"{place}\n")
@@ -113,4 +124,4 @@ def main(path: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], bool(sys.argv[4]))

@@ -138,10 +138,12 @@ class Pages:
 
     def runs(self, what: str, runs: Sequence[StoredRun | RunHead]) -> None:
         """Write the pages of runs into their folders; the problem of any of them is noted. ``what`` names the steps."""
+        from ncu_assist.pipeline.pages.readable import of_no_machine
+
         reports = self.project.reports
 
         def opened(one: StoredRun | RunHead) -> StoredRun:
-            return self.store.opened(one) if isinstance(one, RunHead) else one
+            return self.store.opened(one) if isinstance(one, RunHead) else of_no_machine(one)
 
         def wanted(run: Run | RunHead) -> WantedPage:
             diffs = self._diffs_beside(reports / run.kernel / run.version)
