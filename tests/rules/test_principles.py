@@ -78,7 +78,7 @@ def test_2_no_dead_zone_between_busy_and_done() -> None:
     assert len(named) >= 2  # and it says of which unit, and how far from its ceiling
     for judged in busy:
         if judged.ids[0] == "near-ceiling":
-            assert "of what it can reach" in judged.diagnosis.first.finding.message
+            assert "it can reach" in judged.diagnosis.first.finding.message
 
 
 def test_3_a_fault_is_worth_no_more_than_the_other_one_leaves() -> None:
