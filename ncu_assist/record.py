@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 from dataclasses import dataclass, field, replace
@@ -298,6 +299,7 @@ def _read(data: bytes) -> Run:
 
 
 READERS: schema.Readers[Run] = {1: _read}
+REMEMBERED = 512  # records of some 20 kB: a command meets the record of a run two or three times
 
 
 def encode(run: Run) -> bytes:
@@ -306,6 +308,7 @@ def encode(run: Run) -> bytes:
     return msgspec.json.format(msgspec.json.encode(sealed), indent=1) + b"\n"
 
 
+@functools.lru_cache(maxsize=REMEMBERED)
 def decode(data: bytes) -> Run:
     """Return the run that ``encode`` wrote; raises DamagedData for anything that is not exactly that.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -41,6 +42,7 @@ def is_folder_name(name: str) -> bool:
     return FOLDER_NAME.fullmatch(name) is not None
 
 
+@functools.lru_cache(maxsize=1024)  # every run has the same dozen
 def is_file_name(name: str) -> bool:
     """Return whether ``name`` may be a file of a run: relative, below the run's folder, in plain segments."""
     parts = PurePosixPath(name).parts
