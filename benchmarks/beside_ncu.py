@@ -14,7 +14,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -80,11 +80,8 @@ def main() -> None:
     def alone() -> Medians:
         return bench(job)
 
-    def pair(first: Callable[[], Medians], second: Callable[[], Medians]) -> tuple[Medians, Medians]:
-        return first(), second()
-
     alone()
-    turns = [(pair(beside, alone), pair(alone, alone)) for _ in range(asked.pairs)]
+    turns = [((beside(), alone()), (alone(), alone())) for _ in range(asked.pairs)]
     beside_it, by_itself = ratios([one for one, _ in turns]), ratios([other for _, other in turns])
     middle = {name: [median(found[name]) for found in (beside_it, by_itself)] for name in beside_it}
     figures: dict[str, Any] = {"beside_over_alone": beside_it, "alone_over_alone": by_itself}

@@ -16,7 +16,7 @@ TEXT_LIMIT = 2000  # characters of an exception that are kept
 
 
 def load_torch(for_gpu: bool = True) -> None:
-    """Import torch and, meanwhile, start the driver, which takes another half second under a profiler.
+    """Import torch and, meanwhile, start the driver, which torch would do after that.
 
     No context is made, and no memory of the GPU taken but 4 MB. Raises NoTorch.
     """

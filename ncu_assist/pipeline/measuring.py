@@ -59,7 +59,7 @@ from ncu_assist.record import Commit, Run, Timing
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved
 from ncu_assist.steps import Reporter
-from ncu_assist.store import Store
+from ncu_assist.store import Store, StoredRun
 
 SECOND = timedelta(seconds=1)
 FULL, FULL_PASSES = "full", 38  # of 2025.3.1, on an H200 (docs/sources.md, Cost)
@@ -132,13 +132,14 @@ def measure(
 def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
     """Start the job's measuring processes, which import torch while nvcc builds: ours, and the one under ncu.
 
-    Meanwhile this process imports what it needs of their results.
+    Meanwhile this process imports what reads samples.
     """
     local = job.executor
     if type(local) is not Local or not hasattr(os, "mkfifo"):
         yield job
         return
-    threading.Thread(target=_import_for, args=(job,), daemon=True).start()
+    if "bench" in job.settings.stages:
+        threading.Thread(target=_import_pandas, daemon=True).start()
     with contextlib.ExitStack() as begun:
         warm = Warm(job.settings.device, local)
         begun.callback(warm.close)
@@ -157,8 +158,7 @@ def _first_options(job: MeasureJob, options: ProfileOptions) -> ProfileOptions:
     if options.section_set != ADAPTIVE:
         return options
     names, store = [one.name for one in job.counted or job.workloads], Store(job.project.reports)
-    counted = [store.runs(job.kernel.name, one.name) for one in job.versions]
-    last = [next((one for one in runs if one.run.launches), None) for runs in counted]
+    last = [_last_counted(store.runs(job.kernel.name, one.name)) for one in job.versions]
     return adaptive_options(options, all(was_bound_by_memory(one, names) for one in last))
 
 
@@ -423,7 +423,7 @@ class KernelWork:
         for line in _long_calls(job, measured, right):
             self.reporter.note(line)
         threading.Thread(target=_prepare_pages, args=(job,), daemon=True).start()  # during ncu's passes
-        counted_runs = {v: next((one for one in self._runs[v] if one.run.launches), None) for v in expected}
+        counted_runs = {v: _last_counted(self._runs[v]) for v in expected}
         runs = {v: one.run if one else None for v, one in counted_runs.items()}
         if options.section_set == ADAPTIVE:
             timed = {v: _timings(measured, v) for v in expected}
@@ -504,14 +504,9 @@ def _long_calls(job: MeasureJob, measured: client.Measured, right: Mapping[str, 
                 yield f"{version} {timing.workload}: {said}; --adaptive{small} takes less"
 
 
-def _import_for(job: MeasureJob) -> None:
-    """Import what reads samples, and after ncu its report, judges runs and makes pages."""
-    from ncu_assist.pipeline.pages.writing import OF_PAGES
-
-    if "bench" in job.settings.stages:
-        with contextlib.suppress(Exception):  # whoever needs it meets it again
-            for name in OF_PAGES if job.options else ("pandas",):
-                importlib.import_module(name)
+def _import_pandas() -> None:
+    with contextlib.suppress(Exception):  # whoever needs it meets it again
+        importlib.import_module("pandas")
 
 
 def _prepare_pages(job: MeasureJob) -> None:
@@ -528,10 +523,15 @@ def _timings(measured: client.Measured, version: str) -> tuple[Timing, ...]:
 
 def _profiled_before(job: MeasureJob, version: str) -> tuple[Run | None, float]:
     """Return the last profiled run of a version and its launches per call, or None and 1."""
-    for stored in Store(job.project.reports).runs(job.kernel.name, version):
-        if stored.run.launches:
-            return stored.run, len(stored.run.launches) / len({one.call for one in stored.run.launches})
-    return None, 1.0
+    stored = _last_counted(Store(job.project.reports).runs(job.kernel.name, version))
+    if stored is None:
+        return None, 1.0
+    return stored.run, len(stored.run.launches) / len({one.call for one in stored.run.launches})
+
+
+def _last_counted(runs: Sequence[StoredRun]) -> StoredRun | None:
+    """Return the newest run with counters of these, newest first."""
+    return next((one for one in runs if one.run.launches), None)
 
 
 def _right_on(version: str, measured: client.Measured) -> set[str]:

@@ -49,7 +49,7 @@ def made_beside(
         return
     over, done = threading.Event(), [threading.Event() for _ in wanted]
     with contextlib.ExitStack() as stack:
-        folder = _folder(stack) if children >= PAGES_A_CHILD else None
+        folder = _folder(stack) if children > 1 else None
         pool = ThreadPoolExecutor(at_once)
         stack.callback(pool.shutdown, cancel_futures=True)
         stack.callback(over.set)

@@ -149,7 +149,10 @@ class Pages:
             diffs = self._diffs_beside(reports / run.kernel / run.version)
             return WantedPage(run.kernel, run.version, run.run_id, tuple(sorted(diffs)))
 
-        makers = [partial(lambda one: self.run_text(opened(one))(), one) for one in runs]
+        def make(one: StoredRun | RunHead) -> str:
+            return self.run_text(opened(one))()
+
+        makers = [partial(make, one) for one in runs]
         with made_beside(reports, self.redact, [wanted(one.run) for one in runs], makers) as made:
             for one, page in steps(what, list(zip(runs, made, strict=True))):
                 self.tried(partial(lambda one, page: self.run(opened(one), made=page), one, page))
