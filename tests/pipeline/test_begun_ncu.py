@@ -12,7 +12,7 @@ from measured import VERSIONS, WRONG, Notes, make_job
 
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.local import Local
-from ncu_assist.pipeline import measuring, ncu_stage
+from ncu_assist.pipeline import measuring, ncu_stage, profiling
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.ncu_stage import NcuStage
 
@@ -115,16 +115,20 @@ def test_a_damaged_run_does_not_keep_an_adaptive_profile_from_its_start(job: Mea
 
 
 def test_an_adaptive_profile_begins_with_the_sections_of_the_last_run(
-    job: MeasureJob, notes: Notes, tmp_path: Path
+    job: MeasureJob, notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert job.options is not None
     adaptive = replace(job, options=replace(job.options, section_set="adaptive"))
-    for _ in range(2):
-        assert measure(adaptive, notes).exit_code == 0
-    assert all("--warm" in argv for argv in started(tmp_path)[:1])
-    last = started(tmp_path)[-1]
+    assert measure(adaptive, notes).exit_code == 0
+    (first,) = started(tmp_path)
+    monkeypatch.setattr(profiling, "is_bound_by_memory", lambda _: True)  # of the run before, and of the next
+    assert measure(adaptive, notes).exit_code == 0
+    _, last = started(tmp_path)
+    assert "--warm" in first
     assert "--warm" in last
+    assert "ComputeWorkloadAnalysis" in first
     assert "MemoryWorkloadAnalysis_Tables" in last
+    assert "ComputeWorkloadAnalysis" not in last
 
 
 def test_a_waiting_ncu_has_nothing_on_the_gpu(job: MeasureJob, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
