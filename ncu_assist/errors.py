@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
+import shutil
+import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+PIP = "pip install "  # how a hint begins that installs something
 
 
 class NcuAssistError(Exception):
@@ -18,7 +24,21 @@ class NcuAssistError(Exception):
         self.message = message
         self.hint = hint
         if hint:
-            self.add_note(f"try: {hint}")  # which a traceback in a notebook shows
+            self.add_note(f"try: {_in_python(hint)}")  # which a traceback shows
+
+
+def for_this_python(hint: str) -> str:
+    """Return a hint with the pip of this Python, where ``pip`` alone is another's or none, as without ``activate``."""
+    found, python = shutil.which("pip"), Path(sys.executable)
+    is_ours = found is not None and Path(found).parent.resolve() == python.parent.resolve()
+    return hint if is_ours or not hint.startswith(PIP) else f"{shlex.quote(str(python))} -m {hint}"
+
+
+def _in_python(hint: str) -> str:
+    """Return a hint for who calls this package from Python: in IPython, and so in a notebook, pip is a magic."""
+    ipython = sys.modules.get("IPython")
+    is_interactive = ipython is not None and ipython.get_ipython() is not None
+    return f"%{hint}" if is_interactive and hint.startswith(PIP) else for_this_python(hint)
 
 
 class UsageProblem(NcuAssistError):

@@ -13,8 +13,8 @@ from traceback import format_exception
 
 import click
 
-from ncu_assist.cli.console import QUIET, for_this_python, showing_steps, take_every_text
-from ncu_assist.errors import NcuAssistError, ReaderBug, UsageProblem, did_you_mean
+from ncu_assist.cli.console import QUIET, showing_steps, take_every_text
+from ncu_assist.errors import NcuAssistError, ReaderBug, UsageProblem, did_you_mean, for_this_python
 from ncu_assist.render.escape import plain
 
 GROUPS = {  # heading -> name -> what it does; the module <name>_command is imported when the command is run

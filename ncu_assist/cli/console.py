@@ -7,7 +7,6 @@ import contextlib
 import io
 import json
 import os
-import shlex
 import shutil
 import sys
 import time
@@ -97,13 +96,6 @@ def _to_stderr(text: str) -> None:
     """
     sys.stderr.write(f"{plain(text)}\n")
     sys.stderr.flush()
-
-
-def for_this_python(hint: str) -> str:
-    """Return a hint with the pip of this Python, where ``pip`` alone is another's or none, as without ``activate``."""
-    found, python = shutil.which("pip"), Path(sys.executable)
-    is_ours = found is not None and Path(found).parent.resolve() == python.parent.resolve()
-    return hint if is_ours or not hint.startswith("pip install ") else f"{shlex.quote(str(python))} -m {hint}"
 
 
 def on_terminal() -> bool:

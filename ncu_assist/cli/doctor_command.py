@@ -7,9 +7,9 @@ from dataclasses import replace
 import click
 
 from ncu_assist.cli import options
-from ncu_assist.cli.console import for_this_python, progress, write_result
+from ncu_assist.cli.console import progress, write_result
 from ncu_assist.environment import Examination
-from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.errors import EnvironmentProblem, for_this_python
 
 
 @click.command("doctor")

@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 
 from ncu_assist import process
@@ -150,7 +151,9 @@ def _no_program(project: Project, word: str) -> UsageProblem:
         return no_kernel(project, word, Path.cwd())
     if word in kernel_names(project):
         return UsageProblem(f"'{word}' is a kernel of this project, not a program", f"ncu-assist profile {word}")
-    return UsageProblem(f"there is no program '{word}' on PATH, and no such file", f"ls {shlex.quote(word)}*")
+    is_begun = any(Path.cwd().glob(f"{escape(word)}*"))
+    hint = f"ls {shlex.quote(word)}*" if is_begun else f"name the path of {word}, or put its folder on PATH"
+    return UsageProblem(f"there is no program '{word}' on PATH, and no such file", hint)
 
 
 def _name_of(words: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import shlex
 import stat
@@ -9,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
+from ncu_assist.errors import NUMBER, DamagedData, UsageProblem, did_you_mean
+from ncu_assist.project import Project
 from ncu_assist.sources import source_sha256
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store.archive import Store
@@ -20,7 +22,6 @@ from ncu_assist.store.choosing import (
     best_run,
     choose_kernel,
     has_all,
-    kernel_of_folder,
     known_kernels,
     live_first,
     machine_hash,
@@ -39,6 +40,7 @@ from ncu_assist.store.report_names import FORMS, REPORT_ENDINGS, listed
 from ncu_assist.versions import is_called, with_short_names
 
 _FILE, _FOLDER = "a file", "a folder"
+_PARTS = ("kernel", "version", "run")  # what the folders below reports/ are of, level by level
 _KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: _FOLDER, stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
 
 
@@ -69,17 +71,17 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         path = context.folder / text
         if _kind(path) == _FILE:
             return path
-        if (within := _reports_within(path)) and not isinstance(error, VersionNotMeasured):
-            hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
-            held = f"a folder with {len(within)}: {listed(within)}" if len(within) > 1 else "a folder with one"
-            raise UsageProblem(f"{text} is not a report, but {held}", hint) from error
         known = known_kernels(store, context)
-        if text and _kind(path) == _FOLDER and text not in known and not isinstance(error, VersionNotMeasured):
-            if kernel := kernel_of_folder(replace(context, folder=path), known):  # as Tab completes it
-                where = "is" if path.resolve().name == kernel else "is in"
-                said = f"'{text}' {where} the folder of a kernel; did you mean '{kernel}'?"
-                raise UsageProblem(said, f"ncu-assist show {kernel}") from error
-            raise UsageProblem(f"{text} is a folder without reports", "ncu-assist list") from error
+        if text not in known and not isinstance(error, VersionNotMeasured):
+            is_folder = bool(text) and _kind(path) == _FOLDER
+            if is_folder or "/" in text:
+                _refuse_own(text, is_folder, store, context, error)
+            if within := _reports_within(path):
+                hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
+                held = f"a folder with {len(within)}: {listed(within)}" if len(within) > 1 else "a folder with one"
+                raise UsageProblem(f"{text} is not a report, but {held}", hint) from error
+            if is_folder:
+                raise UsageProblem(f"{text} is a folder without reports", "ncu-assist list") from error
         program = text.partition("@")[0].partition("/")[0]
         source = f"{program}.cu"
         if program not in known and _kind(context.folder / source) == _FILE:
@@ -93,6 +95,49 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         report = str(Path(text).parent / named[0])  # `ncu -o NAME` is told the name without its ending
         hint = f"ncu-assist show {shlex.quote(report)}"
         raise UsageProblem(f"{error.message}; did you mean the report {report}?", hint) from error
+
+
+def _refuse_own(text: str, is_folder: bool, store: Store, context: Context, error: UsageProblem) -> None:
+    """Raise UsageProblem where a word leads into reports/ or kernels/, as Tab completes it: with what it means."""
+    own = _own_folder(context.folder / text, context.project)
+    if own is None:
+        return
+    above, names = own
+    if not names:
+        held = "the archive" if above == context.project.reports else "the folder of all kernels"
+        raise UsageProblem(f"'{text}' is {held}; name a kernel, a version or a run in it", "ncu-assist list") from error
+    near = _nearest_names(names[:2], store, context)
+    named = "/".join(near) + "@".join(["", *names[2:3]])
+    found = _stored(named, store, replace(context, kernel=None))  # raises what is wrong with it
+    meant = found.reference if names[2:] else named
+    if is_folder:
+        said = f"'{text}' is the folder of a {_PARTS[len(names[:3]) - 1]}"
+    else:
+        said = f"there is no '{text}'" if [*near] != [*names[:2]] else f"'{text}' is not a reference"
+    raise UsageProblem(f"{said}; did you mean '{meant}'?", f"ncu-assist show {shlex.quote(meant)}") from error
+
+
+def _nearest_names(names: Sequence[str], store: Store, context: Context) -> list[str]:
+    """Return the names of a kernel and a version as typed, or the nearest that there are."""
+    kernel, *versions = names
+    kernel = _near(kernel, known_kernels(store, context))
+    known = versions_of(store, context, kernel)
+    return [kernel, *(of_its_number(one, _near(one, with_short_names(known)), known) for one in versions)]
+
+
+def _near(name: str, known: Sequence[str]) -> str:
+    is_fixed = name in known or NUMBER.fullmatch(name)  # v10 is near no other number
+    return name if is_fixed else next(iter(difflib.get_close_matches(name, known, n=1, cutoff=NEAR)), name)
+
+
+def _own_folder(path: Path, project: Project) -> tuple[Path, tuple[str, ...]] | None:
+    """Return which of a project's two folders a path leads into, and the names below it; None for neither."""
+    with contextlib.suppress(OSError, ValueError, RuntimeError):  # a NUL in the name, links in a circle
+        whole = path.resolve()
+        for above in (project.reports, project.kernels):
+            if whole.is_relative_to(above.resolve()):
+                return above, whole.relative_to(above.resolve()).parts
+    return None
 
 
 def resolve_all(texts: Sequence[str], store: Store, context: Context) -> list[StoredRun | Path]:

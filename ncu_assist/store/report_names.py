@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu.compressed import is_compressed
+from ncu_assist.ncu.report_file import blocks, mapped
 
 FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv"), ("", ".zst", ".xz", ".gz")
 REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
 SURE_ENDINGS = tuple(ending for ending in REPORT_ENDINGS if not ending.startswith(".csv"))  # any table is a .csv
 NAMES_SHOWN = 5
+HEAD = 8  # bytes that tell a packed file
 
 
 def listed(names: Sequence[str]) -> str:
@@ -36,10 +40,21 @@ def nothing_measured(folder: Path, command: str = "show", reports: int = 1) -> U
 
 
 def _newest(folder: Path) -> list[str]:
-    """Return the names of the reports in a folder that are not empty, the newest first."""
-    try:
-        named = [one for one in folder.iterdir() if one.name.endswith(SURE_ENDINGS) and one.is_file()]
-        found = [(one.stat().st_mtime, one.name) for one in named if one.stat().st_size]
-    except OSError:
-        return []
+    """Return the names of the reports in a folder, the newest first: those that can be read and are not cut short."""
+    found = []
+    with contextlib.suppress(OSError):
+        for path in folder.iterdir():
+            if path.name.endswith(SURE_ENDINGS) and path.is_file() and _is_whole(path):
+                found.append((path.stat().st_mtime, path.name))
     return [name for _, name in sorted(found, reverse=True)]
+
+
+def _is_whole(path: Path) -> bool:
+    """Tell whether a file is a report that ends where it should; of a packed one, whether it starts like one."""
+    try:
+        with mapped(path) as data:
+            if not is_compressed(data[:HEAD]):
+                blocks(data)
+    except (OSError, DamagedData):
+        return False
+    return True

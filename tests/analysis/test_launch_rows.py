@@ -10,7 +10,7 @@ import pytest
 from factories import DEVICE, STALL, launch, make_run, metrics_frame, save_run
 from recorded_family import ROOT
 
-from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, launch_floor, narrowed, payoffs
+from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, launch_floor, launch_groups, narrowed, payoffs
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.launch_selection import selection_of
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -21,7 +21,13 @@ from ncu_assist.project import Project
 from ncu_assist.render.json.run import show_json
 from ncu_assist.render.terminal.run import show_text
 from ncu_assist.render.terminal.style import Style
-from ncu_assist.render.words.launches import launch_cells, launch_table, payoff_sentence, payoff_sentences
+from ncu_assist.render.words.launches import (
+    floor_units_words,
+    launch_cells,
+    launch_table,
+    payoff_sentence,
+    payoff_sentences,
+)
 from ncu_assist.rules import launch_bound
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import Ranked
@@ -146,7 +152,17 @@ def test_no_floor_is_shorter_than_the_start_of_a_launch(tmp_path: Path) -> None:
     assert (long.by, long.by_finding) == (START, False)
     assert 2_500 < long.ns < 3_000
     assert (short.by_finding, short.ns) == (True, pytest.approx(launch_bound.WORK_NS))
-    assert "floor set by: start (0)" in " ".join(show_text(view).split())
+    assert "floor set by: start in launch 0" in " ".join(show_text(view).split())
+
+
+def test_launches_whose_floor_one_unit_sets_are_numbered_and_the_rest_counted(tmp_path: Path) -> None:
+    idle = {f"{unit}.avg.pct_of_peak_sustained_elapsed": 3.0 for unit in ("sm__throughput", "dram__cycles_active")}
+    made = [{"kernel": f"k{place}", "duration_ns": 10500, "metrics": dict(idle)} for place in range(20)]
+    rows = shown(tmp_path, *made).launches
+    assert floor_units_words(launch_groups(rows)) == (
+        "floor set by: start in launches 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"
+    )
+    assert floor_units_words(launch_groups(rows[:2])) == "floor set by: start in launches 0, 1"
 
 
 def test_short_launches_together_are_a_chain(tmp_path: Path) -> None:

@@ -118,21 +118,6 @@ def test_what_takes_a_while_says_how_far_it_is(tmp_path: Path) -> None:
     assert shown.rfind("\r\x1b[K") > shown.rfind("judging launches")
 
 
-def test_a_hint_installs_for_the_python_that_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without ``activate`` the first pip on PATH is the system's, which refuses or installs elsewhere."""
-    hint = "pip install 'ncu-assist[query]'"
-    ours, other = tmp_path / "ours" / "python3", tmp_path / "other" / "pip"
-    for path in (ours, other, ours.with_name("pip")):
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("#!/bin/sh\n")
-        path.chmod(0o755)
-    monkeypatch.setattr(sys, "executable", str(ours))
-    for first, told in (("other", f"{ours} -m {hint}"), ("ours", hint), ("nowhere", f"{ours} -m {hint}")):
-        monkeypatch.setenv("PATH", str(tmp_path / first))
-        assert console.for_this_python(hint) == told
-        assert console.for_this_python("ncu-assist list") == "ncu-assist list"
-
-
 BESIDE_A_LIVE_LINE = f"""
 import time
 from ncu_assist.cli.console import progress, say, say_piece

@@ -196,6 +196,27 @@ def test_a_folder_is_told_as_what_it_is(run: Run, archive: Path) -> None:
         assert answer.code == 2
         assert f"error: '{folder}' is the folder of a kernel; did you mean 'two'?" in answer.err
         assert "  try: ncu-assist report two\n" in answer.err
+    for folder, held in (("reports", "the archive"), ("kernels/", "the folder of all kernels")):
+        assert f"'{folder}' is {held}; name a kernel, a version or a run in it" in run("show", folder).err
+
+
+def test_a_path_below_the_archive_leads_to_what_lies_there(run: Run, archive: Path) -> None:
+    version = archive / "reports" / "two" / LONG
+    (own,) = version.iterdir()
+    meant = f"two/{version.name}"
+    for typed, said, tried in (
+        (meant, f"'reports/{meant}' is the folder of a version; did you mean '{meant}'?", meant),
+        (f"{meant}/{own.name}", f"is the folder of a run; did you mean '{meant}@{own.name}'?", f"{meant}@{own.name}"),
+        (f"{meant}/{own.name[:9]}", "is not a reference; did you mean", f"{meant}@{own.name}"),
+        (f"{meant}/nosuchrun", f"{meant} has no run 'nosuchrun'; known: {own.name}", f"{meant}@{own.name}"),
+        (f"{meant[:-1]}", f"there is no 'reports/{meant[:-1]}'; did you mean '{meant}'?", meant),
+        (f"twoo/{version.name}", f"there is no 'reports/twoo/{version.name}'; did you mean '{meant}'?", meant),
+        ("two/v77", "two has no version 'v77'; known: ", ""),
+    ):
+        answer = run("show", f"reports/{typed}")
+        assert (answer.code, answer.out) == (2, "")
+        assert said in answer.err
+        assert not tried or f"  try: ncu-assist show {tried}\n" in answer.err
 
 
 @pytest.mark.slow

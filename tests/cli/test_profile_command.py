@@ -502,7 +502,7 @@ WRONG_PROGRAMS = [
     (["nowhere.py"], 2, "there is no file or kernel 'nowhere.py'", "ncu-assist list"),
     (["trian.py", "--steps", "3"], 2, "'trian.py'; did you mean 'train.py'?", "ncu-assist profile train.py --steps 3"),
     (["add_one", "--steps", "3"], 2, "No such option '--steps'", "ncu-assist profile add_one --"),
-    (["--", "nowhere"], 2, "there is no program 'nowhere' on PATH", "ls nowhere*"),
+    (["--", "nowhere"], 2, "there is no program 'nowhere' on PATH", "name the path of nowhere"),
     (["."], 2, ". is a folder, but not a kernel's", "ncu-assist list"),
     (["old.ncu-rep"], 2, "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),
     (["nowhere:step"], 2, "finds no module 'nowhere'", "python3 -c 'import nowhere'"),

@@ -190,7 +190,7 @@ WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     ((), 2, "no program or trace", "ncu-assist triage -- python train.py"),
     (("nothere.json",), 2, "there is no file 'nothere.json'", "ncu-assist triage PROGRAM"),
     (("nothere.py",), 2, "there is no file or kernel 'nothere.py'", "ncu-assist triage train.py"),
-    (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "ls"),
+    (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "name the path of nosuchprogram"),
     (("t.json", "--profile-top", "2"), 2, "does not say how to start it", "-- python train.py"),
     (("t.json", "--seconds", "3"), 2, "--seconds is for a program", "drop --seconds"),
     (("t.json", "--with", "auto"), 2, "--with is for a program, and this is a trace", "drop --with"),

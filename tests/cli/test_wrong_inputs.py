@@ -9,6 +9,7 @@ import functools
 import importlib.util
 import os
 import re
+import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -24,12 +25,12 @@ from traced import write_nsys
 DOCS = Path(__file__).parents[2] / "docs"
 # Journey, what is typed, exit code, what is said, what is to be tried.
 ROWS = [
-    ("report", "show", 2, "nothing has been measured yet; 3 reports are here: their.ncu-rep, ", "show their.ncu-rep"),
-    ("report", "report", 2, "nothing has been measured yet; 3 reports are here", "ncu-assist show their.ncu-rep"),
-    ("report", "diff", 2, "nothing has been measured yet; 3 reports are here", "diff words.ncu-rep their.ncu-rep"),
+    ("report", "show", 2, "nothing has been measured yet; 2 reports are here: new.ncu-rep, their", "show new.ncu-rep"),
+    ("report", "report", 2, "nothing has been measured yet; 2 reports are here", "ncu-assist show new.ncu-rep"),
+    ("report", "diff", 2, "nothing has been measured yet; 2 reports are here", "diff their.ncu-rep new.ncu-rep"),
     ("report", "show nowhere.ncu-rep", 2, "there is no report nowhere.ncu-rep", "ncu-assist show their.ncu-rep"),
     ("report", "show their.ncu-re", 2, "their.ncu-re", "their.ncu-rep"),
-    ("report", "show .", 2, ". is not a report, but a folder with 5: cut.ncu-rep", "ncu-assist show"),
+    ("report", "show .", 2, ". is not a report, but a folder with 6: cut.ncu-rep", "ncu-assist show"),
     ("report", "show words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
     ("report", "show cut.ncu-rep", 7, "cut", "profile again"),
     ("report", "show empty.ncu-rep", 7, "empty", "profile again"),
@@ -53,7 +54,7 @@ ROWS = [
         "report",
         "import .",
         2,
-        ". is not a report: it is a folder; it holds 5: cut",
+        ". is not a report: it is a folder; it holds 6: cut",
         "ncu-assist import cut.ncu-rep",
     ),
     ("report", "import words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
@@ -128,7 +129,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     whole = plain_report(tmp_path, "their.ncu-rep")
     (tmp_path / "cut.ncu-rep").write_bytes(whole.read_bytes()[: whole.stat().st_size // 2])
     (tmp_path / "words.ncu-rep").write_text("just words")
-    for age, name in enumerate(("their.ncu-rep", "words.ncu-rep", "cut.ncu-rep")):
+    shutil.copy(whole, tmp_path / "new.ncu-rep")
+    for age, name in enumerate(("words.ncu-rep", "cut.ncu-rep", "new.ncu-rep", "their.ncu-rep")):
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
     (tmp_path / "empty.ncu-rep").write_text("")
     (tmp_path / "notes.txt").write_text("notes")

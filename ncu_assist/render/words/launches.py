@@ -140,13 +140,20 @@ def floor_unit(row: LaunchRow) -> str:
 
 
 def floor_units_words(groups: Sequence[LaunchGroup]) -> str:
-    """Return what sets the floors of launches far above them, e.g. ``floor set by: host link (0, 1); start (3)``."""
+    """Return what sets floors far below the times: ``floor set by: host link in launches 0, 1; start in launch 3``."""
     units: dict[str, list[int]] = {}
     for row in (row for group in groups for row in group.rows):
         if name := floor_unit(row):
             units.setdefault(name, []).append(row.launch.index)
-    told = (f"{name} ({first_numbers(', '.join(map(str, sorted(found))))})" for name, found in units.items())
+    told = (f"{name} in {_these_launches(sorted(found))}" for name, found in units.items())
     return f"floor set by: {'; '.join(told)}" if units else ""
+
+
+def _these_launches(indices: Sequence[int]) -> str:
+    """Return ``launch 3``, ``launches 0, 1``, or the first of many and how many more there are."""
+    numbers = first_numbers(", ".join(map(str, indices))).removesuffix(", …")
+    more = len(indices) - numbers.count(",") - 1
+    return f"{'launches' if indices[1:] else 'launch'} {numbers}{f' and {more} more' if more else ''}"
 
 
 def diagnosis_word(row: LaunchRow) -> str:
