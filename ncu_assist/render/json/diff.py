@@ -2,166 +2,405 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Literal, TypedDict
 
 from ncu_assist.analysis.diff import Change, Diff, DiffSide, LaunchDiff, outlier
-from ncu_assist.analysis.diff.lines import LineChange, LineChanges
-from ncu_assist.analysis.diff.why import BoundBy, Factor, Factors, Why
-from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, NotMeasured, Unmeasured
+from ncu_assist.analysis.diff.lines import Became, LineChanges
+from ncu_assist.analysis.diff.lines import Kind as LineKind
+from ncu_assist.analysis.diff.pairing import Confidence
+from ncu_assist.analysis.diff.records import ChangeWord, Flag, Pairing, Role, RunDifference
+from ncu_assist.analysis.diff.why import BoundBy, Factors, Why
+from ncu_assist.analysis.diff.why import Kind as FactorKind
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured, Unmeasured
+from ncu_assist.analysis.gate.limits import Kind as LimitKind
+from ncu_assist.analysis.records import Coverage
 from ncu_assist.ncu.line_sums import LineCost
-from ncu_assist.record import Launch
-from ncu_assist.render.json.values import answer, cycles_json, device, timing
+from ncu_assist.record import Launch, Source
+from ncu_assist.render.json.values import AnswerKeys, DeviceKeys, TimingKeys, answer, device, filled
 from ncu_assist.render.words.gate import reason_words, why_unmeasured
 from ncu_assist.render.words.verdicts import next_command, outlier_words, verdict_line
+from ncu_assist.verdict import Cycles, Likely, Word
+
+
+class DiffSideKeys(TypedDict):
+    """One of the two runs."""
+
+    reference: str
+    kernel: str
+    version: str
+    run_id: str | None
+    source: Source
+    created: str | None
+    device: DeviceKeys | None
+    workload: str | None
+    timing: TimingKeys | None
+    ncu_duration_ns: float | None
+    launches: int
+    compared_launches: int
+    busiest_percent: float | None
+    notes: list[str]
+
+
+class IntervalKeys(TypedDict):
+    """The interval of a speed-up."""
+
+    low: float
+    high: float
+    confidence: float
+
+
+class NameOfSidesKeys(TypedDict):
+    """A name on both sides."""
+
+    baseline: str | None
+    candidate: str | None
+
+
+class ChangeKeys(TypedDict):
+    """One metric on both sides."""
+
+    metric: str
+    label: str
+    unit: str
+    baseline: float | None
+    candidate: float | None
+    delta: float | None
+    verdict: ChangeWord
+    role: Role
+    note: str | None
+    baseline_coverage: Coverage | None
+    candidate_coverage: Coverage | None
+    noise: float | None
+    beyond: float | None
+    z: float | None
+    repeats: int
+    is_material: bool
+
+
+class NamedLaunchKeys(TypedDict):
+    """A launch by its name and its shape."""
+
+    launch: int
+    kernel: str
+    grid: list[int]
+    block: list[int]
+    duration_ns: float | None
+
+
+class LaunchesOfSidesKeys(TypedDict):
+    """The launches of both sides that have no partner."""
+
+    baseline: list[NamedLaunchKeys]
+    candidate: list[NamedLaunchKeys]
+
+
+class PairKeys(TypedDict):
+    """Launches that were compared with each other."""
+
+    kernel: str
+    pairing: Pairing
+    confidence: Confidence
+    repeats: bool
+    range: list[str]
+    baseline: list[NamedLaunchKeys]
+    candidate: list[NamedLaunchKeys]
+    baseline_ns: float | None
+    candidate_ns: float | None
+    verdict: Word
+    likely: Likely | None
+    reason: str
+    changes: list[ChangeKeys]
+
+
+class OutlierKeys(TypedDict):
+    """The function whose time changed most, where the time of the whole does not show it."""
+
+    baseline: str
+    candidate: str
+    baseline_ns: float
+    candidate_ns: float
+    likely: Likely | None
+    next: str
+
+
+class BoundKeys(TypedDict):
+    """The resource nearest to its peak."""
+
+    name: str
+    group: str
+    percent: float
+    stall: str | None
+
+
+class BoundsOfSidesKeys(TypedDict):
+    """What binds each side."""
+
+    baseline: BoundKeys | None
+    candidate: BoundKeys | None
+
+
+class PercentOfSidesKeys(TypedDict):
+    """A percentage on both sides."""
+
+    baseline: float | None
+    candidate: float | None
+
+
+class RatioOfSidesKeys(TypedDict):
+    """A ratio on both sides."""
+
+    baseline: float
+    candidate: float
+
+
+class CountOfSidesKeys(TypedDict):
+    """A count on both sides."""
+
+    baseline: int
+    candidate: int
+
+
+class WithinKeys(TypedDict):
+    """Between what and what a number is expected."""
+
+    low: float
+    high: float
+
+
+class FactorKeys(TypedDict):
+    """One factor of the time."""
+
+    kind: FactorKind
+    label: str
+    unit: str
+    baseline: float
+    candidate: float
+    gain: float
+
+
+class ProductKeys(TypedDict):
+    """The time of both sides as a product on one resource."""
+
+    resource: str
+    busy_percent: PercentOfSidesKeys
+    factors: list[FactorKeys]
+
+
+class WhyKeys(TypedDict):
+    """Where the difference in time comes from, by counters."""
+
+    time_ratio: float
+    speedup: float | None
+    agrees: bool | None
+    within: WithinKeys | None
+    noise: float
+    launches: CountOfSidesKeys
+    bound_changed: bool
+    bound_by: BoundsOfSidesKeys
+    products: list[ProductKeys]
+    l2_reuse: RatioOfSidesKeys | None
+
+
+class LineChangeKeys(TypedDict):
+    """A source line whose cost changed."""
+
+    kind: LineKind
+    became: Became
+    text: str | None
+    delta_ns: float
+    pipe_ns: float
+    is_material: bool
+    beyond_noise: bool
+    baseline: LineCost | None
+    candidate: LineCost | None
+
+
+class DiffAnswer(AnswerKeys):
+    """Two runs compared: the verdict by time, then what explains it."""
+
+    baseline: DiffSideKeys
+    candidate: DiffSideKeys
+    workload: str | None
+    verdict: Word
+    likely: Likely | None
+    reason: str
+    explanation: str
+    next: str | None
+    speedup: float | None
+    interval: IntervalKeys | None
+    pairs: int
+    samples: list[int] | None
+    sm_clocks_mhz: list[float] | None
+    words: str | None
+    by_clock: bool | None
+    cycles: Cycles | None
+    forced: str | None
+    summary: str
+    source: Source
+    bottleneck: NameOfSidesKeys
+    changes: list[ChangeKeys]
+    launches: list[PairKeys]
+    unpaired: LaunchesOfSidesKeys
+    outlier: OutlierKeys | None
+    flags: list[Flag]
+    differences: list[RunDifference]
+    why: WhyKeys | None
+    lines: list[LineChangeKeys]
+    lines_left: list[LineCost]
+    line_notes: NameOfSidesKeys
+
+
+class GateCheckKeys(TypedDict):
+    """One limit on one workload."""
+
+    workload: str | None
+    metric: str
+    label: str
+    unit: str
+    limit: str
+    limit_amount: float
+    limit_kind: LimitKind
+    direction: Literal["rise", "fall"]
+    baseline: float | None
+    candidate: float | None
+    delta: float | None
+    delta_low: float | None
+    delta_high: float | None
+    verdict: str
+    outcome: GateWord
+    noise: float | None
+    sm_clocks_mhz: list[float] | None
+    delta_cycles: float | None
+    words: str
+    by_clock: bool
+    reason: str | None
+    next: str | None
+
+
+class UnmeasuredSideKeys(TypedDict):
+    """A version without a run that counts."""
+
+    kernel: str
+    version: str
+    side: Literal["baseline", "candidate"]
+    reason: str
+    run: str | None
+
+
+class GateAnswer(AnswerKeys):
+    """A candidate held against a baseline, limit by limit."""
+
+    kernel: str
+    baseline: str | None
+    candidate: str | None
+    outcome: GateWord | Literal["not measured"]
+    source: Source | None
+    checks: list[GateCheckKeys]
+    differences: list[RunDifference]
+    forced: list[str]
+    notes: list[str]
+    window: list[str]
+    not_measured: list[UnmeasuredSideKeys]
+    next: str | None
+
+
+class GatesAnswer(AnswerKeys):
+    """A gate for each version that has changed since a commit: ``gate --since``."""
+
+    since: str
+    exit_code: int
+    first: list[str]
+    removed: list[str]
+    gates: list[GateAnswer]
 
 
 def why_json(why: Why | None) -> dict[str, Any] | None:
     """Return what binds each side and the product of factors on it; null where the counters do not say.
 
-    ``gain`` of a factor is what it makes of baseline time over candidate time: the gains of one ``product`` multiply to
-    ``time_ratio``, that of the durations under ncu. ``agrees`` says whether that is ``within`` what the bench's
-    interval makes likely: wider by ``noise``, how far a ratio of durations under ncu strays. Null without a bench, and
-    where a ratio of 1 would be within it as well.
+    ``agrees`` says whether the ratio is ``within`` what the bench's interval makes likely, wider by ``noise``. Null
+    without a bench, and where a ratio of 1 would be within it as well.
     """
     if why is None:
         return None
-    return {
-        "time_ratio": why.time_ratio,
-        "speedup": why.speedup,
-        "agrees": why.agrees,
-        "within": {"low": why.expected[0], "high": why.expected[1]} if why.expected else None,
-        "noise": why.noise,
-        "launches": {"baseline": why.launches[0], "candidate": why.launches[1]},
-        "bound_changed": why.bound_changed,
-        "bound_by": {"baseline": _limit(why.baseline), "candidate": _limit(why.candidate)},
-        "products": [_factors(one) for one in why.factors],
-        "l2_reuse": {"baseline": why.l2_reuse[0], "candidate": why.l2_reuse[1]} if why.l2_reuse else None,
-    }
+    return filled(
+        WhyKeys,
+        why,
+        within={"low": why.expected[0], "high": why.expected[1]} if why.expected else None,
+        launches=_sides(why.launches),
+        bound_by=_sides((_limit(why.baseline), _limit(why.candidate))),
+        products=[_factors(one) for one in why.factors],
+        l2_reuse=_sides(why.l2_reuse) if why.l2_reuse else None,
+    )
+
+
+def _sides(values: Sequence[object]) -> dict[str, Any]:
+    return dict(zip(("baseline", "candidate"), values, strict=True))
 
 
 def lines_json(lines: LineChanges | None) -> list[dict[str, Any]]:
-    """Return the lines whose cost changed, what explains most first; a side is null where the line is not in it.
-
-    ``delta_ns`` is of the sampled time at the line. ``pipe_ns`` is the time in the pipes of L1 at their peak of the
-    excess accesses that the line gained or lost: no part of the line's time, for other lines wait for them too.
-    """
-    return [_line_change(change) for change in lines.changes] if lines else []
-
-
-def left_json(lines: LineChanges | None) -> list[dict[str, Any]]:
-    """Return the lines of the candidate where most is left to gain, the costliest first."""
-    return [_cost(line) for line in lines.left] if lines else []
+    """Return the lines whose cost changed, what explains most first; a side is null where the line is not in it."""
+    return [filled(LineChangeKeys, one, beyond_noise=one.is_beyond) for one in lines.changes] if lines else []
 
 
 def line_notes_json(lines: LineChanges | None) -> dict[str, str | None]:
     """Return why a side has no lines, or of how many launches they are; null where there is nothing to say."""
     baseline, candidate = lines.notes if lines else ("", "")
-    return {"baseline": baseline or None, "candidate": candidate or None}
+    return _sides((baseline or None, candidate or None))
 
 
 def _limit(limit: BoundBy | None) -> dict[str, Any] | None:
-    if limit is None:
-        return None
-    found = limit.bottleneck
-    return {"name": found.name, "group": found.group, "percent": found.percent, "stall": limit.stall}
+    return filled(BoundKeys, limit.bottleneck, stall=limit.stall) if limit else None
 
 
 def _factors(made: Factors) -> dict[str, Any]:
-    busy = {"baseline": made.busy[0], "candidate": made.busy[1]}
-    return {"resource": made.resource, "busy_percent": busy, "factors": [_factor(part) for part in made.parts]}
-
-
-def _factor(part: Factor) -> dict[str, Any]:
-    return {**asdict(part), "gain": part.gain}
-
-
-def _line_change(change: LineChange) -> dict[str, Any]:
-    return {
-        "kind": change.kind,
-        "became": change.became,
-        "text": change.text,
-        "delta_ns": change.delta_ns,
-        "pipe_ns": change.pipe_ns,
-        "is_material": change.is_material,
-        "beyond_noise": change.is_beyond,
-        "baseline": _cost(change.baseline) if change.baseline else None,
-        "candidate": _cost(change.candidate) if change.candidate else None,
-    }
-
-
-def _cost(line: LineCost) -> dict[str, Any]:
-    return {**asdict(line), "launches": list(line.launches)}
+    factors = [filled(FactorKeys, part) for part in made.parts]
+    return {"resource": made.resource, "busy_percent": _sides(made.busy), "factors": factors}
 
 
 def diff_json(diff: Diff) -> dict[str, Any]:
-    """Return a diff; ``speedup`` above 1 means that the candidate is faster, percentages differ in points.
+    """Return a diff.
 
     ``changes`` are of all launches of a side together, or of those in a pair (``compared_launches``) where a foreign
-    program has others too; those of a pair under ``launches`` are empty where only its time was compared. Their
-    ``baseline_coverage`` and ``candidate_coverage`` are null where the value is of all these launches. ``confidence``
-    says by what launches were paired, ``pairing`` is ``sum`` where a side has several that add up; where they are
-    ``repeats`` of one launch, times and values are medians.
+    program has others too; those of a pair under ``launches`` are empty where only its time was compared.
     """
+    verdict, sides = diff.verdict, (diff.baseline, diff.candidate)
     return answer(
         "diff",
-        {
-            "baseline": _side(diff.baseline),
-            "candidate": _side(diff.candidate),
-            "workload": diff.workload,
-            **_verdict(diff),
-            "forced": diff.forced or None,
-            "summary": verdict_line(diff),
-            "source": diff.source,
-            "bottleneck": {"baseline": _bound(diff.baseline), "candidate": _bound(diff.candidate)},
-            "changes": [_change(change) for change in diff.changes],
-            "launches": [_launch(launch) for launch in diff.launches],
-            "unpaired": {"baseline": _named(diff.only_baseline), "candidate": _named(diff.only_candidate)},
-            "outlier": _outlier(diff),
-            "flags": [asdict(flag) for flag in diff.flags],
-            "differences": [asdict(difference) for difference in diff.differences],
-            "why": why_json(diff.why),
-            "lines": lines_json(diff.lines),
-            "lines_left": left_json(diff.lines),
-            "line_notes": line_notes_json(diff.lines),
-        },
+        DiffAnswer,
+        verdict,
+        diff,
+        **_sides([_side(one) for one in sides]),
+        explanation=verdict.meaning,
+        next=next_command(diff) or None,
+        interval=None if verdict.low is None else {"low": verdict.low, "high": verdict.high, "confidence": 0.99},
+        sm_clocks_mhz=verdict.clocks_mhz,
+        forced=diff.forced or None,
+        summary=verdict_line(diff),
+        bottleneck=_sides([one.bottleneck.name if one.bottleneck else None for one in sides]),
+        changes=[_change(change) for change in diff.changes],
+        launches=[_launch(launch) for launch in diff.launches],
+        unpaired=_sides([_named(diff.only_baseline), _named(diff.only_candidate)]),
+        outlier=_outlier(diff),
+        why=why_json(diff.why),
+        lines=lines_json(diff.lines),
+        lines_left=diff.lines.left if diff.lines else [],
+        line_notes=line_notes_json(diff.lines),
     )
 
 
-def _verdict(diff: Diff) -> dict[str, Any]:
-    verdict = diff.verdict
-    return {
-        "verdict": verdict.verdict,
-        "likely": verdict.likely,
-        "reason": verdict.reason,
-        "explanation": verdict.meaning,
-        "next": next_command(diff) or None,
-        "speedup": verdict.speedup,
-        "interval": None if verdict.low is None else {"low": verdict.low, "high": verdict.high, "confidence": 0.99},
-        "pairs": verdict.pairs,
-        "samples": list(verdict.samples) if verdict.samples else None,
-        "sm_clocks_mhz": list(verdict.clocks_mhz) if verdict.clocks_mhz else None,
-        **cycles_json(verdict),
-    }
-
-
 def _side(side: DiffSide) -> dict[str, Any]:
-    return {
-        "reference": side.reference,
-        "kernel": side.kernel,
-        "version": side.version,
-        "run_id": side.run_id or None,
-        "source": side.source,
-        "created": side.created or None,
-        "device": device(side.device),
-        "workload": side.workload,
-        "timing": timing(side.timing),
-        "ncu_duration_ns": side.duration_ns,
-        "launches": side.launches,
-        "compared_launches": side.compared,
-        "busiest_percent": side.bottleneck.percent if side.bottleneck else None,
-        "notes": side.notes,
-    }
+    return filled(
+        DiffSideKeys,
+        side,
+        run_id=side.run_id or None,
+        created=side.created or None,
+        device=device(side.device),
+        timing=filled(TimingKeys, side.timing) if side.timing else None,
+        ncu_duration_ns=side.duration_ns,
+        compared_launches=side.compared,
+        busiest_percent=side.bottleneck.percent if side.bottleneck else None,
+    )
 
 
 def _outlier(diff: Diff) -> dict[str, Any] | None:
@@ -179,43 +418,23 @@ def _outlier(diff: Diff) -> dict[str, Any] | None:
     }
 
 
-def _bound(side: DiffSide) -> str | None:
-    return side.bottleneck.name if side.bottleneck else None
-
-
 def _launch(launch: LaunchDiff) -> dict[str, Any]:
-    return {
-        "kernel": launch.kernel,
-        "pairing": launch.pairing,
-        "confidence": launch.pair.confidence,
-        "repeats": launch.pair.repeats,
-        "range": list(launch.pair.range),
-        "baseline": _named(launch.pair.baseline),
-        "candidate": _named(launch.pair.candidate),
-        "baseline_ns": launch.baseline_ns,
-        "candidate_ns": launch.candidate_ns,
-        "verdict": launch.verdict.verdict,
-        "likely": launch.verdict.likely,
-        "reason": launch.verdict.reason,
-        "changes": [_change(change) for change in launch.changes],
-    }
+    return filled(
+        PairKeys,
+        launch.verdict,
+        launch,
+        launch.pair,
+        **_sides([_named(launch.pair.baseline), _named(launch.pair.candidate)]),
+        changes=[_change(change) for change in launch.changes],
+    )
 
 
 def _named(launches: tuple[Launch, ...]) -> list[dict[str, Any]]:
-    return [
-        {
-            "launch": one.index,
-            "kernel": one.kernel,
-            "grid": list(one.grid),
-            "block": list(one.block),
-            "duration_ns": one.duration_ns,
-        }
-        for one in launches
-    ]
+    return [filled(NamedLaunchKeys, one, launch=one.index) for one in launches]
 
 
 def _change(change: Change) -> dict[str, Any]:
-    return {**asdict(change), "note": change.note or None}
+    return filled(ChangeKeys, change, note=change.note or None)
 
 
 def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
@@ -223,99 +442,64 @@ def gate_json(gate: Gate | NotMeasured) -> dict[str, Any]:
 
     ``not_measured`` names the versions without a run that counts; a side that is one is null, there are then no checks,
     and ``next`` is the command that measures it.
-
-    Values are in the unit of the metric, of ``time`` medians in ns. ``delta`` is in points for percentages, else
-    relative, as are ``delta_low`` and ``delta_high``, the 99 % interval of a time; ``limit`` is as it was typed, its
-    ``limit_amount`` of the kind ``relative`` (0.02 is 2 %), ``points``, ``absolute`` or ``value`` (what the candidate
-    is), in the ``direction`` rise or fall. ``noise``, in the unit of the metric, is how much further a counter may go
-    and be kept, and twice that before it is broken; 0 for what repeats exactly, null for a time. ``sm_clocks_mhz``,
-    baseline first, where they differ.
-    Of a time ``delta_cycles`` is the same in SM cycles, ``words`` the verdict, ``by_clock`` where that explains it.
-    ``window`` are the runs that times were held against where those are several, the newest first: the baseline of a
-    time is then their lowest level.
     """
     if isinstance(gate, NotMeasured):
-        return _not_measured(gate)
+        sides = [None if isinstance(one, Unmeasured) else one.reference for one in (gate.baseline, gate.candidate)]
+        empty: dict[str, Any] = dict.fromkeys(("checks", "differences", "forced", "window"), ())
+        return answer(
+            "gate",
+            GateAnswer,
+            gate,
+            **_sides(sides),
+            **empty,
+            kernel=gate.missing[0].kernel,
+            source=None,
+            not_measured=[_unmeasured(one, gate) for one in gate.missing],
+        )
     return answer(
         "gate",
-        {
-            "kernel": gate.candidate.run.kernel,
-            "baseline": gate.baseline.reference,
-            "candidate": gate.candidate.reference,
-            "outcome": gate.outcome,
-            "source": gate.source,
-            "checks": [_gate_check(check) for check in gate.checks],
-            "differences": [asdict(one) for one in gate.differences],
-            "forced": gate.forced,
-            "notes": gate.notes,
-            "window": [stored.reference for stored in gate.window],
-            "not_measured": [],
-            "next": None,
-        },
+        GateAnswer,
+        gate,
+        **_sides([gate.baseline.reference, gate.candidate.reference]),
+        kernel=gate.candidate.run.kernel,
+        checks=[_gate_check(check) for check in gate.checks],
+        window=[stored.reference for stored in gate.window],
+        not_measured=[],
+        next=None,
+    )
+
+
+def _unmeasured(side: Unmeasured, gate: NotMeasured) -> dict[str, Any]:
+    return filled(
+        UnmeasuredSideKeys,
+        side,
+        side="candidate" if side is gate.candidate else "baseline",
+        reason=why_unmeasured(side),
+        run=side.run.reference if side.run else None,
     )
 
 
 def gates_json(some: GateSet) -> dict[str, Any]:
     """Return the gates of all versions that changed since a commit; ``first`` are those without anything before."""
-    content = {"since": some.since, "exit_code": some.exit_code, "first": some.first, "removed": some.removed}
-    return answer("gates", {**content, "gates": [gate_json(one) for one in some.gates]})
-
-
-def _not_measured(gate: NotMeasured) -> dict[str, Any]:
-    baseline, candidate = (
-        None if isinstance(side, Unmeasured) else side.reference for side in (gate.baseline, gate.candidate)
-    )
-    return answer(
-        "gate",
-        {
-            "kernel": gate.missing[0].kernel,
-            "baseline": baseline,
-            "candidate": candidate,
-            "outcome": gate.outcome,
-            "source": None,
-            "checks": [],
-            "differences": [],
-            "forced": [],
-            "notes": gate.notes,
-            "window": [],
-            "not_measured": [
-                {
-                    "kernel": side.kernel,
-                    "version": side.version,
-                    "side": "candidate" if side is gate.candidate else "baseline",
-                    "reason": why_unmeasured(side),
-                    "run": side.run.reference if side.run else None,
-                }
-                for side in gate.missing
-            ],
-            "next": gate.next,
-        },
-    )
+    return answer("gates", GatesAnswer, some, gates=[gate_json(one) for one in some.gates])
 
 
 def _gate_check(check: GateCheck) -> dict[str, Any]:
     limit = check.limit
-    return {
-        "workload": check.workload,
-        "metric": limit.metric.key,
-        "label": limit.metric.label,
-        "unit": limit.metric.unit,
-        "limit": limit.text,
-        "limit_amount": limit.amount,
-        "limit_kind": limit.kind,
-        "direction": "rise" if limit.rise else "fall",
-        "baseline": check.baseline,
-        "candidate": check.candidate,
-        "delta": check.delta,
-        "delta_low": check.low,
-        "delta_high": check.high,
-        "verdict": check.verdict,
-        "outcome": check.outcome,
-        "noise": check.noise,
-        "sm_clocks_mhz": list(check.clocks_mhz) if check.clocks_mhz else None,
-        "delta_cycles": check.cycles,
-        "words": check.words or check.verdict,
-        "by_clock": check.by_clock,
-        "reason": reason_words(check) or None,
-        "next": check.next or None,
-    }
+    return filled(
+        GateCheckKeys,
+        check,
+        limit.metric,
+        metric=limit.metric.key,
+        limit=limit.text,
+        limit_amount=limit.amount,
+        limit_kind=limit.kind,
+        direction="rise" if limit.rise else "fall",
+        delta_low=check.low,
+        delta_high=check.high,
+        sm_clocks_mhz=check.clocks_mhz,
+        delta_cycles=check.cycles,
+        words=check.words or check.verdict,
+        reason=reason_words(check) or None,
+        next=check.next or None,
+    )

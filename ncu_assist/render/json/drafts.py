@@ -2,45 +2,108 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict, get_type_hints
 
-from ncu_assist.analysis.archive import Suggested
-from ncu_assist.analysis.ledger import Ledger, RoundBest, Tally
-from ncu_assist.analysis.records import Draft
-from ncu_assist.render.json.values import answer
+from ncu_assist.analysis.archive import DraftBuild, Suggested
+from ncu_assist.analysis.ledger import FateReason, Ledger, RoundBest, Tally
+from ncu_assist.analysis.records import Damage, Draft, ModelCost
+from ncu_assist.render.json.values import AnswerKeys, answer, clean, filled
+
+
+class PredictionsKeys(TypedDict):
+    """How many predictions of models came true."""
+
+    true: int
+    told: int
+    untold: int
+    rate: float | None
+
+
+class TallyKeys(TypedDict):
+    """What drafts of one kind came to."""
+
+    name: str
+    drafts: int
+    kept: int
+    rejected: int
+    unproven: int
+    flawed: int
+    cost: ModelCost
+    compared: int
+    expected: float | None
+    measured: float | None
+    predictions: PredictionsKeys
+
+
+class BestDraftKeys(TypedDict):
+    """The best draft of a round."""
+
+    id: str
+    version: str | None
+    model: str | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+
+
+class RoundKeys(TypedDict):
+    """One round on a kernel."""
+
+    kernel: str
+    round: int
+    drafts: int
+    kept: int
+    best: BestDraftKeys | None
+
+
+class LedgerAnswer(AnswerKeys):
+    """All drafts of models, and what became of them."""
+
+    kernel: str | None
+    total: TallyKeys
+    models: list[TallyKeys]
+    diagnoses: list[TallyKeys]
+    rounds: list[RoundKeys]
+    reasons: list[FateReason]
+    drafts: list[Draft]
+    damaged: list[Damage]
+
+
+DraftInFolder = TypedDict("DraftInFolder", {**get_type_hints(Draft), "folder": str})  # type: ignore[misc]
+
+
+class SuggestAnswer(AnswerKeys):
+    """Drafts of a next version, or the prompt that would ask for them."""
+
+    drafts: list[DraftInFolder]
+    written: list[str]
+    ended: str | None
+    builds: list[DraftBuild]
+    prompt: str | None
+    prompt_id: str | None
+    tokens: int | None
+    dropped: list[str]
 
 
 def ledger_json(ledger: Ledger) -> dict[str, Any]:
-    """Return the ledger; ``drafts`` are whole records, oldest first, each with its claim and its proof.
-
-    ``speedup`` is time of the parent over time of the draft; ``expected`` and ``measured`` are geometric means over the
-    ``compared`` drafts that have both. ``predictions`` counts those that came ``true`` of those that could be ``told``,
-    beside the ``untold``; ``rate`` is null where none could. ``best`` is of the drafts that were kept.
-    """
+    """Return the ledger; ``drafts`` are whole records, oldest first, each with its claim and its proof."""
     return answer(
         "ledger",
-        {
-            "kernel": ledger.kernel,
-            "total": _tally(ledger.total),
-            "models": [_tally(one) for one in ledger.models],
-            "diagnoses": [_tally(one) for one in ledger.diagnoses],
-            "rounds": [_round(one) for one in ledger.rounds],
-            "reasons": [asdict(one) for one in ledger.reasons],
-            "drafts": [asdict(one) for one in ledger.drafts],
-            "damaged": [asdict(one) for one in ledger.damaged],
-        },
+        LedgerAnswer,
+        ledger,
+        total=_tally(ledger.total),
+        models=[_tally(one) for one in ledger.models],
+        diagnoses=[_tally(one) for one in ledger.diagnoses],
+        rounds=[_round(one) for one in ledger.rounds],
     )
 
 
 def _tally(of: Tally) -> dict[str, Any]:
-    rest = {name: value for name, value in asdict(of).items() if name != "hits"}
-    return rest | {"predictions": asdict(of.hits) | {"rate": of.hits.rate}}
+    return filled(TallyKeys, of, predictions=filled(PredictionsKeys, of.hits))
 
 
 def _round(of: RoundBest) -> dict[str, Any]:
-    best = _best(of.best) if of.best else None
-    return {"kernel": of.kernel, "round": of.round, "drafts": of.drafts, "kept": of.kept, "best": best}
+    return filled(RoundKeys, of, best=_best(of.best) if of.best else None)
 
 
 def _best(draft: Draft) -> dict[str, Any]:
@@ -62,21 +125,16 @@ def suggest_json(found: Suggested) -> dict[str, Any]:
     """
     return answer(
         "suggest",
-        {
-            "drafts": [{**asdict(one.draft), "folder": one.reference} for one in found.drafts],
-            "written": [path.name for path in found.files],
-            "ended": found.ended or None,
-            "builds": [asdict(one) for one in found.builds],
-            **_prompt(None, None, found.dropped),
-        },
+        SuggestAnswer,
+        found,
+        drafts=[{**clean(one.draft), "folder": one.reference} for one in found.drafts],
+        written=[path.name for path in found.files],
+        ended=found.ended or None,
+        **dict.fromkeys(("prompt", "prompt_id", "tokens")),
     )
 
 
 def prompt_json(text: str, tokens: int, dropped: tuple[str, ...], id: str) -> dict[str, Any]:
     """Return a prompt with its size in tokens, which are characters over four, what it had no room for, and its id."""
-    nothing: dict[str, Any] = {"drafts": [], "written": [], "ended": None, "builds": []}
-    return answer("suggest", {**nothing, **_prompt(text, tokens, dropped, id)})
-
-
-def _prompt(text: str | None, tokens: int | None, dropped: tuple[str, ...], id: str | None = None) -> dict[str, Any]:
-    return {"prompt": text, "prompt_id": id, "tokens": tokens, "dropped": list(dropped)}
+    given = {"prompt": text, "prompt_id": id, "tokens": tokens, "dropped": dropped}
+    return answer("suggest", SuggestAnswer, drafts=[], written=[], ended=None, builds=[], **given)

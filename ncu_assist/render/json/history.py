@@ -3,247 +3,432 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict
-from typing import Any
+from typing import Any, TypedDict
 
-from ncu_assist.analysis.faults_gone import BeforeAndNow, FaultsGone, faults_gone
-from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, Sweep, VersionRow
-from ncu_assist.analysis.trend import Bisection, Trend, TrendChange, TrendPoint, TrendSeries
+from ncu_assist.analysis.faults_gone import BeforeAndNow, By, FaultsGone, faults_gone
+from ncu_assist.analysis.faults_gone import Source as EstimateSource
+from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, VersionRow
+from ncu_assist.analysis.records import StoredFinding
+from ncu_assist.analysis.run_view import InL2
+from ncu_assist.analysis.trend import Bisection, MeasuredCommit, Symptom, Trend, TrendChange, TrendPoint, TrendSeries
+from ncu_assist.analysis.trend import By as TrendBy
+from ncu_assist.analysis.trend import Kind as TrendKind
 from ncu_assist.analysis.yardstick import share
-from ncu_assist.render.json.values import answer, cycles_json, device, floor, library_json, run_facts
+from ncu_assist.record import Commit, Source, Toolchain
+from ncu_assist.render.json.values import (
+    AgainstLibraryKeys,
+    AnswerKeys,
+    DeviceKeys,
+    FloorKeys,
+    RunKeys,
+    answer,
+    device,
+    filled,
+    floor,
+    library_json,
+    run_facts,
+)
 from ncu_assist.render.words.history import history_notes
 from ncu_assist.render.words.trend import to_try, trend_notes
+from ncu_assist.verdict import Cycles, Likely, Word
+
+
+class HistoryCellKeys(TypedDict):
+    """One version on one workload, against the version that it builds on."""
+
+    workload: str | None
+    served: bool
+    before: str | None
+    reference: str | None
+    check_passed: bool | None
+    median_ns: float | None
+    copy_ns: float | None
+    link_ns: float | None
+    share_of_copy: float | None
+    share_of_link: float | None
+    floor: FloorKeys | None
+    floor_ns: float | None
+    floor_bound: str | None
+    floor_assumed: bool | None
+    share_of_floor: float | None
+    in_l2: InL2 | None
+    ncu_duration_ns: float | None
+    verdict: Word | None
+    likely: Likely | None
+    reason: str | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+    pairs: int | None
+    clocks_mhz: list[float] | None
+    words: str | None
+    by_clock: bool | None
+    cycles: Cycles | None
+    bottleneck: str | None
+    percent: float | None
+    bottleneck_launch: int | None
+
+
+class SweepPointKeys(HistoryCellKeys):
+    """A version at one value of an integer of the workload."""
+
+    value: int
+
+
+class SweepKeys(TypedDict):
+    """A version by the value of one integer; its points were not interleaved with each other."""
+
+    version: str
+    axis: str
+    points: list[SweepPointKeys]
+
+
+class WorstKeys(TypedDict):
+    """The workload on which a version did worst."""
+
+    workload: str | None
+    speedup: float | None
+    verdict: Word | None
+
+
+class SlowerKeys(TypedDict):
+    """A workload on which a version is slower."""
+
+    workload: str | None
+    speedup: float | None
+
+
+class RenamedKeys(TypedDict):
+    """A fault as it was found before, and as it is found now."""
+
+    before: StoredFinding
+    now: StoredFinding
+
+
+class EstimateKeys(TypedDict):
+    """What the faults that are gone were estimated to win."""
+
+    low: float | None
+    high: float | None
+
+
+class PredictionKeys(TypedDict):
+    """The faults of the version before that are gone, what they were estimated to win, and what was won."""
+
+    source: EstimateSource
+    tool: str
+    date: str | None
+    gone: list[StoredFinding]
+    appeared: list[StoredFinding]
+    renamed: list[RenamedKeys]
+    lessened: list[RenamedKeys]
+    worse: list[RenamedKeys]
+    another_program: str | None
+    estimated: EstimateKeys | None
+    achieved: float | None
+    achieved_by: By | None
+
+
+class HistoryRowKeys(TypedDict):
+    """One version of a kernel."""
+
+    version: str
+    before: str | None
+    parents: list[str]
+    missing: str | None
+    is_peer: bool
+    run: RunKeys | None
+    cells: list[HistoryCellKeys]
+    compared: int
+    geomean: float | None
+    worst: WorstKeys | None
+    slower: list[SlowerKeys]
+    prediction: PredictionKeys | None
+
+
+class OtherGpuRowKeys(TypedDict):
+    """One version on another GPU, against the version that it builds on there."""
+
+    version: str
+    before: str | None
+    reference: str | None
+    another_source: bool
+    median_ns: float | None
+    floor: FloorKeys | None
+    share_of_floor: float | None
+    verdict: Word | None
+    likely: Likely | None
+    reason: str | None
+    speedup: float | None
+    low: float | None
+    high: float | None
+
+
+class OtherGpuKeys(TypedDict):
+    """The versions on another GPU model, all by one bench, on `shown_workload`."""
+
+    gpu: str
+    bench_id: str
+    created: str
+    rows: list[OtherGpuRowKeys]
+    against_library: list[AgainstLibraryKeys]
+
+
+class HistoryAnswer(AnswerKeys):
+    """All versions of a kernel, each against the one that it builds on."""
+
+    kernel: str
+    source: Source | None
+    workloads: list[str]
+    shown_workload: str | None
+    rows: list[HistoryRowKeys]
+    against_library: list[AgainstLibraryKeys]
+    other_gpus: list[OtherGpuKeys]
+    sweeps: list[SweepKeys]
+    notes: list[str]
+
+
+class TrendDifferenceKeys(TypedDict):
+    """What differs between the runs on either side of a change."""
+
+    what: str
+    before: str
+    after: str
+
+
+class TrendChangeKeys(TypedDict):
+    """A change of the time of a version, in one step or creeping."""
+
+    kind: TrendKind
+    before: str
+    after: str
+    change: float
+    low: float
+    high: float
+    runs: int
+    per_run: float | None
+    differences: list[TrendDifferenceKeys]
+    next: str
+
+
+class TrendRunKeys(TypedDict):
+    """One run of a trend."""
+
+    reference: str
+    version: str
+    created: str
+    source: Source
+    commit: Commit | None
+    source_sha256: str | None
+    device: DeviceKeys | None
+    toolchain: Toolchain
+    median_ns: float
+    error: float
+    level_ns: float
+    samples: int
+    sm_clock_mhz: float | None
+    bench_id: str
+    counters: dict[str, float | None]
+
+
+class TrendSeriesKeys(TypedDict):
+    """The runs of one version, or the fastest of each commit, on one model of GPU."""
+
+    version: str | None
+    gpu: str | None
+    best: str
+    run_to_run: float
+    least_step: float | None
+    change: float | None
+    changes: list[TrendChangeKeys]
+    runs: list[TrendRunKeys]
+
+
+class TrendAnswer(AnswerKeys):
+    """How the time of a kernel moved over its runs on one workload."""
+
+    kernel: str
+    workload: str
+    by: TrendBy
+    metrics: list[str]
+    series: list[TrendSeriesKeys]
+    notes: list[str]
+
+
+class BisectAnswer(AnswerKeys):
+    """The first commit at which a version is slower or wrong."""
+
+    kernel: str
+    version: str
+    workload: str
+    symptom: Symptom
+    good: MeasuredCommit
+    bad: MeasuredCommit
+    tried: list[MeasuredCommit]
+    first: list[str]
+    files: list[str]
+    slowdown: float | None
 
 
 def history_json(history: History) -> dict[str, Any]:
-    """Return a history; ``speedup`` above 1 is faster than the version ``before``, within ``low`` and ``high``.
-
-    ``before`` is the nearest that a version builds on with a time, ``parents`` what it builds on, as its comment says.
-
-    ``share_of_copy`` is 1 where a version is as fast as a device copy of the same bytes, ``share_of_link`` where it is
-    as fast as the copy engine fetches them from the host. ``floor_ns`` is the least time of the workload by measured
-    rates, ``is_peer`` tells what is a library's or a framework's own. ``percent`` is the share of peak of the busiest
-    unit. ``geomean`` is over the ``compared`` workloads and may hide a slower one; ``worst`` and ``slower`` do not.
-    ``other_gpus`` are the same versions on the workload shown, by one bench of each GPU model that is not the newest
-    run's. ``prediction`` is of the workload shown: the faults of the version before that are ``gone`` or ``lessened``,
-    with what they were estimated to win, beside the speed-up ``achieved``; null where that cannot be told. Times in
-    nanoseconds; ``ncu_duration_ns`` is of all launches together. Raises DamagedData for changed counters or findings.
-    """
+    """Return a history. Raises DamagedData for changed counters or findings."""
     told = faults_gone(history)
     return answer(
         "history",
-        {
-            "kernel": history.kernel,
-            "source": history.source if history.newest else None,
-            "workloads": [name for name in history.workloads if name is not None],
-            "shown_workload": history.shown,
-            "rows": [_row(row, history) | {"prediction": _prediction(told.get(row.version))} for row in history.rows],
-            "against_library": list(map(library_json, history.against_library)),
-            "other_gpus": [_other(other, history) for other in history.others],
-            "sweeps": [_sweep(sweep) for sweep in history.sweeps],
-            "notes": list(history_notes(history)),
-        },
+        HistoryAnswer,
+        history,
+        source=history.source if history.newest else None,
+        workloads=[name for name in history.workloads if name is not None],
+        shown_workload=history.shown,
+        rows=[_row(row, history, told.get(row.version)) for row in history.rows],
+        against_library=list(map(library_json, history.against_library)),
+        other_gpus=[_other(other, history) for other in history.others],
+        sweeps=[
+            {
+                "version": sweep.version,
+                "axis": sweep.axis,
+                "points": [{"value": v, **_cell(c)} for v, c in sweep.points],
+            }
+            for sweep in history.sweeps
+        ],
+        notes=list(history_notes(history)),
     )
 
 
-def _row(row: VersionRow, history: History) -> dict[str, Any]:
+def _row(row: VersionRow, history: History, told: FaultsGone | None) -> dict[str, Any]:
     stored, worst = history.cell(row).stored, row.worst
-    run = run_facts(stored.run, stored.reference, stored.run.source) if stored else None
-    return {
-        "version": row.version,
-        "before": row.before,
-        "parents": row.parents,
-        "missing": row.missing or None,
-        "is_peer": row.is_peer,
-        "run": run,
-        "cells": [_cell(cell) for cell in row.cells],
-        "compared": len(row.compared),
-        "geomean": row.geomean,
-        "worst": {"workload": worst.workload, "speedup": worst.speedup, "verdict": _word(worst)} if worst else None,
-        "slower": [{"workload": cell.workload, "speedup": cell.speedup} for cell in row.slower],
-    }
+    return filled(
+        HistoryRowKeys,
+        row,
+        missing=row.missing or None,
+        run=run_facts(stored.run, stored.reference, stored.run.source) if stored else None,
+        cells=[_cell(cell) for cell in row.cells],
+        compared=len(row.compared),
+        worst=filled(WorstKeys, worst, verdict=_of_verdict(worst, "verdict")) if worst else None,
+        slower=[filled(SlowerKeys, cell) for cell in row.slower],
+        prediction=_prediction(told) if told else None,
+    )
 
 
 def _other(other: OtherGpu, history: History) -> dict[str, Any]:
     """Return the versions on another GPU by one bench; ``before`` and the verdict are of that bench."""
-    return {
-        "gpu": other.gpu,
-        "bench_id": other.bench_id,
-        "created": other.newest.created,
-        "rows": [
-            _row_there(row, cell, row.version in other.changed)
-            for row, cell in zip(history.rows, other.cells, strict=True)
-        ],
-        "against_library": list(map(library_json, other.against_library)),
-    }
+    both = zip(history.rows, other.cells, strict=True)
+    return filled(
+        OtherGpuKeys,
+        other,
+        created=other.newest.created,
+        rows=[_row_there(row, cell, row.version in other.changed) for row, cell in both],
+        against_library=list(map(library_json, other.against_library)),
+    )
 
 
 def _row_there(row: VersionRow, cell: HistoryCell, changed: bool) -> dict[str, Any]:
     timing = cell.timing
-    return {
-        "version": row.version,
-        "before": cell.before,
-        "reference": cell.stored.reference if cell.stored else None,
-        "another_source": changed,
-        "median_ns": timing.median_ns if timing else None,
-        "floor": floor(cell.floor, timing.median_ns if timing else None),
-        "share_of_floor": cell.share_of_floor,
-        **_verdict(cell),
-    }
-
-
-def _verdict(cell: HistoryCell) -> dict[str, Any]:
-    verdict = cell.verdict
-    return {
-        "verdict": _word(cell),
-        "likely": verdict.likely if verdict else None,
-        "reason": verdict.reason if verdict else None,
-        "speedup": verdict.speedup if verdict else None,
-        "low": verdict.low if verdict else None,
-        "high": verdict.high if verdict else None,
-    }
-
-
-def _sweep(sweep: Sweep) -> dict[str, Any]:
-    """Return a version by the value of one integer; its points were not interleaved with each other."""
-    return {
-        "version": sweep.version,
-        "axis": sweep.axis,
-        "points": [{"value": value, **_cell(cell)} for value, cell in sweep.points],
-    }
-
-
-def _cell(cell: HistoryCell) -> dict[str, Any]:
-    verdict, timing = cell.verdict, cell.timing
-    return {
-        "workload": cell.workload,
-        "served": cell.served,
-        "before": cell.before,
-        "reference": cell.stored.reference if cell.stored else None,
-        "check_passed": cell.check.passed if cell.check else None,
-        "median_ns": timing.median_ns if timing else None,
-        "copy_ns": timing.copy_ns if timing else None,
-        "link_ns": timing.link_ns if timing else None,
-        "share_of_copy": share(timing) if timing and timing.copy_ns else None,
-        "share_of_link": share(timing) if timing and not timing.copy_ns else None,
-        "floor": floor(cell.floor, timing.median_ns if timing else None),
-        "floor_ns": cell.floor.ns if cell.floor else None,
-        "floor_bound": cell.floor.bound if cell.floor else None,
-        "floor_assumed": cell.floor.assumed if cell.floor else None,
-        "share_of_floor": cell.share_of_floor,
-        "in_l2": cell.row.in_l2 if cell.row else None,
-        "ncu_duration_ns": cell.duration_ns,
-        **_verdict(cell),
-        "pairs": verdict.pairs if verdict else None,
-        "clocks_mhz": verdict.clocks_mhz if verdict else None,
-        **cycles_json(verdict),
-        "bottleneck": cell.bottleneck.name if cell.bottleneck else None,
-        "percent": cell.bottleneck.percent if cell.bottleneck else None,
-        "bottleneck_launch": cell.bound_launch,
-    }
-
-
-def _prediction(one: FaultsGone | None) -> dict[str, Any] | None:
-    """``low`` is of the largest fault alone, ``high`` of all savings added up, null beyond the whole time."""
-    if one is None:
-        return None
-    return {
-        "source": one.source,
-        "tool": one.tool,
-        "date": one.date or None,
-        "gone": [asdict(fault) for fault in one.gone],
-        "appeared": [asdict(fault) for fault in one.appeared],
-        "renamed": _before_and_now(one.renamed),
-        "lessened": _before_and_now(one.lessened),
-        "worse": _before_and_now(one.worse),
-        "another_program": one.another_program or None,
-        "estimated": {"low": one.low, "high": one.high} if one.gone else None,
-        "achieved": one.achieved,
-        "achieved_by": one.achieved_by,
-    }
-
-
-def _before_and_now(some: Iterable[BeforeAndNow]) -> list[dict[str, Any]]:
-    return [{"before": asdict(old), "now": asdict(new)} for old, new in some]
-
-
-def _word(cell: HistoryCell) -> str | None:
-    return cell.verdict.verdict if cell.verdict else None
-
-
-def trend_json(trend: Trend) -> dict[str, Any]:
-    """Return a trend: the series, the runs of each with their times, and the changes of each, the oldest first.
-
-    Times are medians in ns, ``error`` the relative standard error of one from its samples. ``run_to_run`` is the
-    relative standard deviation between runs of one code beside it, ``least_step`` the step that is found within five
-    runs about nine times in ten, None for too few runs. ``change`` is relative, 0.01 is 1 % slower, ``low``
-    and ``high`` its 99 % interval; of a creep ``per_run`` is the change from a run to the next. ``level_ns`` is a run's
-    time without the noise.
-    """
-    return answer(
-        "trend",
-        {
-            "kernel": trend.kernel,
-            "workload": trend.workload,
-            "by": trend.by,
-            "metrics": trend.metrics,
-            "series": [_trend_series(trend, one) for one in trend.series],
-            "notes": list(trend_notes(trend)),
-        },
+    return filled(
+        OtherGpuRowKeys,
+        cell,
+        **{name: _of_verdict(cell, name) for name in ("verdict", "likely", "reason", "speedup", "low", "high")},
+        version=row.version,
+        reference=cell.stored.reference if cell.stored else None,
+        another_source=changed,
+        median_ns=timing.median_ns if timing else None,
+        floor=floor(cell.floor, timing.median_ns if timing else None),
     )
 
 
+def _of_verdict(cell: HistoryCell, key: str) -> Any:
+    return getattr(cell.verdict, key) if cell.verdict else None
+
+
+def _cell(cell: HistoryCell) -> dict[str, Any]:
+    timing = cell.timing
+    return filled(
+        HistoryCellKeys,
+        cell,
+        **{name: _of_verdict(cell, name) for name in ("verdict", "likely", "reason", "speedup", "low", "high")},
+        **{name: _of_verdict(cell, name) for name in ("pairs", "clocks_mhz", "words", "by_clock", "cycles")},
+        reference=cell.stored.reference if cell.stored else None,
+        check_passed=cell.check.passed if cell.check else None,
+        median_ns=timing.median_ns if timing else None,
+        copy_ns=timing.copy_ns if timing else None,
+        link_ns=timing.link_ns if timing else None,
+        share_of_copy=share(timing) if timing and timing.copy_ns else None,
+        share_of_link=share(timing) if timing and not timing.copy_ns else None,
+        floor=floor(cell.floor, timing.median_ns if timing else None),
+        floor_ns=cell.floor.ns if cell.floor else None,
+        floor_bound=cell.floor.bound if cell.floor else None,
+        floor_assumed=cell.floor.assumed if cell.floor else None,
+        in_l2=cell.row.in_l2 if cell.row else None,
+        ncu_duration_ns=cell.duration_ns,
+        bottleneck=cell.bottleneck.name if cell.bottleneck else None,
+        percent=cell.bottleneck.percent if cell.bottleneck else None,
+        bottleneck_launch=cell.bound_launch,
+    )
+
+
+def _prediction(one: FaultsGone) -> dict[str, Any]:
+    """``low`` is of the largest fault alone, ``high`` of all savings added up, null beyond the whole time."""
+    return filled(
+        PredictionKeys,
+        one,
+        date=one.date or None,
+        renamed=_before_and_now(one.renamed),
+        lessened=_before_and_now(one.lessened),
+        worse=_before_and_now(one.worse),
+        another_program=one.another_program or None,
+        estimated={"low": one.low, "high": one.high} if one.gone else None,
+    )
+
+
+def _before_and_now(some: Iterable[BeforeAndNow]) -> list[dict[str, Any]]:
+    return [{"before": old, "now": new} for old, new in some]
+
+
+def trend_json(trend: Trend) -> dict[str, Any]:
+    """Return a trend: the series, the runs of each with their times, and the changes of each, the oldest first."""
+    series = [_trend_series(trend, one) for one in trend.series]
+    return answer("trend", TrendAnswer, trend, series=series, notes=list(trend_notes(trend)))
+
+
 def _trend_series(trend: Trend, series: TrendSeries) -> dict[str, Any]:
-    return {
-        "version": series.name or None,
-        "gpu": series.gpu,
-        "best": series.best.reference,
-        "run_to_run": series.levels.run_to_run,
-        "least_step": series.levels.least_step if series.is_long_enough else None,
-        "change": series.total if series.is_long_enough else None,
-        "changes": [_trend_change(trend, one) for one in series.changes],
-        "runs": [_trend_point(point, level) for point, level in zip(series.points, series.levels_ns, strict=True)],
-    }
+    return filled(
+        TrendSeriesKeys,
+        series,
+        version=series.name or None,
+        best=series.best.reference,
+        run_to_run=series.levels.run_to_run,
+        least_step=series.levels.least_step if series.is_long_enough else None,
+        change=series.total if series.is_long_enough else None,
+        changes=[_trend_change(trend, one) for one in series.changes],
+        runs=[_trend_point(point, level) for point, level in zip(series.points, series.levels_ns, strict=True)],
+    )
 
 
 def _trend_change(trend: Trend, change: TrendChange) -> dict[str, Any]:
-    return {
-        "kind": change.kind,
-        "before": change.before.reference,
-        "after": change.after.reference,
-        "change": change.change,
-        "low": change.low,
-        "high": change.high,
-        "runs": change.runs,
-        "per_run": change.per_run if change.kind == "creep" else None,
-        "differences": [
-            {"what": one.what, "before": one.baseline, "after": one.candidate} for one in change.differences
-        ],
-        "next": to_try(trend, change),
-    }
+    return filled(
+        TrendChangeKeys,
+        change,
+        before=change.before.reference,
+        after=change.after.reference,
+        per_run=change.per_run if change.kind == "creep" else None,
+        differences=[{"what": one.what, "before": one.baseline, "after": one.candidate} for one in change.differences],
+        next=to_try(trend, change),
+    )
 
 
 def _trend_point(point: TrendPoint, level_ns: float) -> dict[str, Any]:
     run = point.run
-    return {
-        "reference": point.reference,
-        "version": run.version,
-        "created": run.created,
-        "source": run.source,
-        "commit": asdict(run.commit) if run.commit else None,
-        "source_sha256": run.source_sha256,
-        "device": device(run.device),
-        "toolchain": asdict(run.toolchain),
-        "median_ns": point.timing.median_ns,
-        "error": point.error,
-        "level_ns": level_ns,
-        "samples": point.timing.samples,
-        "sm_clock_mhz": point.timing.sm_clock_mhz,
-        "bench_id": point.timing.bench_id,
-        "counters": dict(point.counters),
-    }
+    return filled(
+        TrendRunKeys,
+        run,
+        point,
+        point.timing,
+        device=device(run.device),
+        level_ns=level_ns,
+        counters=dict(point.counters),
+    )
 
 
 def bisection_json(found: Bisection) -> dict[str, Any]:
     """Return both ends, the commits that were measured between, and ``first``: several where some were skipped."""
-    return answer("bisect", {**asdict(found), "slowdown": found.slowdown})
+    return answer("bisect", BisectAnswer, found)

@@ -1,7 +1,7 @@
 """What each key of an answer means, for the JSON Schemas and the page that lists them.
 
-A key means the same wherever it stands; where it does not, ``Class.key`` says what it means in that class of
-``shapes.py``. A meaning may end with the unit of a number in brackets; the end of many names says it: UNITS.
+A key means the same wherever it stands; where it does not, ``Class.key`` says what it means in that class of the
+modules beside this one. A meaning may end with the unit of a number in brackets; the end of many names says it: UNITS.
 """
 
 from __future__ import annotations

@@ -2,24 +2,247 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any, NotRequired, TypedDict
 
-from ncu_assist.analysis.triage import KernelGroup, Triage
+from ncu_assist.analysis.launches import LaunchFloor, LaunchRow, Payoff
+from ncu_assist.analysis.records import Coverage
+from ncu_assist.analysis.run_view import RunView
+from ncu_assist.analysis.triage import GpuTime, KernelGroup, ProfiledGroup, Triage
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.render.json.values import answer, cycles_json, run_facts, workload
+from ncu_assist.ncu.line_sums import HotLine
+from ncu_assist.ncu.report import NvidiaFinding
+from ncu_assist.record import Commit, HostMemory, Profile, Toolchain
+from ncu_assist.render.json.values import AnswerKeys, RunKeys, WorkloadKeys, answer, filled, run_facts, workload
 from ncu_assist.render.words.triage import next_commands, profile_command
-from ncu_assist.rules.model.occupancy import cluster_room, occupancy_curves, tile_room
+from ncu_assist.rules.base import Severity
+from ncu_assist.rules.model.diagnosis import Ranked
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.libraries import LibraryKernel
+from ncu_assist.rules.model.occupancy import (
+    ClusterRoom,
+    OccupancyCurve,
+    TileRoom,
+    cluster_room,
+    occupancy_curves,
+    tile_room,
+)
+from ncu_assist.rules.model.of_run import RuleResults
+from ncu_assist.rules.model.places import Place
 from ncu_assist.rules.model.resources import RESOURCES
+from ncu_assist.rules.model.savings import Busiest
+from ncu_assist.trace import CopyWay, Recorder
+from ncu_assist.verdict import Cycles, Word
 
-if TYPE_CHECKING:
-    from ncu_assist.analysis.launches import LaunchRow, Payoff
-    from ncu_assist.analysis.run_view import RunView
-    from ncu_assist.rules.model.diagnosis import JointGain, Ranked
-    from ncu_assist.rules.model.facts import Facts
-    from ncu_assist.rules.model.of_run import RuleResults
-    from ncu_assist.rules.model.savings import Busiest
+
+class EvidenceKeys(TypedDict):
+    """One counter that a finding rests on."""
+
+    metric: str
+    value: float | None
+    unit: str
+    approximate: NotRequired[bool]
+
+
+class NextLimitKeys(TypedDict):
+    """What is the limit once a fault is gone."""
+
+    unit: str
+    load: float
+    metric: str | None
+
+
+class FindingKeys(TypedDict):
+    """What one rule says, with what fixing it could win."""
+
+    rule: str
+    severity: Severity
+    message: str
+    advice: str
+    estimated_speedup: float | None
+    evidence: list[EvidenceKeys]
+    lines: list[Place]
+    detail: dict[str, str]
+    assumed: bool
+    to_floor: bool
+    next_limit: NextLimitKeys | None
+    launches: list[int]
+
+
+class WarningKeys(TypedDict):
+    """What makes a measurement doubtful."""
+
+    id: str
+    message: str
+
+
+class UnansweredKeys(TypedDict):
+    """A rule that could not answer."""
+
+    rule: str
+    missing: list[str]
+
+
+class JointGainKeys(TypedDict):
+    """What two fixes win together."""
+
+    rules: list[str]
+    alone: list[float | None]
+    together: float | None
+
+
+class DiagnosisKeys(TypedDict):
+    """The diagnosis of a run: of all launches of the workload, or of the one function that most of the time goes to."""
+
+    kernel: str | None
+    time_share: float | None
+    launches: list[int]
+    lacks_counters: bool
+    findings: list[FindingKeys]
+    warnings: list[WarningKeys]
+    unanswered: list[UnansweredKeys]
+    joint_gains: list[JointGainKeys]
+
+
+class LaunchKeys(TypedDict):
+    """One launch, and what the rules say of it alone."""
+
+    index: int
+    kernel: str
+    signature: str
+    workload: str | None
+    ranges: list[str]
+    grid: list[int]
+    block: list[int]
+    duration_ns: float | None
+    time_share: float | None
+    winnable_ns: float | None
+    unexplained_ns: float | None
+    floor: LaunchFloor | None
+    library: LibraryKernel | None
+    bound_by: str | None
+    judged: bool
+    findings: list[FindingKeys]
+    warnings: list[WarningKeys]
+    unanswered: list[UnansweredKeys]
+
+
+class PayoffKeys(TypedDict):
+    """What one change would win over all launches that it is for."""
+
+    rule: str
+    kernel: str
+    library: LibraryKernel | None
+    launches: list[int]
+    time_share: float | None
+    winnable_ns: float
+    winnable_share: float | None
+    advice: str
+    assumed: bool
+
+
+class MetricKeys(TypedDict):
+    """The value of one metric of the catalogue, over the launches of the workload shown."""
+
+    label: str
+    unit: str
+    value: float | None
+    note: str | None
+    coverage: Coverage | None
+    per_launch: dict[str, float] | None
+
+
+class BeforeKeys(TypedDict):
+    """The verdict against the version before."""
+
+    version: str
+    verdict: Word
+    reason: str
+    speedup: float | None
+    low: float | None
+    high: float | None
+    pairs: int
+    words: str | None
+    by_clock: bool | None
+    cycles: Cycles | None
+
+
+class ShowAnswer(AnswerKeys, RunKeys):
+    """One run, or one report, with what the rules say of it."""
+
+    toolchain: Toolchain
+    profile: Profile | None
+    notes: list[str]
+    host_memory: HostMemory | None
+    commit: Commit | None
+    workloads: list[WorkloadKeys]
+    launches: list[LaunchKeys]
+    launches_profiled: int
+    launches_not_judged: int
+    focus: int | None
+    across_launches: list[PayoffKeys]
+    workload: str | None
+    before: BeforeKeys | None
+    bound_by: str | None
+    diagnosis: DiagnosisKeys
+    metrics: dict[str, MetricKeys]
+    stalls: dict[str, float | None]
+    occupancy_curves: list[OccupancyCurve]
+    tiles: TileRoom | None
+    clusters: ClusterRoom | None
+    stalls_per_launch: dict[str, dict[str, float | None]] | None
+    hot_lines: list[HotLine] | None
+    nvidia_findings: list[NvidiaFinding] | None
+    hot_lines_note: str | None
+
+
+class TriageKernelKeys(TypedDict):
+    """The launches of one kernel in one grid and block."""
+
+    kernel: str
+    signature: str
+    grid: list[int] | None
+    block: list[int] | None
+    launches: int
+    total_ns: float
+    mean_ns: float
+    median_ns: float
+    longest_ns: float
+    share: float
+    cumulative: float
+    library: LibraryKernel | None
+    skip: int
+    archived_as: str
+    profile: str
+
+
+class TriageCopyKeys(TypedDict):
+    """Copies one way, of one kind of host memory."""
+
+    way: CopyWay
+    memory: str
+    copies: int
+    total_ns: float
+    bytes: float | None
+    bytes_per_second: float | None
+
+
+class TriageAnswer(AnswerKeys):
+    """Where the time of a whole program goes."""
+
+    program: str
+    command: str | None
+    recorder: Recorder
+    gpu: str | None
+    gpus: int
+    trace: str | None
+    launches: int
+    total_ns: float
+    kernels: list[TriageKernelKeys]
+    time: GpuTime | None
+    copies: list[TriageCopyKeys]
+    profiled: list[ProfiledGroup]
+    next: list[str]
+    notes: list[str]
 
 
 def diagnosis_json(results: RuleResults | None) -> dict[str, Any]:
@@ -32,11 +255,11 @@ def diagnosis_json(results: RuleResults | None) -> dict[str, Any]:
     return {
         "findings": [_finding(one, results) for one in results.diagnosis.findings],
         "warnings": [{"id": id, "message": sentence} for id, sentence in results.warnings.items()],
-        "unanswered": [{"rule": one.rule, "missing": list(one.missing)} for one in results.diagnosis.unanswered],
+        "unanswered": results.diagnosis.unanswered,
     }
 
 
-def diagnosis_of_json(results: RuleResults | None) -> dict[str, Any]:
+def _diagnosis(results: RuleResults | None) -> dict[str, Any]:
     """Return the diagnosis of a run, and what it is of: all launches, or the kernel that most of the time goes to."""
     part = results.part if results else None
     return {
@@ -45,34 +268,22 @@ def diagnosis_of_json(results: RuleResults | None) -> dict[str, Any]:
         "launches": [one.index for one in results.facts.combined.launches] if results else [],
         "lacks_counters": results.diagnosis.lacks_counters if results else True,
         **diagnosis_json(results),
-        "joint_gains": [_joint(one) for one in results.joint_gains] if results else [],
+        "joint_gains": [filled(JointGainKeys, one) for one in results.joint_gains] if results else [],
     }
-
-
-def _joint(one: JointGain) -> dict[str, Any]:
-    return {"rules": list(one.rules), "alone": list(map(_finite, one.alone)), "together": _finite(one.together)}
-
-
-def _finite(speedup: float) -> float | None:
-    return speedup if math.isfinite(speedup) else None
 
 
 def _finding(ranked: Ranked, results: RuleResults) -> dict[str, Any]:
     finding, facts = ranked.finding, results.about(ranked.finding)
-    return {
-        "rule": finding.rule,
-        "severity": ranked.severity,
-        "message": finding.message,
-        "advice": finding.full_advice,
-        "estimated_speedup": _finite(ranked.estimated_speedup),
-        "evidence": [_evidence(key, facts) for key in finding.evidence],
-        "lines": [asdict(place) for place in ranked.places],
-        "detail": finding.detail,
-        "assumed": finding.assumed,
-        "to_floor": ranked.to_floor,
-        "next_limit": _next_limit(ranked.next_limit),
-        "launches": [one.index for one in facts.combined.launches],
-    }
+    return filled(
+        FindingKeys,
+        finding,
+        ranked,
+        advice=finding.full_advice,
+        evidence=[_evidence(key, facts) for key in finding.evidence],
+        lines=ranked.places,
+        next_limit=_next_limit(ranked.next_limit),
+        launches=[one.index for one in facts.combined.launches],
+    )
 
 
 def _next_limit(then: Busiest | None) -> dict[str, Any] | None:
@@ -88,59 +299,38 @@ def _evidence(key: str, facts: Facts) -> dict[str, Any]:
 
 
 def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
-    """Return a run; ``command`` prints the answer. ``launches`` are those asked for of the ``launches_profiled``, by
-    workload, the longest first, each ``judged`` alone. ``focus`` is the one that text shows, ``across_launches`` what
-    would pay over all of them.
-
-    ``hot_lines`` and ``nvidia_findings`` are null, and lines of findings empty, where they were not asked for.
-    """
-    profile, close = shown.run.profile, shown.close
+    """Return a run; ``command`` prints the answer. Launches stand by workload, the longest first."""
+    close, results = shown.close, shown.counted.results
     order = list(dict.fromkeys(row.launch.workload for row in shown.launches))
     ranked = sorted(
         shown.launches, key=lambda row: (order.index(row.launch.workload), -(row.launch.duration_ns or 0.0))
     )
+    alone = results if len(shown.counted.combined.launches) == 1 else None
     return answer(
         command,
-        {
-            **run_facts(shown.run, shown.reference, shown.source),
-            "toolchain": asdict(shown.run.toolchain),
-            "profile": asdict(profile) if profile else None,
-            "notes": shown.run.notes,
-            "host_memory": asdict(shown.run.host_memory) if shown.run.host_memory else None,
-            "commit": asdict(shown.run.commit) if shown.run.commit else None,
-            "workloads": [workload(row) for row in shown.rows],
-            "launches": [_launch(row) for row in ranked],
-            "launches_profiled": shown.profiled,
-            "launches_not_judged": sum(not row.judged for row in ranked),
-            "focus": shown.focus.launch.index if shown.focus else None,
-            "across_launches": [_payoff(one) for one in shown.payoffs],
-            "workload": shown.combined.workload,
-            "before": _before(shown),
-            "bound_by": bound.name if (bound := shown.detail.bottleneck) else None,
-            "diagnosis": diagnosis_of_json(shown.results),
-            "metrics": _metrics(shown),
-            "stalls": shown.combined.stalls,
-            "occupancy_curves": _occupancy(shown),
-            **_room(shown),
-            "stalls_per_launch": _stalls_per_launch(shown),
-            "hot_lines": None if close.spots is None else [asdict(line) for line in close.spots.lines],
-            "nvidia_findings": None if close.nvidia is None else [asdict(finding) for finding in close.nvidia],
-            "hot_lines_note": close.note or (close.spots.note if close.spots else "") or None,
-        },
+        ShowAnswer,
+        shown.run,
+        **run_facts(shown.run, shown.reference, shown.source),
+        workloads=[workload(row) for row in shown.rows],
+        launches=[_launch(row) for row in ranked],
+        launches_profiled=shown.profiled,
+        launches_not_judged=sum(not row.judged for row in ranked),
+        focus=shown.focus.launch.index if shown.focus else None,
+        across_launches=[_payoff(one) for one in shown.payoffs],
+        workload=shown.combined.workload,
+        before=filled(BeforeKeys, shown.before.verdict, version=shown.before.version) if shown.before else None,
+        bound_by=bound.name if (bound := shown.detail.bottleneck) else None,
+        diagnosis=_diagnosis(shown.results),
+        metrics=_metrics(shown),
+        stalls=shown.combined.stalls,
+        occupancy_curves=occupancy_curves(results.facts) if results else [],
+        tiles=tile_room(alone.facts) if alone else None,
+        clusters=cluster_room(alone.facts) if alone else None,
+        stalls_per_launch=_stalls_per_launch(shown),
+        hot_lines=close.spots.lines if close.spots else None,
+        nvidia_findings=close.nvidia,
+        hot_lines_note=close.note or (close.spots.note if close.spots else "") or None,
     )
-
-
-def _occupancy(shown: RunView) -> list[dict[str, Any]]:
-    """Return how many warps would fit with other blocks, registers and shared memory; none of several shapes."""
-    results = shown.counted.results
-    return [asdict(one) for one in occupancy_curves(results.facts)] if results else []
-
-
-def _room(shown: RunView) -> dict[str, Any]:
-    """Return the room for tiles and clusters; None for what a launch has none of, and of several launches."""
-    results = shown.counted.results if len(shown.counted.combined.launches) == 1 else None
-    found = {"tiles": tile_room(results.facts), "clusters": cluster_room(results.facts)} if results else {}
-    return {name: asdict(one) if (one := found.get(name)) else None for name in ("tiles", "clusters")}
 
 
 def _stalls_per_launch(shown: RunView) -> dict[int, dict[str, float]] | None:
@@ -153,69 +343,31 @@ def _stalls_per_launch(shown: RunView) -> dict[int, dict[str, float]] | None:
     return {one.launches[0].index: one.stalls for one in alone}
 
 
-def _before(shown: RunView) -> dict[str, Any] | None:
-    """Return the verdict against the version before; None where none was timed."""
-    if shown.before is None:
-        return None
-    verdict = shown.before.verdict
-    return {
-        "version": shown.before.version,
-        "verdict": verdict.verdict,
-        "reason": verdict.reason,
-        "speedup": verdict.speedup,
-        "low": verdict.low,
-        "high": verdict.high,
-        "pairs": verdict.pairs,
-        **cycles_json(verdict),
-    }
-
-
 def _launch(row: LaunchRow) -> dict[str, Any]:
-    launch = row.launch
-    return {
-        "index": launch.index,
-        "kernel": launch.kernel,
-        "signature": launch.signature,
-        "workload": launch.workload,
-        "ranges": launch.ranges,
-        "grid": launch.grid,
-        "block": launch.block,
-        "duration_ns": launch.duration_ns,
-        "time_share": row.share,
-        "winnable_ns": row.winnable_ns,
-        "unexplained_ns": row.unexplained_ns,
-        "floor": asdict(row.floor) if row.floor else None,
-        "library": asdict(row.library) if row.library else None,
-        "bound_by": row.bottleneck.name if row.bottleneck else None,
-        "judged": row.judged,
+    return filled(
+        LaunchKeys,
+        row,
+        row.launch,
+        time_share=row.share,
+        bound_by=row.bottleneck.name if row.bottleneck else None,
         **diagnosis_json(row.results),
-    }
+    )
 
 
 def _payoff(payoff: Payoff) -> dict[str, Any]:
-    return {
-        "rule": payoff.rule,
-        "kernel": payoff.kernel,
-        "library": asdict(payoff.library) if payoff.library else None,
-        "launches": payoff.launches,
-        "time_share": payoff.share,
-        "winnable_ns": payoff.winnable_ns,
-        "winnable_share": payoff.won,
-        "advice": payoff.full_advice,
-        "assumed": payoff.assumed,
-    }
+    return filled(PayoffKeys, payoff, time_share=payoff.share, winnable_share=payoff.won, advice=payoff.full_advice)
 
 
 def _metrics(shown: RunView) -> dict[str, Any]:
     return {
-        key: {
-            "label": ROWS[key].label,
-            "unit": ROWS[key].unit,
-            "value": value,
-            "note": shown.combined.not_applicable.get(key),
-            "coverage": asdict(part) if (part := shown.combined.coverage(key)) else None,
-            "per_launch": _per_launch(shown, key),
-        }
+        key: filled(
+            MetricKeys,
+            ROWS[key],
+            value=value,
+            note=shown.combined.not_applicable.get(key),
+            coverage=shown.combined.coverage(key),
+            per_launch=_per_launch(shown, key),
+        )
         for key, value in shown.combined.values.items()
     }
 
@@ -236,40 +388,23 @@ def triage_json(found: Triage, kept: str | None) -> dict[str, Any]:
     """Return a triage with every kernel; ``kept`` is the file of the trace, null where there is none."""
     return answer(
         "triage",
-        {
-            "program": found.program,
-            "command": found.command or None,
-            "recorder": found.recorder,
-            "gpu": found.gpu or None,
-            "gpus": found.gpus,
-            "trace": kept,
-            "launches": found.launches,
-            "total_ns": found.total_ns,
-            "kernels": [_kernel_group(found, place, one) for place, one in enumerate(found.groups)],
-            "time": asdict(found.time) if found.time else None,
-            "copies": [{**asdict(one), "bytes_per_second": one.bytes_per_second} for one in found.copies],
-            "profiled": [asdict(one) for one in found.profiled],
-            "next": list(next_commands(found)),
-            "notes": list(found.notes),
-        },
+        TriageAnswer,
+        found,
+        command=found.command or None,
+        gpu=found.gpu or None,
+        trace=kept,
+        kernels=[_kernel_group(found, place, one) for place, one in enumerate(found.groups)],
+        copies=[filled(TriageCopyKeys, one) for one in found.copies],
+        next=list(next_commands(found)),
     )
 
 
 def _kernel_group(found: Triage, place: int, one: KernelGroup) -> dict[str, Any]:
-    return {
-        "kernel": one.kernel,
-        "signature": one.signature,
-        "grid": one.grid if any(one.grid) else None,
-        "block": one.block if any(one.block) else None,
-        "launches": one.launches,
-        "total_ns": one.total_ns,
-        "mean_ns": one.mean_ns,
-        "median_ns": one.median_ns,
-        "longest_ns": one.longest_ns,
-        "share": one.share,
-        "cumulative": one.cumulative,
-        "library": asdict(one.library) if one.library else None,
-        "skip": one.skip,
-        "archived_as": found.archived_as(place),
-        "profile": profile_command(found, place),
-    }
+    return filled(
+        TriageKernelKeys,
+        one,
+        grid=one.grid if any(one.grid) else None,
+        block=one.block if any(one.block) else None,
+        archived_as=found.archived_as(place),
+        profile=profile_command(found, place),
+    )

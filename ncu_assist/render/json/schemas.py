@@ -3,69 +3,146 @@
 from __future__ import annotations
 
 import re
-from typing import Any, get_type_hints, is_typeddict
+import sys
+from typing import Any, NotRequired, TypedDict, is_typeddict
 
 import msgspec
 
 from ncu_assist.analysis.records import DraftRecord, Findings
 from ncu_assist.ceilings.records import Ceilings
 from ncu_assist.errors import UsageProblem, did_you_mean
-from ncu_assist.record import Run
-from ncu_assist.render.json import shapes
+from ncu_assist.record import Run, Source
+from ncu_assist.render.export.columns import Kind as ColumnKind
+from ncu_assist.render.json import archive, diff, drafts, history, machine, metrics, run, values, versions
 from ncu_assist.render.json.keys import MEANINGS, UNITS
+from ncu_assist.render.json.values import AnswerKeys, DeviceKeys
+from ncu_assist.spec import Math
 
+
+class ColumnKeys(TypedDict):
+    """A column of an exported table."""
+
+    name: str
+    type: ColumnKind
+    unit: str | None
+
+
+class ExportedRunKeys(TypedDict):
+    """What names the run; of a bare report the first four are null."""
+
+    reference: str | None
+    kernel: str | None
+    version: str | None
+    run_id: str | None
+    source: Source
+    created: str | None
+    verified: bool
+    device: DeviceKeys | None
+
+
+class ExportAnswer(AnswerKeys):
+    """One table of a run or a report."""
+
+    table: str
+    redacted: bool
+    run: ExportedRunKeys
+    notes: list[str]
+    columns: list[ColumnKeys]
+    rows: list[dict[str, Any]]
+
+
+class OutputKeys(TypedDict):
+    """One tensor that a kernel writes."""
+
+    dtype: str
+    shape: list[str | int]
+
+
+class ToleranceKeys(TypedDict):
+    """How far an output of one dtype may be from the reference."""
+
+    norm: float
+    rtol: float
+    atol: float
+
+
+class HostKeys(TypedDict):
+    """What lies in pinned memory of the host."""
+
+    inputs: list[str]
+    bytes: str
+
+
+class KernelToml(TypedDict):
+    """What a kernel computes, on which data, and how exactly: ``kernel.toml``."""
+
+    summary: str
+    inputs: list[str]
+    arguments: list[str]
+    numbers: NotRequired[list[str]]
+    bytes: str
+    flops: str
+    outputs: dict[str, OutputKeys]
+    tolerance: dict[str, ToleranceKeys]
+    workloads: dict[str, dict[str, int | str | bool | list[str]]]
+    host: NotRequired[HostKeys]
+    math: NotRequired[Math]
+    work: NotRequired[dict[Math, str]]
+
+
+MODULES = (archive, diff, drafts, history, machine, metrics, run, values, versions, sys.modules[__name__])
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
-    **dict.fromkeys(("show", "import"), shapes.ShowAnswer),
-    **dict.fromkeys(("profile", "check", "bench"), shapes.OutcomeAnswer),
-    "diff": shapes.DiffAnswer,
-    "watch": shapes.WatchAnswer,
-    "tune": shapes.TuneAnswer,
-    "profiles": shapes.OutcomesAnswer,
-    "spread": shapes.SpreadAnswer,
-    "gate": shapes.GateAnswer,
-    "gates": shapes.GatesAnswer,
-    "trend": shapes.TrendAnswer,
-    "bisect": shapes.BisectAnswer,
-    "triage": shapes.TriageAnswer,
-    "history": shapes.HistoryAnswer,
-    "list": shapes.ListAnswer,
-    "verify": shapes.VerifyAnswer,
-    "query": shapes.QueryAnswer,
-    "archive-pack": shapes.PackAnswer,
-    "archive-prune": shapes.PruneAnswer,
-    "archive-merge": shapes.MergeAnswer,
-    **dict.fromkeys(("init", "new", "demo"), shapes.NewAnswer),
-    "baseline": shapes.BaselineAnswer,
-    "baselines": shapes.BaselinesAnswer,
-    "report": shapes.ReportAnswer,
-    "metrics": shapes.MetricsAnswer,
-    "explain": shapes.ExplainAnswer,
-    "ledger": shapes.LedgerAnswer,
-    "suggest": shapes.SuggestAnswer,
-    "ceilings": shapes.CeilingsAnswer,
-    "doctor": shapes.DoctorAnswer,
-    "bug-report": shapes.BugReportAnswer,
-    "export": shapes.ExportAnswer,
+    **dict.fromkeys(("show", "import"), run.ShowAnswer),
+    **dict.fromkeys(("profile", "check", "bench"), versions.OutcomeAnswer),
+    "diff": diff.DiffAnswer,
+    "watch": versions.WatchAnswer,
+    "tune": versions.TuneAnswer,
+    "profiles": versions.OutcomesAnswer,
+    "spread": versions.SpreadAnswer,
+    "gate": diff.GateAnswer,
+    "gates": diff.GatesAnswer,
+    "trend": history.TrendAnswer,
+    "bisect": history.BisectAnswer,
+    "triage": run.TriageAnswer,
+    "history": history.HistoryAnswer,
+    "list": archive.ListAnswer,
+    "verify": archive.VerifyAnswer,
+    "query": archive.QueryAnswer,
+    "archive-pack": archive.PackAnswer,
+    "archive-prune": archive.PruneAnswer,
+    "archive-merge": archive.MergeAnswer,
+    **dict.fromkeys(("init", "new", "demo"), archive.NewAnswer),
+    "baseline": archive.BaselineAnswer,
+    "baselines": archive.BaselinesAnswer,
+    "report": archive.ReportAnswer,
+    "metrics": metrics.MetricsAnswer,
+    "explain": metrics.ExplainAnswer,
+    "ledger": drafts.LedgerAnswer,
+    "suggest": drafts.SuggestAnswer,
+    "ceilings": machine.CeilingsAnswer,
+    "doctor": machine.DoctorAnswer,
+    "bug-report": machine.BugReportAnswer,
+    "export": ExportAnswer,
 }
 FILES: dict[str, type] = {
     "run.json": Run,
     "findings.json": Findings,
     "draft.json": DraftRecord,
     "ceilings.json": Ceilings,
-    "kernel.toml": shapes.KernelToml,
+    "kernel.toml": KernelToml,
 }
 # What stands in a list of several kinds of objects: msgspec takes a union of them only where a tag tells them apart.
 KINDS: dict[str, tuple[type, ...]] = {
-    "OutcomeAnswer.versions": (shapes.UnmeasuredVersionKeys, shapes.MeasuredVersionKeys),
+    "OutcomeAnswer.versions": (versions.UnmeasuredVersionKeys, versions.MeasuredVersionKeys),
     "ExplainAnswer.subjects": (
-        shapes.RowKeys,
-        shapes.StallSubjectKeys,
-        shapes.NvidiaRuleKeys,
-        shapes.NameSubjectKeys,
-        shapes.RuleSubjectKeys,
-        shapes.WarningSubjectKeys,
-        shapes.WordSubjectKeys,
+        metrics.RowKeys,
+        metrics.StallSubjectKeys,
+        metrics.NvidiaRuleKeys,
+        metrics.NameSubjectKeys,
+        metrics.RuleSubjectKeys,
+        metrics.WarningSubjectKeys,
+        metrics.WordSubjectKeys,
     ),
 }
 Json = dict[str, Any]
@@ -116,8 +193,8 @@ def _described(title: str, made: Json, is_file: bool) -> Json:
     if "properties" not in made:
         return made
     said = " ".join(made.get("description", "").replace("``", "`").split())
-    shape = getattr(shapes, title, None)
-    order = list(get_type_hints(shape) if is_typeddict(shape) else made["properties"])  # msgspec sorts a TypedDict's
+    shape = next((vars(one)[title] for one in MODULES if title in vars(one)), None)
+    order = list(shape.__annotations__ if is_typeddict(shape) else made["properties"])  # msgspec sorts a TypedDict's
     required, properties = sorted(made["required"], key=order.index), {}
     for key in order:
         one = made["properties"][key]

@@ -1,114 +1,213 @@
-"""Parts that several JSON answers share."""
+"""Parts that several JSON answers share, and how an answer is filled: the class of its keys says which it has.
+
+A key that is a record of the rows below names its class; the keys of such a record are its fields. What a key means is
+in ``keys.py``.
+"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import fields, is_dataclass
 from math import isfinite
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, TypedDict
 
-if TYPE_CHECKING:
-    from ncu_assist.analysis.run_view import WorkloadRow
-    from ncu_assist.analysis.yardstick import OwnAgainstLibrary
-    from ncu_assist.ceilings import Floor
-    from ncu_assist.record import Check, Device, Run, Source, Timing
-    from ncu_assist.verdict import Verdict
+from ncu_assist.analysis.run_view import InL2, WorkloadRow
+from ncu_assist.analysis.yardstick import OwnAgainstLibrary
+from ncu_assist.ceilings.floor import Floor
+from ncu_assist.ceilings.floor import Kind as FloorKind
+from ncu_assist.record import Device, Run, Source
+from ncu_assist.verdict import Word
+
+
+class AnswerKeys(TypedDict):
+    """Every answer."""
+
+    schema: str
+
+
+class DeviceKeys(TypedDict):
+    """A GPU, without what tells it apart from others of its model."""
+
+    name: str
+    compute_capability: str
+    sm_count: int | None
+    l2_bytes: int | None
+    memory_bytes: int | None
+    driver: str | None
+
+
+class RunKeys(TypedDict):
+    """What names a run, and where and when it was measured."""
+
+    reference: str
+    kernel: str
+    version: str
+    run_id: str | None
+    source: Source
+    created: str | None
+    verified: bool
+    device: DeviceKeys | None
+
+
+class TimingKeys(TypedDict):
+    """The times of one version on one workload."""
+
+    bench_id: str
+    samples: int
+    dropped: int
+    median_ns: float
+    q1_ns: float
+    q3_ns: float
+    min_ns: float
+    sm_clock_mhz: float | None
+    empty_ns: float | None
+    copy_ns: float | None
+    link_ns: float | None
+    gpu: str | None
+
+
+class CheckKeys(TypedDict):
+    """The outcome of comparing a version with the reference on one workload."""
+
+    passed: bool
+    reason: str
+    seeds: list[int]
+    norm_error: float | None
+    max_error: float | None
+
+
+class FloorTermKeys(TypedDict):
+    """One thing that a workload has to do, and the least time of that alone."""
+
+    kind: FloorKind
+    amount: int
+    unit: Literal["byte", "flop", "op", "launch"]
+    per_second: float
+    ns: float
+    assumed: bool
+    why: str
+
+
+class FloorKeys(TypedDict):
+    """The least time of a workload: that of the longest of its terms."""
+
+    kind: FloorKind
+    ns: float
+    ratio: float | None
+    assumed: bool
+    terms: list[FloorTermKeys]
+
+
+class WorkloadKeys(TypedDict):
+    """A workload of a run: what it is, its check, its times, and what they come to."""
+
+    name: str
+    dtype: str
+    integers: dict[str, int]
+    algorithmic_bytes: int | None
+    flops: int | None
+    host_bytes: int | None
+    written_bytes: int | None
+    work: dict[str, int]
+    check: CheckKeys | None
+    timing: TimingKeys | None
+    bytes_per_second: float | None
+    in_l2: InL2 | None
+    flops_per_second: float | None
+    share_of_copy: float | None
+    share_of_link: float | None
+    floor: FloorKeys | None
+    floor_ns: float | None
+    floor_assumed: bool | None
+
+
+class AgainstLibraryKeys(TypedDict):
+    """The fastest own version against the fastest library, on a workload."""
+
+    workload: str
+    own: str
+    own_ns: float
+    library: str
+    library_ns: float
+    ratio: float | None
+    verdict: Word | None
+    low: float | None
+    high: float | None
+
+
+def filled(shape: type, /, *sources: object, **given: Any) -> dict[str, Any]:
+    """Return the keys of ``shape``, a TypedDict, in its order.
+
+    The value of a key is what is given by its name, else the attribute of that name of the first source that has one.
+    """
+    keys = shape.__annotations__
+    if unknown := given.keys() - keys.keys():
+        raise TypeError(f"{shape.__name__} has no {', '.join(sorted(unknown))}")
+    return {key: given[key] if key in given else _of_first(sources, key) for key in keys}
+
+
+def _of_first(sources: Sequence[object], key: str) -> Any:
+    for one in sources:
+        if hasattr(one, key):
+            return getattr(one, key)
+    raise AttributeError(f"nothing says what '{key}' is")
+
+
+def answer(command: str, shape: type, /, *sources: object, **given: Any) -> dict[str, Any]:
+    """Return the one object that a command prints, ``filled`` and ``clean``."""
+    cleaned: dict[str, Any] = clean(filled(shape, *sources, schema=f"ncu-assist.{command}/1", **given))
+    return cleaned
 
 
 def clean(value: Any) -> Any:
-    """Return ``value`` with tuples as lists, and null for numbers that JSON does not have (NaN, infinity)."""
+    """Return ``value`` with tuples as lists, records as objects, and null for NaN and infinity, which JSON has not."""
     if isinstance(value, float):
         return value if isfinite(value) else None
     if isinstance(value, dict):
         return {str(key): clean(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [clean(one) for one in value]
+    if is_dataclass(value):
+        return {field.name: clean(getattr(value, field.name)) for field in fields(value)}
     return value
-
-
-def answer(command: str, content: dict[str, Any]) -> dict[str, Any]:
-    """Return the one object that a command prints."""
-    cleaned: dict[str, Any] = clean({"schema": f"ncu-assist.{command}/1", **content})
-    return cleaned
-
-
-def cycles_json(verdict: Verdict | None) -> dict[str, Any]:
-    """Return the verdict in words, whether another clock explains it, and the same by SM cycles; nulls for none."""
-    return {
-        "words": verdict.words if verdict else None,
-        "by_clock": verdict.by_clock if verdict else None,
-        "cycles": asdict(verdict.cycles) if verdict and verdict.cycles else None,
-    }
 
 
 def library_json(one: OwnAgainstLibrary) -> dict[str, Any]:
     """Return the fastest own version against the fastest library, with the verdict on the two."""
     said = one.verdict
-    return {
-        "workload": one.workload,
-        "own": one.own,
-        "own_ns": one.own_ns,
-        "library": one.library,
-        "library_ns": one.library_ns,
-        "ratio": one.ratio,
-        "verdict": said.verdict if said else None,
-        "low": said.low if said else None,
-        "high": said.high if said else None,
-    }
+    verdict, low, high = (said.verdict, said.low, said.high) if said else (None, None, None)
+    return filled(AgainstLibraryKeys, one, verdict=verdict, low=low, high=high)
 
 
 def run_facts(run: Run, reference: str, source: Source) -> dict[str, Any]:
     """Return what names a run, and where and when it was measured."""
-    return {
-        "reference": reference,
-        "kernel": run.kernel,
-        "version": run.version,
-        "run_id": run.run_id or None,  # a report that is in no archive has none
-        "source": source,
-        "created": run.created or None,
-        "verified": run.verified,
-        "device": device(run.device),
-    }
+    named = {"reference": reference, "source": source, "device": device(run.device)}
+    return filled(RunKeys, run, **named, run_id=run.run_id or None, created=run.created or None)
 
 
 def device(of: Device | None) -> dict[str, Any] | None:
     """Return a GPU without what tells it apart from others of its model."""
-    if of is None:
-        return None
-    return {name: value for name, value in asdict(of).items() if name != "uuid_sha256"}
-
-
-def timing(of: Timing | None) -> dict[str, Any] | None:
-    """Return one version's times on one workload, in nanoseconds."""
-    return None if of is None else {name: value for name, value in asdict(of).items() if name != "workload"}
-
-
-def check(of: Check | None) -> dict[str, Any] | None:
-    """Return the outcome of a check."""
-    return None if of is None else {name: value for name, value in asdict(of).items() if name != "workload"}
+    return filled(DeviceKeys, of) if of else None
 
 
 def floor(of: Floor | None, median_ns: float | None) -> dict[str, Any] | None:
     """Return the least time of a workload and what it consists of; ``ratio`` is the median over it, null untimed."""
     if of is None:
         return None
-    terms = [{"kind": one.kind, "amount": one.amount, "unit": one.unit, "per_second": one.per_second, "ns": one.ns,
-              "assumed": one.assumed, "why": one.why} for one in of.terms]  # fmt: skip
-    ratio = median_ns / of.ns if median_ns else None
-    return {"kind": of.kind, "ns": of.ns, "ratio": ratio, "assumed": of.assumed, "terms": terms}
+    terms = [filled(FloorTermKeys, one) for one in of.terms]
+    return filled(FloorKeys, of, ratio=median_ns / of.ns if median_ns else None, terms=terms)
 
 
 def workload(row: WorkloadRow) -> dict[str, Any]:
     """Return a workload of a run with its check, its times and what they come to."""
-    return {
-        **asdict(row.workload),
-        "check": check(row.check),
-        "timing": timing(row.timing),
-        "bytes_per_second": row.bytes_per_second,
-        "in_l2": row.in_l2,
-        "flops_per_second": row.flops_per_second,
-        "share_of_copy": row.share_of_copy,
-        "share_of_link": row.share_of_link,
-        "floor": floor(row.floor, row.timing.median_ns if row.timing else None),
-        "floor_ns": row.floor.ns if row.floor else None,
-        "floor_assumed": row.floor.assumed if row.floor else None,
-    }
+    timing = row.timing
+    return filled(
+        WorkloadKeys,
+        row.workload,
+        row,
+        check=filled(CheckKeys, row.check) if row.check else None,
+        timing=filled(TimingKeys, timing) if timing else None,
+        floor=floor(row.floor, timing.median_ns if timing else None),
+        floor_ns=row.floor.ns if row.floor else None,
+        floor_assumed=row.floor.assumed if row.floor else None,
+    )
