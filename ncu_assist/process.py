@@ -5,8 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import shutil
 import signal
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -124,6 +126,106 @@ def run(
     out.check()
     err.check()
     return Completed(tuple(argv), exit_code, *said, time.monotonic() - started, timed_out)
+
+
+class Waiting:
+    """A program that was started before its work is known: it gets ready, prints a line, and reads its work at a pipe.
+
+    ``command`` makes its command line with the path of the pipe. As it prints its first line that is not empty, or
+    ends, ``ready`` is set and ``on_ready`` called. Raises OSError where no pipe can be made.
+    """
+
+    def __init__(
+        self,
+        command: Callable[[str], Sequence[str]],
+        *,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+        on_ready: Callable[[], object] | None = None,
+    ) -> None:
+        self.ready = threading.Event()
+        self._folder = Path(tempfile.mkdtemp(prefix="ncu-assist-"))
+        self._pipe = self._folder / "work"
+        os.mkfifo(self._pipe, 0o600)
+        self._on_ready = on_ready
+        self._lines: list[str] = []
+        self._on_line: Callable[[str], None] | None = None
+        self._lock = threading.Lock()
+        self._ending = threading.Event()
+        self._completed: Completed | BaseException | None = None
+        argv = command(str(self._pipe))
+        self._thread = threading.Thread(target=self._run, args=(argv, env, cwd), daemon=True)
+        self._thread.start()
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the program has ended, or could not be started."""
+        return not self._thread.is_alive()
+
+    def run(
+        self,
+        work: bytes,
+        on_line: Callable[[str], None] | None = None,
+        is_stuck: Callable[[], bool] | None = None,
+        timeout_s: float | None = None,
+    ) -> Completed:
+        """Give the program its work, one line, and return when it has ended, as the function ``run`` does.
+
+        ``on_line`` gets what it printed before, too; ``timeout_s`` counts from now on.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        try:
+            with self._pipe.open("r+b", buffering=0) as pipe:  # r+: no reader is waited for
+                pipe.write(work + b"\n")
+                self._hear(on_line or (lambda _line: None))
+                while self._thread.is_alive():
+                    is_late = deadline is not None and time.monotonic() > deadline
+                    if is_late or (is_stuck is not None and is_stuck()):
+                        self._ending.set()
+                    self._thread.join(POLL_S)
+        except BaseException:
+            self.end()
+            raise
+        finally:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if isinstance(self._completed, Completed):
+            return self._completed
+        assert self._completed is not None
+        raise self._completed
+
+    def end(self) -> None:
+        """End the program, whatever it does."""
+        self._ending.set()
+        self._thread.join()
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self, argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None) -> None:
+        try:
+            self._completed = run(argv, env=env, cwd=cwd, on_line=self._line, is_stuck=self._ending.is_set)
+        except BaseException as error:
+            self._completed = error
+        finally:
+            self._is_ready()
+
+    def _is_ready(self) -> None:
+        if self._on_ready is not None:
+            self._on_ready()
+        self.ready.set()
+
+    def _hear(self, on_line: Callable[[str], None]) -> None:
+        with self._lock:
+            for line in self._lines:
+                on_line(line)
+            self._on_line = on_line
+
+    def _line(self, line: str) -> None:
+        with self._lock:
+            if self._on_line is None:
+                self._lines.append(line)
+            else:
+                self._on_line(line)
+        if line:
+            self._is_ready()
 
 
 class _Guard:

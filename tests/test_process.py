@@ -2,13 +2,15 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
-from patience import has_ended, leaping, press_ctrl_c, soon
+from patience import CEILING_S, has_ended, leaping, press_ctrl_c, soon
 
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.process import Waiting
 
 
 def python(code: str) -> list[str]:
@@ -139,3 +141,35 @@ def test_the_guard_stands_before_the_program_starts() -> None:
     own, *children = map(int, said.split())
     assert len(children) == 2
     assert children[1] == own
+
+
+def test_a_program_that_waits_gets_its_work_as_a_line_and_is_heard_from_its_start() -> None:
+    lines: list[str] = []
+    waiting = Waiting(lambda pipe: ["sh", "-c", f'echo ready; read -r work < "{pipe}"; echo "did $work"; exit 3'])
+    assert waiting.ready.wait(CEILING_S)
+    assert not waiting.is_over
+    done = waiting.run(b"a b", lines.append)
+    assert (done.exit_code, lines, done.timed_out) == (3, ["ready", "did a b"], False)
+    assert waiting.is_over
+
+
+def test_a_program_that_waits_too_long_after_its_work_came_is_ended() -> None:
+    waiting = Waiting(lambda pipe: ["sh", "-c", f'read -r work < "{pipe}"; sleep 1000'])
+    assert waiting.run(b"", timeout_s=0.2).timed_out
+
+
+def test_a_program_that_waits_is_ended_with_its_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    waiting = Waiting(lambda pipe: ["cat", pipe])
+    assert list(tmp_path.iterdir())
+    waiting.end()
+    assert waiting.is_over
+    assert waiting.ready.is_set()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_program_that_cannot_be_started_is_told_when_it_is_given_work() -> None:
+    waiting = Waiting(lambda pipe: ["/no/such/program", pipe])
+    assert waiting.ready.wait(CEILING_S)
+    with pytest.raises(EnvironmentProblem, match="cannot start"):
+        waiting.run(b"")

@@ -9,10 +9,8 @@ import contextlib
 import importlib
 import os
 import re
-import shutil
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -23,7 +21,7 @@ from ncu_assist import process
 from ncu_assist.environment import VISIBLE, chosen_gpu, query_gpus
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.base import Executor
-from ncu_assist.process import Completed, RunOptions
+from ncu_assist.process import Completed, RunOptions, Waiting
 
 
 def gpu_key(env: Mapping[str, str]) -> str:
@@ -141,77 +139,6 @@ HARNESS = ("-m", "ncu_assist.harness")
 WARM = "--warm"  # the child waits for its request at the pipe that is named next
 
 
-class _Process:
-    """One warm process, from its start to the end of its only measurement."""
-
-    def __init__(
-        self, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None, until_heard: contextlib.ExitStack
-    ) -> None:
-        self._until_heard = until_heard
-        self._lines: list[str] = []
-        self._on_line: Callable[[str], None] | None = None
-        self._lock = threading.Lock()
-        self._ending, self.heard = threading.Event(), threading.Event()
-        self._completed: Completed | BaseException | None = None
-        self._thread = threading.Thread(target=self._run, args=(argv, env, cwd), daemon=True)
-        self._thread.start()
-
-    def _run(self, argv: Sequence[str], env: Mapping[str, str], cwd: Path | None) -> None:
-        try:
-            self._completed = process.run(argv, env=env, cwd=cwd, on_line=self._line, is_stuck=self._ending.is_set)
-        except BaseException as error:
-            self._completed = error
-        finally:
-            self._hear()
-
-    def _hear(self) -> None:
-        self._until_heard.close()
-        self.heard.set()
-
-    def _line(self, line: str) -> None:
-        with self._lock:
-            if self._on_line is None:
-                self._lines.append(line)
-            else:
-                self._on_line(line)
-        if line:
-            self._hear()
-
-    def is_over(self) -> bool:
-        return not self._thread.is_alive()
-
-    def follow(
-        self, on_line: Callable[[str], None], is_stuck: Callable[[], bool], timeout_s: float | None
-    ) -> Completed:
-        """Pass on what was said and is said until the process ends; it is ended by what ``is_stuck`` raises, too.
-
-        ``timeout_s`` counts from now on.
-        """
-        deadline = None if timeout_s is None else time.monotonic() + timeout_s
-        with self._lock:
-            for line in self._lines:
-                on_line(line)
-            self._on_line = on_line
-        try:
-            while self._thread.is_alive():
-                self._thread.join(process.POLL_S)
-                if self._ending.is_set() or not self._thread.is_alive():
-                    continue
-                if is_stuck() or (deadline is not None and time.monotonic() > deadline):
-                    self._ending.set()
-        except BaseException:
-            self.end()
-            raise
-        if isinstance(self._completed, Completed):
-            return self._completed
-        assert self._completed is not None
-        raise self._completed
-
-    def end(self) -> None:
-        self._ending.set()
-        self._thread.join()
-
-
 @dataclass
 class Warm:
     """Runs the measuring child in a process that is warm already: torch imported, the GPU opened, nothing else done.
@@ -230,35 +157,37 @@ class Warm:
     name: str = "warm"
     rehearsal: Path | None = None
     under: tuple[str, ...] = ()
-    _folder: Path | None = None
-    _spare: tuple[_Process, Path] | None = None
+    _spare: Waiting | None = None
 
     def start(self, env: Mapping[str, str], cwd: Path | None) -> None:
         """Warm a process for the next measurement, unless one is waiting."""
         if self.is_waiting:
             return
-        if self._folder is None:
-            self._folder = Path(tempfile.mkdtemp(prefix="ncu-assist-"))
-        pipe = self._folder / "request"
-        pipe.unlink(missing_ok=True)
-        os.mkfifo(pipe, 0o600)
-        argv = [*self.under, sys.executable, *HARNESS, WARM, str(pipe), self.device]
-        until_heard = contextlib.ExitStack()
+        self.close()
+        rehearsal, until_ready = list[str](), contextlib.ExitStack()
         if self.rehearsal is not None:
             with contextlib.suppress(EnvironmentProblem):  # somebody measures
                 folder = self.local.folder or lock_folder()
-                until_heard.enter_context(held(folder, gpu_key(env), "a measurement to come", 0.0))
-                argv.append(str(self.rehearsal))
-        self._spare = _Process(argv, env, cwd, until_heard), pipe
+                until_ready.enter_context(held(folder, gpu_key(env), "a measurement to come", 0.0))
+                rehearsal.append(str(self.rehearsal))
+
+        def command(pipe: str) -> list[str]:
+            return [*self.under, sys.executable, *HARNESS, WARM, pipe, self.device, *rehearsal]
+
+        try:
+            self._spare = Waiting(command, env=env, cwd=cwd, on_ready=until_ready.close)
+        except OSError:
+            until_ready.close()
+            raise
 
     @property
     def is_waiting(self) -> bool:
         """Whether a process was started that has not ended, and has no request yet."""
-        return self._spare is not None and not self._spare[0].is_over()
+        return self._spare is not None and not self._spare.is_over
 
     def wait(self, timeout_s: float) -> bool:
         """Wait until the process that was started is warm, or has failed; tell whether it is."""
-        return self._spare is not None and self._spare[0].heard.wait(timeout_s)
+        return self._spare is not None and self._spare.ready.wait(timeout_s)
 
     def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
         """Hand a request of the harness to the warm process; run any other program as ``Local`` does."""
@@ -270,29 +199,15 @@ class Warm:
         with held(self.local.folder or lock_folder(), gpu_key(env), command, self.local.wait_s):
             self.start(env, options.get("cwd"))
             assert self._spare is not None
-            warm, pipe = self._spare
-            with pipe.open("r+b", buffering=0) as request:  # r+: no reader is waited for
-                request.write(os.fsencode(program[3]) + b"\n")
-                self._spare = None
-                on_line, is_stuck = options.get("on_line"), options.get("is_stuck")
-                return warm.follow(on_line or _unheard, is_stuck or _never, options.get("timeout_s"))
+            warm, self._spare = self._spare, None
+            on_line, is_stuck = options.get("on_line"), options.get("is_stuck")
+            return warm.run(os.fsencode(program[3]), on_line, is_stuck, options.get("timeout_s"))
 
     def close(self) -> None:
         """End the process that waits and give its memory back."""
         if self._spare is not None:
-            self._spare[0].end()
+            self._spare.end()
             self._spare = None
-        if self._folder is not None:
-            shutil.rmtree(self._folder, ignore_errors=True)
-            self._folder = None
-
-
-def _unheard(_: str) -> None:
-    return
-
-
-def _never() -> bool:
-    return False
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,12 @@ import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ncu_assist.errors import DamagedData, NcuAssistError, ReaderBug
+
+if TYPE_CHECKING:
+    from ncu_assist.process import Waiting
 
 MEMORY_BYTES = 2 << 30
 FRAME = re.compile(r'^ +File "(.+)", line \d+', re.MULTILINE)  # of a traceback, the last one raised it
@@ -28,8 +32,11 @@ def run_child(
     said: Mapping[int, type[NcuAssistError]] | None = None,
     stopped: Callable[[], bool] | None = None,
     on_line: Callable[[str], None] | None = None,
+    ready: Waiting | None = None,
 ) -> None:
     """Run a module of ours with arguments, until it ends or ``stopped`` says yes; ``on_line`` gets what it prints.
+
+    A child of that module that is ``ready`` gets the arguments as a line of JSON in place of a new one.
 
     ``what`` it reads and with whose ``reader`` are words of messages; ``limit_s`` is for all of it, of which this child
     has ``timeout_s``. Raises what it tells of as JSON in the last line of stderr, errors of ``said`` by exit code, and
@@ -37,7 +44,10 @@ def run_child(
     """
     from ncu_assist import process  # not in the child itself, which is to start at once
 
-    done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
+    if ready is not None:
+        done = ready.run(json.dumps(argv[1:]).encode(), on_line, stopped, timeout_s)
+    else:
+        done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
     if done.timed_out:
         raise DamagedData(f"{what} could not be read within {limit_s:g} s", "profile again")
     last = (done.stderr.strip().splitlines() or [""])[-1]  # NVIDIA's reader may have written before it

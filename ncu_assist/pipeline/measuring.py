@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from types import MappingProxyType
 
 from ncu_assist import process
@@ -26,6 +27,7 @@ from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request, unbuilt_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
+from ncu_assist.ncu.source.reading import end_readers, start_readers
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
 from ncu_assist.pipeline.ncu_stage import NCU_START_S, NcuStage, cost_words, ncu_stage
 from ncu_assist.pipeline.profiling import (
@@ -55,11 +57,12 @@ from ncu_assist.pipeline.work_units import (
 )
 from ncu_assist.project import Project
 from ncu_assist.quantity import duration
-from ncu_assist.record import Commit, Run, Timing
+from ncu_assist.record import Commit, Device, Run, Timing
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.store.reading import REPORTS
 
 SECOND = timedelta(seconds=1)
 FULL, FULL_PASSES = "full", 38  # of 2025.3.1, on an H200 (docs/sources.md, Cost)
@@ -148,6 +151,7 @@ def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
             folder = job.project.work / "measure" / f"ncu-{secrets.token_hex(4)}"
             with contextlib.suppress(EnvironmentProblem, OSError):  # no ncu, no room: told where it is needed
                 stage = ncu_stage(job.project, folder, local, _first_options(job, job.options)).begun(local)
+                begun.callback(end_readers)
                 begun.callback(stage.close)
                 job = replace(job, ncu=stage)
         yield replace(job, executor=warm)
@@ -309,6 +313,16 @@ class KernelWork:
             self._count(result.profiled, result.gpu_sha256)
         return []
 
+    def _start_readers(self, measured: client.Measured, count: int, folder: Path) -> None:
+        """Start readers of code, where an earlier run keeps a report of this chip for them to get ready with."""
+        chip = _chip(measured.device)
+        every = (one for found in self._runs.values() for one in found)
+        alike = (one for one in every if _chip(one.run.device) == chip and set(REPORTS) & one.run.files.keys())
+        with contextlib.suppress(NcuAssistError, OSError):
+            folder.mkdir(parents=True)
+            if (one := next(alike, None)) and (report := one.report_file(folder)):
+                start_readers(report, min(count, process.side_by_side()))
+
     def _count(self, profiled: ProfilingResult, gpu: str) -> None:
         assert self._measured is not None
         own = self._measured.device.uuid_sha256 if self._measured.device else gpu
@@ -423,6 +437,8 @@ class KernelWork:
         for line in _long_calls(job, measured, right):
             self.reporter.note(line)
         threading.Thread(target=_prepare_pages, args=(job,), daemon=True).start()  # during ncu's passes
+        if job.ncu is not None:
+            self._start_readers(measured, len(expected), job.ncu.folder / "ready")
         counted_runs = {v: _last_counted(self._runs[v]) for v in expected}
         runs = {v: one.run if one else None for v, one in counted_runs.items()}
         if options.section_set == ADAPTIVE:
@@ -515,6 +531,10 @@ def _prepare_pages(job: MeasureJob) -> None:
 
     with contextlib.suppress(Exception):  # a bug in a page is met again, and told, when it is written
         prepare_pages(job.project, job.kernel.name)
+
+
+def _chip(device: Device | None) -> str | None:
+    return device.compute_capability if device else None
 
 
 def _timings(measured: client.Measured, version: str) -> tuple[Timing, ...]:

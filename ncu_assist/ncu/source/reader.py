@@ -3,12 +3,16 @@
 The reader alone knows SASS and source lines: it disassembles the cubins, 0.12 ms an instruction, and starts over for
 each launch. So a function is asked for once and shared by the launches that ran it. It also keeps about 10 MB for
 each launch that was looked at until the process ends: who has many launches starts several processes. Where only the
-lines are wanted nothing is disassembled: of which line an instruction is the reader knows in 2 µs.
+lines are wanted nothing is disassembled: of which line an instruction is the reader knows in 2 µs. Before the first
+instruction of a chip it takes 0.3 to 0.5 s, so who knows that a report will come starts the process before it.
 """
 
 from __future__ import annotations
 
+import contextlib
+import json
 import sys
+import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
@@ -18,13 +22,14 @@ from typing import IO, Any
 
 import msgspec
 
-from ncu_assist.ncu.child import limit_memory
+from ncu_assist.ncu.child import MEMORY_BYTES, limit_memory
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     INSTRUCTION_BYTES,
     KINDS,
     NO_FILE,
     NO_LINE,
+    READY,
     REQUEST,
     SAMPLED,
     VALUES,
@@ -42,7 +47,19 @@ NOT_CODE = "N/A"  # what the reader says of an address between two instructions
 
 
 def main(arguments: list[str]) -> int:
-    """Read what the request in FOLDER asks of PATH within MEMORY bytes of address space, and write it into FOLDER."""
+    """Read what the request in FOLDER asks of PATH within MEMORY bytes of address space, and write it into FOLDER.
+
+    As --ready PIPE REPORT: get ready with a report of the same chip, say so, and take these three from the pipe.
+    """
+    if arguments[0] == READY:
+        _, pipe, report = arguments
+        limit_memory(MEMORY_BYTES)
+        with contextlib.suppress(Exception):  # it is read to get ready, no more
+            _disassemble_one(Path(report))
+        sys.stdout.write("ready\n")
+        sys.stdout.flush()
+        with Path(pipe).open(encoding="ascii") as work:
+            arguments = json.loads(work.readline())
     path, folder, memory = arguments
     limit_memory(int(memory))
     import ncu_report
@@ -61,6 +78,19 @@ def main(arguments: list[str]) -> int:
             sys.stdout.flush()
     (Path(folder) / DOCUMENT).write_bytes(msgspec.json.encode(reading.document()))
     return 0
+
+
+def _disassemble_one(report: Path) -> None:
+    """Ask for the first instruction of a report, which may be compressed."""
+    import ncu_report
+
+    from ncu_assist.ncu.compressed import plain_file
+
+    with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
+        (action, *_) = (
+            action for part in ncu_report.load_report(str(plain_file(report, Path(folder)))) for action in part
+        )
+        _sass(action, _entries(action)[0])
 
 
 class _Reading:
