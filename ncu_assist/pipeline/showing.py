@@ -37,6 +37,7 @@ from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
     KernelPart,
     RuleResults,
+    agreed,
     as_built,
     judged_alone,
     located,
@@ -328,10 +329,12 @@ def with_places(shown: RunView) -> RunView:
 def _with_code(
     shown: RunView, code: Code | None, told: Callable[[RuleResults | None, Code | None], RuleResults | None]
 ) -> RunView:
-    launches = (
-        tuple(replace(row, results=told(row.results, code)) for row in shown.launches) if code else shown.launches
-    )
-    return replace(shown, results=told(shown.results, code), launches=launches)
+    if code is None:
+        return replace(shown, results=told(shown.results, code))
+    every = [told(row.results, code) for row in shown.launches]
+    same = iter(agreed([one for one in every if one]))
+    launches = (replace(row, results=one and next(same)) for row, one in zip(shown.launches, every, strict=True))
+    return replace(shown, results=told(shown.results, code), launches=tuple(launches))
 
 
 def _launches(
@@ -344,10 +347,12 @@ def _launches(
     for one in stored.whole.launches:
         whole[one.call] = whole.get(one.call, 0.0) + (one.duration_ns or 0.0)
     own = [one for one in run.launches if every or shown in (None, one.workload)]
-    judged = {}
+    judged: dict[int, RuleResults | None] = {}
     for one in steps("judging launches", judged_alone(own, None if every else MOST_JUDGED)):
         alone = combine_launches(one.workload, [one], [tables.get(one.index, {})])
         judged[one.index] = results_of(run, alone, ceilings, calls[one.call] == 1, stored.whole)
+    known = {number: results for number, results in judged.items() if results}
+    judged |= zip(known, agreed(list(known.values())), strict=True)
     return tuple(
         LaunchRow(
             launch=one,

@@ -16,9 +16,9 @@ has enough blocks if every multiprocessor has one and DRAM, a pipe or the link t
 How the saving is estimated: with the blocks spread over all multiprocessors, the time falls to blocks over
 multiprocessors. If waiting is also a problem (no resource at 80 % of what it can reach while a multiprocessor had
 work), the waits that other warps could hide shrink too, in the ratio of the warps now to the warps that fit. The time
-in which most multiprocessors wait for the longest block belongs to `workload-imbalance`. Without throughputs nobody
-knows whether a unit is busy. Without warp states the time in which no scheduler issued takes their place, an upper
-bound. In both cases the saving is *assumed*.
+in which most multiprocessors wait for the longest block, or most warps have ended, belongs to `workload-imbalance`.
+Without throughputs nobody knows whether a unit is busy. Without warp states the time in which no scheduler issued takes
+their place, an upper bound. In both cases the saving is *assumed*.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.shape import (
     block_words,
     coverable_share,
+    early_ends,
     has_room,
     of_each_shape,
     room_beside,
@@ -91,4 +92,4 @@ def _waits_saved(facts: Facts, blocks_each: float) -> float:
     now, fit = blocks_each * warps_a_block(facts), facts.get("theoretical_warps") or 0.0
     if now >= fit or not has_room(facts):
         return 0.0
-    return coverable_share(facts) * (1.0 - now / fit)
+    return coverable_share(facts) * (1.0 - now / fit) * (1.0 - early_ends(facts))

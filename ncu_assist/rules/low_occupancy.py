@@ -70,8 +70,10 @@ from ncu_assist.rules.model.occupancy import UNITS, Change, changes
 from ncu_assist.rules.model.pipes import is_matrix_work
 from ncu_assist.rules.model.savings import REACHABLE, START_NS, bounded_ns
 from ncu_assist.rules.model.shape import (
+    BLOCK_START_CYCLES,
     block_words,
     coverable_share,
+    cycles_a_block,
     of_each_shape,
     room_beside,
     uncovered_part,
@@ -101,9 +103,6 @@ USES: tuple[str, ...] = (
 )  # fmt: skip
 REACHED = 0.5  # of the warps that fit, on average: with fewer the limit holds for less than half of the time
 SHORT_BLOCKS = "short blocks"  # in place of a limit: all that fit may run, and do not
-# From the end of a block to the first instruction of the next in its place: 180 to 430 cycles in kernels of short equal
-# blocks, on 7.5, 8.6, 8.9 and 9.0 (docs/sources.md, Starts of blocks).
-BLOCK_START_CYCLES = 400.0
 MANY_WAVES = 10.0  # from here on the last wave is at most a tenth of the time
 LAST_WAVE = 2.0  # from here on blocks wait for a place most of the time, and free places are for want of starts
 IN_WORDS = {"shared": "shared memory", "blocks": "places for blocks", "warps": "places for warps"}
@@ -141,8 +140,7 @@ def _short_blocks(facts: Facts) -> Finding | None:
         return None
     if not facts.lacks(*low_bytes_in_flight.NEEDS) and low_bytes_in_flight.find(facts):
         return None
-    at_once = max(1.0, fitting / warps_a_block(facts))
-    each = cycles * at_once * count / blocks  # cycles from the start of a block to that of the next in its place
+    at_once, each = max(1.0, fitting / warps_a_block(facts)), cycles_a_block(facts, cycles)
     works, starting = running / fitting * working_part(facts), START_NS / facts.duration_ns
     rests = max(0.0, min(1.0 - works - starting, BLOCK_START_CYCLES / each))
     empty = min(rests, max(0.0, 1.0 - working_share(facts) - starting))
@@ -171,7 +169,7 @@ def _too_few_fit(facts: Facts) -> Finding | None:
     if now <= 0 or then <= now:
         return None
     is_reached = _is_reached(now, facts)
-    if not is_reached and (limiter != "blocks" or facts.value("waves_per_sm") < LAST_WAVE):
+    if not is_reached and not ends_before_next_start(facts):
         return None
     named, whole = list(_named(limiter, facts)), _saved_by(then, facts)
     saved, most = max(((_saved_by(warps, facts), warps) for _, warps in named), default=(whole, 0))
@@ -213,6 +211,13 @@ def _is_reached(fitting: float, facts: Facts) -> bool:
     """
     achieved = facts.get("achieved_warps")
     return achieved is None or achieved >= REACHED * fitting
+
+
+def ends_before_next_start(facts: Facts) -> bool:
+    """Tell whether blocks are small and many, and fewer than half of the warps that fit run: starts are the limit."""
+    if facts.lacks(*NEEDS, "waves_per_sm") or limited_by(facts) != "blocks":
+        return False
+    return facts.value("waves_per_sm") >= LAST_WAVE and not _is_reached(facts.value("theoretical_warps"), facts)
 
 
 def _named(limiter: str, facts: Facts) -> Iterator[Change]:

@@ -71,3 +71,52 @@ def test_silent_on_recorded_kernels_of_other_kinds(case: str) -> None:
 
 def test_says_what_it_lacks() -> None:
     assert missing(workload_imbalance, without(made(UNEVEN), "sm_cycles_active")) == ("sm_cycles_active",)
+
+
+EARLY: Counters = {
+    "waves_per_sm": 1.5, "grid_size": 1584, "block_size": 128, "sm_count": 132, "dram_throughput": 0,
+    "sm_cycles_active": 99, "sm_cycles_active_max": 99, "sm_cycles_elapsed": 10_000_000,
+    "theoretical_warps": 32, "achieved_warps": 6,
+}  # fmt: skip
+WORKING: Counters = {"sm_cycles_active": 9_900_000, "sm_cycles_active_max": 9_900_000}
+
+
+def test_names_warps_that_last_longer_where_every_multiprocessor_stays_active() -> None:
+    """A public kernel had 8 warps where 48 fit, on multiprocessors that were active from start to end."""
+    finding = found(workload_imbalance, made(EARLY | WORKING, long_scoreboard=90.0))
+    assert finding
+    assert finding.detail == {"of": "warps"}
+    assert "6.0 warps run on a multiprocessor on average, where equal blocks would keep 24 running" in finding.message
+    assert "later than the limits in the report allow" in finding.message
+
+
+def test_saves_waits_beyond_what_equal_warps_show() -> None:
+    facts = made(EARLY | WORKING, long_scoreboard=90.0)
+    missing_part = 1 - 6 / 24 - 2_500 / 100_000 - 400 / (10_000_000 * 8 * 132 / 1584) - 0.5
+    assert saved_share(workload_imbalance, facts) == pytest.approx(0.99 * 0.9 * missing_part)
+
+
+def test_of_less_than_one_wave_no_block_gets_in_late() -> None:
+    few = EARLY | WORKING | {"waves_per_sm": 0.5, "grid_size": 528, "achieved_warps": 2}
+    finding = found(workload_imbalance, made(few, long_scoreboard=90.0))
+    assert finding
+    assert finding.message.endswith("where equal blocks would keep 16 running: most end long before the last")
+
+
+@pytest.mark.parametrize(
+    ("changes", "waits"),
+    [
+        ({"achieved_warps": 13}, 90.0),  # more than half: equal warps, some of which are served first, show it too
+        ({"issue_slots_busy": 88}, 90.0),  # a unit takes the time
+        ({}, 2.0),  # no waits that other warps could cover
+    ],
+)
+def test_silent_on_warps_that_end_early_at_no_cost(changes: Counters, waits: float) -> None:
+    assert found(workload_imbalance, made(EARLY | WORKING | changes, long_scoreboard=waits)) is None
+
+
+def test_small_blocks_that_end_before_the_next_start_are_low_occupancy() -> None:
+    limits = {f"block_limit_{one}": 64.0 for one in ("registers", "warps", "shared_memory")} | {"max_warps": 16.0}
+    small = EARLY | WORKING | limits | {"waves_per_sm": 62.0, "grid_size": 261_888, "block_size": 32}
+    assert found(workload_imbalance, made(small | {"block_limit_blocks": 32}, long_scoreboard=90.0)) is None
+    assert found(workload_imbalance, made(small | {"block_limit_blocks": 128}, long_scoreboard=90.0))

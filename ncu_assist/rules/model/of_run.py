@@ -20,6 +20,7 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import header_advice, library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.resources import SM_PARTS
+from ncu_assist.rules.model.same_work import same_work, scaled
 from ncu_assist.rules.model.warnings import warnings
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
 
@@ -125,6 +126,33 @@ def _followable(ranked: Ranked, facts: Facts) -> Ranked:
         return ranked
     advice = library_advice(known[0], ranked.finding.rule)
     return replace(ranked, finding=replace(ranked.finding, advice=advice, figures=""))
+
+
+def agreed(results: Sequence[RuleResults]) -> list[RuleResults]:
+    """Return results, each of one launch, in which launches that do the same work have one first finding.
+
+    It is what most of their time has. A launch that has another one, which is no more than the noise of a launch near a
+    threshold, is given the diagnosis of the longest that has it, with savings by its own time.
+    """
+    told = list(results)
+    for alike in same_work([one.facts for one in results]):
+        time: dict[str, float] = {}
+        for place in alike:
+            if first := results[place].diagnosis.first:
+                time[first.finding.rule] = time.get(first.finding.rule, 0.0) + results[place].facts.duration_ns
+        if len(time) < 2:
+            continue
+        most = max(time, key=lambda rule: time[rule])
+        own = [place for place in alike if _first_rule(results[place]) == most]
+        typical = results[max(own, key=lambda place: results[place].facts.duration_ns)]
+        for place in set(alike).difference(own):
+            times = results[place].facts.duration_ns / typical.facts.duration_ns
+            told[place] = replace(results[place], diagnosis=scaled(typical.diagnosis, times))
+    return told
+
+
+def _first_rule(results: RuleResults) -> str:
+    return results.diagnosis.first.finding.rule if results.diagnosis.first else ""
 
 
 def results_of_shown(
@@ -286,8 +314,11 @@ def rules_code() -> str:
 def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool = True) -> Judged | None:
     """Return what the rules say of launches of a run together, as ``results_of`` does; None without counters."""
     results = results_of(run, combined, ceilings, whole)
-    if results is None:
-        return None
+    return _judged(results, whole) if results else None
+
+
+def _judged(results: RuleResults, whole: bool) -> Judged:
+    combined = results.facts.combined
     only = combined.launches[0] if len(combined.launches) == 1 else None
     return Judged(
         workload=combined.workload,
@@ -308,8 +339,10 @@ def judged_alone(launches: Sequence[Launch], most: int | None = MOST_LAUNCHES) -
 def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Iterator[Judged]:
     """Yield what is said of a workload as a whole, then of each of its launches where it has several."""
     single = judged_alone(combined.launches) if len(combined.launches) > 1 else []
-    alone = (judged(run, combined.only([one]), ceilings, whole=False) for one in single)
-    yield from (one for one in (judged(run, combined, ceilings), *alone) if one is not None)
+    every = (results_of(run, combined.only([one]), ceilings, whole=False) for one in single)
+    together = judged(run, combined, ceilings)
+    yield from (together,) if together else ()
+    yield from (_judged(one, whole=False) for one in agreed([one for one in every if one]))
 
 
 def as_stored(ranked: Ranked) -> StoredFinding:

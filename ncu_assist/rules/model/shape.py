@@ -34,6 +34,12 @@ UNEVEN_USES = (
 # Of the time that the mean multiprocessor rests in kernels with equal blocks: at most 0.056 in those at their limit,
 # 0.092 in `occupancy_registers_fix` of 21 us (the fault gallery, tuned and blind part, on an H200 and an H100).
 EVEN_RESTS = 0.10
+# Of the warps that equal blocks would keep running: where warps do the same and some are served first, up to 0.45 of
+# them end early on average (the fault gallery on an H200: `constant_same_for_all`, `pipe_xu_sines`).
+EVEN_ENDS = 0.5
+# From the end of a block to the first instruction of the next in its place: 180 to 430 cycles in kernels of short equal
+# blocks, on 7.5, 8.6, 8.9 and 9.0 (docs/sources.md, Starts of blocks).
+BLOCK_START_CYCLES = 400.0
 ISSUE_SLOTS = RESOURCES["instruction issue"]
 CHIP_WIDE = (*(one.name for one in PARTS if one.group in ("DRAM", "L2")), HOST_LINK)
 
@@ -157,6 +163,39 @@ def uneven_work(facts: Facts) -> float:
     waves = facts.value("waves_per_sm")
     ragged_end = 0.5 / waves if waves > 1 else 0.0  # half a block, where blocks follow one another
     return max(0.0, uneven_share(facts) - uneven_by_grid(facts) - max(EVEN_RESTS, ragged_end))
+
+
+def equal_warps(facts: Facts) -> float:
+    """Return how many warps a working multiprocessor would have on average if all took equally long; 0 if not known."""
+    waves, blocks, count, fitting = (
+        facts.get(key) or 0.0 for key in ("waves_per_sm", "grid_size", "sm_count", "theoretical_warps")
+    )
+    if not (waves and blocks and count):
+        return 0.0
+    if waves > 1:
+        return fitting * waves / -(-waves // 1)
+    return min(fitting, warps_a_block(facts) * blocks / min(blocks, count))
+
+
+def early_ends(facts: Facts) -> float:
+    """Return the part of the warps of equal blocks that do not run on average, and that nothing even explains, 0 to 1.
+
+    Their multiprocessor works on: with a few warps that last longer, or with fewer blocks than should fit. The start of
+    the kernel and those of blocks are left out.
+    """
+    running, equal, cycles = facts.get("achieved_warps"), equal_warps(facts), facts.get("sm_cycles_elapsed")
+    if not running or not equal or not cycles or not facts.duration_ns:
+        return 0.0
+    starts = START_NS * len(facts.combined.launches) / facts.duration_ns
+    if facts.value("waves_per_sm") > 1:
+        starts += BLOCK_START_CYCLES / cycles_a_block(facts, cycles)
+    return max(0.0, 1.0 - running / equal - starts - EVEN_ENDS)
+
+
+def cycles_a_block(facts: Facts, cycles: float) -> float:
+    """Return the cycles from the start of a block to that of the next in its place, in a launch of many."""
+    at_once = max(1.0, facts.value("theoretical_warps") / warps_a_block(facts))
+    return cycles * at_once * facts.value("sm_count") / facts.value("grid_size")
 
 
 def knows_uneven(facts: Facts) -> bool:
