@@ -14,9 +14,9 @@ from collections.abc import Collection
 from pathlib import Path
 
 from in_place import write_files
+from recording import kept_files
 
 from ncu_assist.errors import NcuAssistError
-from ncu_assist.pipeline.recording import kept_files
 from ncu_assist.project import find_project
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.reading import REPORTS

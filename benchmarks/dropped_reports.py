@@ -32,10 +32,10 @@ from unittest import mock
 
 from command_outputs import ENVIRONMENT, ROOT, answer
 from in_place import write_files
+from recording import kept_files
 
 from ncu_assist.ncu.tables import SAMPLED
 from ncu_assist.pipeline.opened_reports import archived_report
-from ncu_assist.pipeline.recording import kept_files
 from ncu_assist.record import FileFact, encode
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.folders import RUN_JSON

@@ -16,10 +16,11 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
+from recording import record, record_times
+
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
-from ncu_assist.pipeline.recording import record, record_times
 from ncu_assist.project import find_project
 from ncu_assist.store import Store, StoredRun
 

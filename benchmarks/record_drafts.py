@@ -8,7 +8,8 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from ncu_assist.pipeline.recording import record_draft
+from recording import record_draft
+
 from ncu_assist.project import find_project
 from ncu_assist.spec_file import load_kernel
 from ncu_assist.store.drafts import DraftArchive

@@ -26,11 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import blanking
+
 from ncu_assist import process
 from ncu_assist.backends.nvcc import find_nvcc
 from ncu_assist.environment import query_gpus
 from ncu_assist.errors import NcuAssistError
-from ncu_assist.ncu import blanking, compressed, report_file
+from ncu_assist.ncu import compressed, report_file
 from ncu_assist.ncu.command import ProfileOptions, child_environment, find_ncu, profile_argv
 from ncu_assist.ncu.failures import read_log
 

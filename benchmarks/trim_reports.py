@@ -11,13 +11,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from blanking import trimmed
 from in_place import write_files
+from recording import REPORT
 
 from ncu_assist.analysis.run_view import shown_workload
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.pipeline.derived import code_files
-from ncu_assist.pipeline.recording import REPORT
 from ncu_assist.project import find_project
 from ncu_assist.store import Store, StoredRun
 

@@ -26,7 +26,7 @@ AREAS = (  # title, and where its messages are raised; the first that fits has t
     ("Building, checking, timing", ("backends/", "harness/", "executors/", "process", "pipeline/measuring")),
     ("Profiling kernels and programs", (
         "pipeline/planning", "pipeline/programs", "pipeline/profiling", "pipeline/ncu_stage", "pipeline/callables",
-        "ncu/command", "ncu/failures", "pipeline/watching", "pipeline/recording",
+        "ncu/command", "ncu/failures", "pipeline/watching",
     )),
     ("Reports and exports that are read", ("ncu/",)),
     ("Launches, workloads and comparisons", ("analysis/", "frame/", "pipeline/reading", "pipeline/opened_reports")),

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
+sys.path.append(str(Path(__file__).parents[1] / "benchmarks"))  # what records the archive is tested, too
 
 from browser import browser as browser
 from read_once import reports_read_once as reports_read_once

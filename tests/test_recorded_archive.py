@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import blanking
 import pytest
 import zstandard
 
 from ncu_assist.analysis.diff import DiffOptions
-from ncu_assist.ncu import blanking
 from ncu_assist.pipeline.archiving import always_late
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.project import Project

@@ -6,20 +6,21 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+import blanking
 import numpy as np
 import pandas as pd
 import pytest
+import recording
 from factories import BENCH_ID, make_run, samples_frame, save_run, times
 from ncu.test_ncu_blanking import revealing
+from recording import record, record_draft, record_times
 
 from ncu_assist.errors import DamagedData
-from ncu_assist.ncu import blanking, compressed, report_file
+from ncu_assist.ncu import compressed, report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.source.contents import DeviceFunction, LaunchSource
 from ncu_assist.ncu.source.kept import packed
-from ncu_assist.pipeline import recording
-from ncu_assist.pipeline.recording import record, record_draft, record_times
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet
 from ncu_assist.store.drafts import RUNS, DraftArchive
 from ncu_assist.store.reading import CODE

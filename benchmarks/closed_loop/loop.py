@@ -46,7 +46,6 @@ from ncu_assist.harness.sanitizer import find_sanitizer
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.pipeline.measuring import measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
-from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project, Settings
 from ncu_assist.record import Run
 from ncu_assist.render.redact import NOBODY
@@ -60,6 +59,9 @@ from ncu_assist.suggest.evidence.task import Cleaner, task_of
 from ncu_assist.suggest.prompting import MAX_TOKENS, build_prompt, load, render, tokens_of
 from ncu_assist.suggest.proof.prover import GPU, NOT_BELIEVED, ProofOptions, SandboxProver
 from ncu_assist.suggest.session import SuggestRequest, draft_task
+
+sys.path.append(str(Path(__file__).parents[1]))
+from recording import record
 
 ARMS = {"a": "task and source", "b": "and ncu's details page", "c": "the prompt of suggest"}
 TEMPLATES = Path(__file__).parent / "arms"

@@ -15,8 +15,8 @@ import msgspec
 from ncu_assist import schema
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
+from ncu_assist.ncu.report_file import SessionTexts
 from ncu_assist.ncu.source.kept import decompressed
 
 if TYPE_CHECKING:

@@ -304,3 +304,43 @@ def _rebuilt(data: Bytes, block: Block, entries: list[Entry]) -> bytes:
 
 def _with_size(message: bytes) -> bytes:
     return len(message).to_bytes(4, "little") + message
+
+
+SESSION_KINDS: dict[tuple[int, ...], str] = {  # field numbers inside the session details of a block header
+    (3, 5): "host",
+    (4, 5): "host",
+    (3, 2): "system",
+    (4, 2): "system",
+    (4, 7, 1): "address",
+    (3, 7, 1): "address",
+    (11,): "command line",
+}
+LAUNCH_SETTINGS = 9  # the program, its arguments, its folder, its environment
+
+
+@dataclass(frozen=True)
+class SessionTexts:
+    """Names of hosts, and commands: the command line of ncu, the program with its arguments and environment."""
+
+    hosts: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
+
+
+def session_texts(plain: Path) -> SessionTexts:
+    """Return what an uncompressed report says; nothing for another kind of file. Takes milliseconds at any size."""
+    try:
+        with mapped(plain) as data:
+            found = list(_texts(data))
+    except DamagedData:
+        return SessionTexts()
+    hosts = dict.fromkeys(text for kind, text in found if kind == "host")
+    commands = dict.fromkeys(text for kind, text in found if kind in ("command line", "launch settings"))
+    return SessionTexts(tuple(hosts), tuple(commands))
+
+
+def _texts(data: Bytes) -> Iterator[tuple[str, str]]:
+    for block in blocks(data):
+        for field in fields(data, block.header_start, block.header_end):
+            if field.number == SESSION and field.wire == BYTES:
+                for path, _, text in texts(data, field.body, field.end):
+                    yield ("launch settings" if path[0] == LAUNCH_SETTINGS else SESSION_KINDS.get(path, "")), text

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
-from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report_file import SessionTexts
 from ncu_assist.pipeline.importing import sent
 from ncu_assist.pipeline.opened_reports import kept_report, launch_numbers
 from ncu_assist.pipeline.pages.readable import identity_of, said_of

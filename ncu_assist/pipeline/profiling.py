@@ -259,7 +259,7 @@ class _Attempt:
             return silent
 
     def _capture(self, stage: NcuStage, part: HarnessRequest, watch: RangeWatch) -> Capture:
-        capture = stage.run(profile_command(_relative(part.path, stage.root)), watch.line, watch.launch)
+        capture = stage.run(profile_command(Path(os.path.relpath(part.path, stage.root))), watch.line, watch.launch)
         if not capture.report.records:
             raise NothingProfiled("profiling failed: the report holds no launch", "ncu-assist doctor")
         return capture
@@ -307,11 +307,6 @@ def _finished(stage: NcuStage, watch: RangeWatch) -> dict[str, VersionCapture]:
     rest = stage.rest()
     captures = split(rest) if rest else {}
     return {version: capture for version, capture in captures.items() if watch.is_finished(version)}
-
-
-def _relative(path: Path, root: Path) -> Path:
-    """Return ``path`` relative to ncu's start folder, because the report contains the path."""
-    return Path(os.path.relpath(path, root))
 
 
 def split(capture: Capture) -> dict[str, VersionCapture]:

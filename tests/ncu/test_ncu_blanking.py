@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import blanking
 import pytest
 from ncu.nvidia_reader import everything
 
 from ncu_assist.errors import UsageProblem
-from ncu_assist.ncu import blanking, report_file
+from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
 
 pytestmark = pytest.mark.slow

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from ncu.test_ncu_blanking import revealing
 
-from ncu_assist.ncu.blanking import SessionTexts, session_texts
+from ncu_assist.ncu.report_file import SessionTexts, session_texts
 
 
 def test_host_and_command_line(full: bytes, tmp_path: Path) -> None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from blanking import trimmed
 from ncu.nvidia_reader import everything
 
 from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import compressed, report_file
-from ncu_assist.ncu.blanking import trimmed
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.cubin_lines import Elf
 

@@ -8,12 +8,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import recording
+from recording import kept_files
 
 from ncu_assist import process
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.ncu import kept_report
 from ncu_assist.ncu.tables import SAMPLED
-from ncu_assist.pipeline import recording
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, export
 from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.opened_reports import OpenedRun, with_report
@@ -21,7 +22,6 @@ from ncu_assist.pipeline.opened_reports import kept_report as report_of
 from ncu_assist.pipeline.pages.readable import identities_of
 from ncu_assist.pipeline.pages.run import run_page
 from ncu_assist.pipeline.reading import side_lines
-from ncu_assist.pipeline.recording import kept_files
 from ncu_assist.pipeline.showing import look_closer
 from ncu_assist.project import Project
 from ncu_assist.render.html.curves import timeline_charts

@@ -15,15 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 from factories import launch, make_run, metrics_frame, save_run
 from ncu.test_ncu_blanking import revealing
+from recording import record
 
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu.blanking import SessionTexts
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report_file import SessionTexts
 from ncu_assist.pipeline import exporting
 from ncu_assist.pipeline.exporting import OF_THE_REPORT, TABLES, export
 from ncu_assist.pipeline.pages import readable
-from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
 from ncu_assist.render.export import FORMATS, Export
 from ncu_assist.store import Store, StoredRun, metrics_parquet

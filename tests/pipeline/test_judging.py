@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 from factories import make_run, metrics_frame
 from fakes.fake_ncu import REPORT
+from recording import record
 
 from ncu_assist import __version__
 from ncu_assist.pipeline import derived
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.importing import RunNames, import_report
-from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
 from ncu_assist.store import Store, metrics_parquet
 from ncu_assist.store.findings import FINDINGS

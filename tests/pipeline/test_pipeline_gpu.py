@@ -12,6 +12,7 @@ import pytest
 from kernel_folder import write_kernel
 from measured import RIGHT, Notes
 from planted import LAUNCH, cuda
+from recording import record
 
 from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.executors.local import Local
@@ -20,7 +21,6 @@ from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.importing import RunNames, default_names, import_report, profile_program
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.reading import compare
-from ncu_assist.pipeline.recording import record
 from ncu_assist.project import Project
 from ncu_assist.spec_file import read_kernel
 from ncu_assist.store import Store

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from measured import RIGHT, VERSIONS, Notes, make_job
+from recording import record
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.ladder import KernelOutcome
@@ -17,7 +18,6 @@ from ncu_assist.ncu.failures import NothingProfiled, profiling_error
 from ncu_assist.pipeline.exporting import export
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.pages.writing import PageRequest, report
-from ncu_assist.pipeline.recording import record
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.pipeline.up_to_date import known_runs
 from ncu_assist.render.json.run import show_json

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
-from ncu_assist.ncu.blanking import SessionTexts, session_texts
 from ncu_assist.ncu.compressed import plain_file
+from ncu_assist.ncu.report_file import SessionTexts, session_texts
 from ncu_assist.pipeline.opened_reports import BareReport
 from ncu_assist.record import Launch
 from ncu_assist.render.redact import Identity, redact_file

@@ -8,9 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import blanking
+from blanking import trimmed
+
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.ncu import blanking, compressed, kept_report, report_file
-from ncu_assist.ncu.blanking import session_texts, trimmed
+from ncu_assist.ncu import compressed, kept_report, report_file
 from ncu_assist.ncu.kept_report import contents_of, facts_of
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.source import kept
@@ -132,7 +134,7 @@ def kept_files(stored: StoredRun, most_moments: int = MOST_MOMENTS) -> dict[str,
         assert archived is not None
         path = compressed.plain_file(archived, folder)
         report = read_report(path)
-        said = session_texts(path)
+        said = report_file.session_texts(path)
         instances, long = _with_charted_samples(report.instances, most_moments)
         digest = stored.run.files[name].sha256
         code = kept.packed(read_source(path).found, digest)

@@ -9,39 +9,22 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Literal
 
-from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu import report_file
 from ncu_assist.ncu.cubin_lines import Elf
-from ncu_assist.ncu.report_file import Bytes
-
-Kind = Literal["host", "system", "address", "process", "command line", "launch settings", "path"]
 
 FILLER = "x"
 LOOPBACK = ("127.0.0.1", "::1")
 MIN_SECRET = 5  # bytes; a shorter word turns up by chance in megabytes of machine code
-SESSION_KINDS: dict[tuple[int, ...], Kind] = {  # field numbers inside the session details of a block header
-    (3, 5): "host",
-    (4, 5): "host",
-    (3, 2): "system",
-    (4, 2): "system",
-    (4, 7, 1): "address",
-    (3, 7, 1): "address",
-    (11,): "command line",
-}
-LAUNCH_SETTINGS = 9  # the program, its arguments, its folder, its environment
-PROCESS_KINDS: dict[int, Kind] = {2: "address", 3: "process"}
-RESULT_METRIC, SOURCE_CUBIN = 13, 4  # large fields without text of the user, and the one that is an ELF file
+PROCESS_KINDS: dict[int, str] = {2: "address", 3: "process"}
 # In a cubin's line table a path ends with a zero byte and follows one; in its PTX it stands in quotes.
 CUBIN_PATH = re.compile(rb'(?<=[\x00-\x1f])/[\x21-\x7e]{3,4096}(?=\x00)|(?<=")/[^"\x00-\x1f]{3,4096}(?=")')
 PRINTED_PATH = re.compile(r"/[^\0\n\"']{3,4096}")
 PERHAPS_PATH = re.compile(rb"/[^\0\n/]+/")  # spares walking the large messages that hold no path
 
 
-Identifying = tuple[Kind, str, int]  # what a text names, the text, and its offset in the report
+Identifying = tuple[str, str, int]  # what a text names, the text, and its offset in the report
 
 
 def identifying_strings(data: bytes) -> tuple[Identifying, ...]:
@@ -96,9 +79,9 @@ def _in_headers(data: bytes) -> Iterator[Identifying]:
 
 def _in_session(data: bytes, field: report_file.Field) -> Iterator[Identifying]:
     for path, at, text in report_file.texts(data, field.body, field.end):
-        if path in SESSION_KINDS:
-            yield SESSION_KINDS[path], text, at
-        elif path[0] == LAUNCH_SETTINGS:
+        if path in report_file.SESSION_KINDS:
+            yield report_file.SESSION_KINDS[path], text, at
+        elif path[0] == report_file.LAUNCH_SETTINGS:
             yield "launch settings", text, at
         elif PRINTED_PATH.match(text):
             yield "path", text, at
@@ -110,9 +93,9 @@ def _in_entries(data: bytes) -> Iterator[Identifying]:
             for field in report_file.fields(data, entry.start, entry.end):
                 if field.wire != report_file.BYTES:
                     continue
-                if entry.kind == report_file.SOURCES and field.number == SOURCE_CUBIN:
+                if entry.kind == report_file.SOURCES and field.number == report_file.SOURCE_CUBIN:
                     yield from _in_cubin(data, field)
-                elif field.number != RESULT_METRIC and PERHAPS_PATH.search(data, field.body, field.end):
+                elif field.number != report_file.RESULT_METRIC and PERHAPS_PATH.search(data, field.body, field.end):
                     for _, at, text in report_file.texts(data, field.start, field.end, b"/"):
                         if PRINTED_PATH.fullmatch(text):
                             yield "path", text, at
@@ -150,34 +133,6 @@ def _without(data: bytes, secret: bytes) -> bytes:
     if len(secret) < MIN_SECRET:
         raise UsageProblem(f"'{secret.decode()}' is too short to be removed from a report: {MIN_SECRET} bytes at least")
     return data.replace(secret, FILLER.encode() * len(secret))
-
-
-@dataclass(frozen=True)
-class SessionTexts:
-    """Names of hosts, and commands: the command line of ncu, the program with its arguments and environment."""
-
-    hosts: tuple[str, ...] = ()
-    commands: tuple[str, ...] = ()
-
-
-def session_texts(plain: Path) -> SessionTexts:
-    """Return what an uncompressed report says; nothing for another kind of file. Takes milliseconds at any size."""
-    try:
-        with report_file.mapped(plain) as data:
-            found = list(_texts(data))
-    except DamagedData:
-        return SessionTexts()
-    hosts = dict.fromkeys(text for kind, text in found if kind == "host")
-    commands = dict.fromkeys(text for kind, text in found if kind in ("command line", "launch settings"))
-    return SessionTexts(tuple(hosts), tuple(commands))
-
-
-def _texts(data: Bytes) -> Iterator[tuple[str, str]]:
-    for block in report_file.blocks(data):
-        for field in report_file.fields(data, block.header_start, block.header_end):
-            if field.number == report_file.SESSION and field.wire == report_file.BYTES:
-                for path, _, text in report_file.texts(data, field.body, field.end):
-                    yield ("launch settings" if path[0] == LAUNCH_SETTINGS else SESSION_KINDS.get(path, "")), text
 
 
 MANGLED = 5  # field of a launch: its kernel's name in the cubin
