@@ -54,12 +54,8 @@ __all__ = [
     "trend",
 ]
 
-_HOMES = dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
-_HOMES |= {"Report": "ncu_assist.ncu.report"}
-_HOMES |= dict.fromkeys(("KernelHistory", "KernelTrend", "MeasuredKernel"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("DiagnosedReport", "RunComparison", "RunSummary"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("archive", "bench", "diff", "explain", "history"), "ncu_assist.api")
-_HOMES |= dict.fromkeys(("metrics", "profile", "read_report", "show", "trend"), "ncu_assist.api")
+_HOMES = dict.fromkeys(__all__, "ncu_assist.api") | {"Report": "ncu_assist.ncu.report"}
+_HOMES |= dict.fromkeys(("DamagedData", "NcuAssistError"), "ncu_assist.errors")
 # Asked last, for what nobody finds: a script that imports a module of an older layout is told where it is now.
 sys.meta_path += [MovedModules()]
 

@@ -9,7 +9,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from ncu_assist.ncu.catalogue.chips import CHIPS, RecordedName, on_chip
 from ncu_assist.ncu.catalogue.glossary import GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import Found, NamedRollup, NvidiaRule, Subject
-from ncu_assist.ncu.catalogue.metric import Better, How, Metric, Way
+from ncu_assist.ncu.catalogue.metric import Better, How, Metric
 from ncu_assist.ncu.catalogue.metric_doctor import is_on
 from ncu_assist.ncu.catalogue.noise import NoiseClass, noise_class, repeats_as
 from ncu_assist.ncu.catalogue.rows import Derived, Row
@@ -202,7 +202,7 @@ def _row(row: Row, chip: str | None) -> dict[str, Any]:
         "weights": list(row.combine.weights),
         "over_kernels": row.combine.over_kernels,
         "noise": {"chip": NOISE_CHIP, **noise},
-        "ways": [_way(way) for way in row.ways if is_on(way, chip)],
+        "ways": [filled(WayKeys, way, formula=way.words) for way in row.ways if is_on(way, chip)],
     }
     return {**facts, **(_of_metric(row, chip) if isinstance(row, Metric) else _of_derived(row))}
 
@@ -217,10 +217,6 @@ def _of_metric(metric: Metric, chip: str | None) -> dict[str, Any]:
         "lacking": metric.lacking,
         "given": metric.given,
     }
-
-
-def _way(way: Way) -> dict[str, Any]:
-    return filled(WayKeys, way, formula=way.words)
 
 
 def _of_derived(derived: Derived) -> dict[str, Any]:
