@@ -341,26 +341,10 @@ TOP = 3
 
 
 @dataclass(frozen=True)
-class HotLine:
-    """A source line, all launches together. ``share`` is its part of all samples, 1 for all; excess None if unknown."""
-
-    file: str
-    line: int
-    source: str | None  # None where the source was not imported
-    share: float
-    samples: int
-    stall: str | None  # the reason most of its warps waited for, in ncu's spelling
-    sectors_excessive: float | None  # of global memory, L2
-    wavefronts_excessive: float | None  # of shared memory, L1
-    barrier_file: str | None = None  # where the stall is a barrier on another line: of which file it is
-    barrier_line: int | None = None
-
-
-@dataclass(frozen=True)
 class HotSpots:
     """The top lines of the ``launches_read`` longest of ``launches`` launches; ``note`` says why there are none."""
 
-    lines: tuple[HotLine, ...]
+    lines: tuple[LineCost, ...]
     launches: int
     launches_read: int
     note: str = ""
@@ -370,20 +354,6 @@ def hot_spots(report: Report, launches: int, read: Sequence[int], source: Source
     """Return the lines that cost most in the launches that were read of so many; ``source`` is what was read."""
     sums = line_sums(report, read, source) if read else LineSums()
     top = sorted(sums.lines, key=lambda one: -one.share)[:TOP]
-    return HotSpots(tuple(_line(one, sums) for one in top if one.share > 0), launches, len(read), sums.note)
-
-
-def _line(one: LineCost, sums: LineSums) -> HotLine:
-    lines = sums.texts.get(one.file, "").split("\n")
-    return HotLine(
-        file=one.file,
-        line=one.line,
-        source=with_instruction(lines, one.line) or one.text,
-        share=one.share,
-        samples=one.samples,
-        stall=one.stall,
-        sectors_excessive=one.sectors_excessive,
-        wavefronts_excessive=one.wavefronts_excessive,
-        barrier_file=one.barrier_file,
-        barrier_line=one.barrier_line,
-    )
+    written = ((one, sums.texts.get(one.file, "").split("\n")) for one in top)
+    told = (replace(one, text=with_instruction(lines, one.line) or one.text) for one, lines in written)
+    return HotSpots(tuple(one for one in told if one.share > 0), launches, len(read), sums.note)

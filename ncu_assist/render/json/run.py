@@ -9,7 +9,6 @@ from ncu_assist.analysis.records import Coverage
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.analysis.triage import GpuTime, KernelGroup, ProfiledGroup, Triage
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.ncu.line_sums import HotLine
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.record import Commit, HostMemory, Profile, Toolchain
 from ncu_assist.render.json.values import AnswerKeys, RunKeys, WorkloadKeys, answer, filled, run_facts, workload
@@ -166,6 +165,21 @@ class BeforeKeys(TypedDict):
     cycles: Cycles | None
 
 
+class HotLineKeys(TypedDict):
+    """A source line, all launches together."""
+
+    file: str
+    line: int
+    source: str | None
+    share: float
+    samples: int
+    stall: str | None
+    sectors_excessive: float | None
+    wavefronts_excessive: float | None
+    barrier_file: str | None
+    barrier_line: int | None
+
+
 class ShowAnswer(AnswerKeys, RunKeys):
     """One run, or one report, with what the rules say of it."""
 
@@ -190,7 +204,7 @@ class ShowAnswer(AnswerKeys, RunKeys):
     tiles: TileRoom | None
     clusters: ClusterRoom | None
     stalls_per_launch: dict[str, dict[str, float | None]] | None
-    hot_lines: list[HotLine] | None
+    hot_lines: list[HotLineKeys] | None
     nvidia_findings: list[NvidiaFinding] | None
     hot_lines_note: str | None
 
@@ -327,7 +341,7 @@ def show_json(shown: RunView, command: str = "show") -> dict[str, Any]:
         tiles=tile_room(alone.facts) if alone else None,
         clusters=cluster_room(alone.facts) if alone else None,
         stalls_per_launch=_stalls_per_launch(shown),
-        hot_lines=close.spots.lines if close.spots else None,
+        hot_lines=[filled(HotLineKeys, one, source=one.text) for one in close.spots.lines] if close.spots else None,
         nvidia_findings=close.nvidia,
         hot_lines_note=close.note or (close.spots.note if close.spots else "") or None,
     )

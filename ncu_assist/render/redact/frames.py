@@ -196,7 +196,7 @@ def _chains(sass: pd.DataFrame) -> set[tuple[tuple[str, int], ...]]:
 
 
 def _spots(spots: HotSpots, files: Files, identity: Identity) -> HotSpots:
-    lines = (replace(one, file=files[one.file], source=_line(one.source, identity)) for one in spots.lines)
+    lines = (replace(one, file=files[one.file], text=_line(one.text, identity)) for one in spots.lines)
     return replace(spots, lines=tuple(lines), note=redact_text(spots.note, identity))
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from ncu_assist.analysis.run_view import RunView
-    from ncu_assist.ncu.line_sums import HotLine, HotSpots
+    from ncu_assist.ncu.line_sums import HotSpots, LineCost
     from ncu_assist.ncu.report import NvidiaFinding
     from ncu_assist.rules.model.diagnosis import Ranked
     from ncu_assist.rules.model.of_run import RuleResults
@@ -170,7 +170,7 @@ def hot_lines_text(spots: HotSpots, width: int, launch: int | None = None) -> li
     parts: list[RenderableType] = [styled(""), styled(_lines_title(spots, launch), "bold")]
     for line in spots.lines:
         parts += [styled(_hot_line(line))]
-        parts += [styled(INDENT + one_line(line.source, width - len(INDENT)), "dim")] if line.source else []
+        parts += [styled(INDENT + one_line(line.text, width - len(INDENT)), "dim")] if line.text else []
     return parts
 
 
@@ -183,10 +183,10 @@ def _lines_title(spots: HotSpots, launch: int | None) -> str:
     return title + (f" ({spots.launches_read} longest launches)" if spots.launches_read < spots.launches else "")
 
 
-def _hot_line(line: HotLine) -> str:
+def _hot_line(line: LineCost) -> str:
     parts = [f"{100 * line.share:5.1f} %  {_file_and_line(line)}"]
     barrier = (line.barrier_file, line.barrier_line or 0) if line.barrier_file else None
-    parts += [stall_words(line.stall, line.source, barrier, line.file)] if line.stall else []
+    parts += [stall_words(line.stall, line.text, barrier, line.file)] if line.stall else []
     parts += [
         f"{quantity(excess, '')} excess {what}"
         for what, excess in (("sectors", line.sectors_excessive), ("wavefronts", line.wavefronts_excessive))
@@ -195,7 +195,7 @@ def _hot_line(line: HotLine) -> str:
     return ", ".join(parts)
 
 
-def _file_and_line(line: HotLine) -> str:
+def _file_and_line(line: LineCost) -> str:
     place = f"{one_line(PurePath(line.file).name)}:{line.line}"
     return place if len(place) <= HOT_PLACE_WIDTH else f"…{place[1 - HOT_PLACE_WIDTH :]}"
 
