@@ -23,6 +23,7 @@ from ncu_assist.ncu import oddities, report_file
 from ncu_assist.ncu.catalogue.chips import recorded_units
 from ncu_assist.ncu.child import limit_memory
 from ncu_assist.ncu.contents import (
+    BOTH,
     CSV,
     DOCUMENT,
     INSTANCES,
@@ -83,12 +84,23 @@ def _read_scalars(path: Path, name: str, folder: Path) -> None:
 
 def _read_instances(path: Path, name: str, folder: Path) -> None:
     with _whose(name), report_file.mapped(path) as data:
-        _read_instances_of(data, folder, lambda _name: True)
+        _read_instances_of(data, folder, folder / WANTED, lambda _name: True)
 
 
 def _read_samples(path: Path, name: str, folder: Path) -> None:
     with _whose(name), report_file.mapped(path) as data:
-        _read_instances_of(data, folder, lambda metric: bool(SAMPLED.match(metric)) or metric.startswith(STARTS))
+        _read_instances_of(data, folder, folder / WANTED, _is_of_timeline)
+
+
+def _read_both(path: Path, name: str, folder: Path) -> None:
+    with _whose(name), report_file.mapped(path) as data:
+        _read(data, folder)
+        (folder / SAMPLES).mkdir()
+        _read_instances_of(data, folder / SAMPLES, folder / WANTED, _is_of_timeline)
+
+
+def _is_of_timeline(metric: str) -> bool:
+    return bool(SAMPLED.match(metric)) or metric.startswith(STARTS)
 
 
 def _read_csv(path: Path, name: str, folder: Path) -> None:
@@ -109,6 +121,7 @@ _READERS = {
     SCALARS: _read_scalars,
     INSTANCES: _read_instances,
     SAMPLES: _read_samples,
+    BOTH: _read_both,
     CSV: _read_csv,
     NVIDIAS: _count_nvidias,
 }
@@ -243,15 +256,17 @@ def nvidias_metrics(report: bytes, folder: Path) -> dict[str, tuple[str, float]]
     return found
 
 
-def _read_instances_of(data: Bytes, folder: Path, is_wanted: Callable[[str], bool]) -> None:
+def _read_instances_of(data: Bytes, folder: Path, wanted: Path, is_wanted: Callable[[str], bool]) -> None:
+    """Write instances of the launches that the file ``wanted`` lists, as far as they are there; without it, of all."""
     messages, table = Messages(), InstanceTable()
     strings: list[str] = []
     blocks = report_file.blocks(data)
     for block in blocks:
         strings.extend(messages.header(data, block).strings.strings)
     entries = [entry for block in blocks for entry in block.results]
-    wanted, names = folder / WANTED, {number for number, name in enumerate(strings) if is_wanted(name)}
-    for launch in json.loads(wanted.read_bytes()) if wanted.exists() else range(len(entries)):
+    names = {number for number, name in enumerate(strings) if is_wanted(name)}
+    launches = json.loads(wanted.read_bytes()) if wanted.exists() else range(len(entries))
+    for launch in (one for one in launches if one < len(entries)):
         metrics = messages.instances(data, entries[launch]).metrics
         table.add(launch, (one for one in metrics if one.name in names), strings)
         report_file.forget(data, entries[launch])

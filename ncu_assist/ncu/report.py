@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import msgspec
 
@@ -183,6 +183,13 @@ class Limits:
         return self.timeout_s or max(MIN_TIMEOUT_S, path.stat().st_size / BYTES_PER_S)
 
 
+class Sampled(NamedTuple):
+    """Instances of what was sampled over time, of some launches; they may be fewer than were asked for."""
+
+    launches: frozenset[int]
+    instances: pd.DataFrame
+
+
 @dataclass(frozen=True, repr=False)
 class Report:
     """A report of Nsight Compute, read and checked. The frames are made when they are asked for, and then kept.
@@ -197,6 +204,7 @@ class Report:
     limits: Limits = field(repr=False)
     changed_ns: int = field(repr=False)  # when the file was last written to, as it was read
     ahead: Sequence[LaunchSource] = field(default=(), repr=False)  # code that was read already
+    sampled: Sampled | None = field(default=None, repr=False)  # as was what was sampled during some launches
     lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a CSV export
 
     def __len__(self) -> int:
@@ -293,11 +301,9 @@ class Report:
 
     def _instances(self, what: str, launches: Collection[int] | None) -> pd.DataFrame:
         with self._opened(what) as (plain, out):
-            if launches is not None:
-                (out / contents.WANTED).write_bytes(msgspec.json.encode(sorted(launches)))
+            _want(out, launches)
             _child(what, self.path, plain, out, self.limits)
-            texts = msgspec.json.decode((out / contents.DOCUMENT).read_bytes(), type=tuple[str, ...])
-            return tables.instances_frame(out, texts)
+            return _instances_in(out)
 
     @cached_property
     def timeline(self) -> pd.DataFrame:
@@ -310,6 +316,9 @@ class Report:
 
     def timeline_of(self, launches: Collection[int] | None) -> pd.DataFrame:
         """Return ``timeline`` of some launches: of many, all take 20 ms each. None is all."""
+        if launches is not None and self.sampled and self.sampled.launches.issuperset(launches):
+            frame = self.sampled.instances
+            return timeline_frame(frame[frame["launch"].isin(list(launches))])
         return timeline_frame(self._instances(contents.SAMPLES, launches))
 
     @property
@@ -399,6 +408,7 @@ def read_report(
     stopped: Callable[[], bool] | None = None,
     told: Callable[[int, int, int], None] | None = None,
     ahead: bool = False,
+    timeline: Collection[int] = (),
 ) -> Report:
     """Return the report in a file: .ncu-rep, .ncu-repz, .nsight-cuprof-report, or what ``ncu --csv`` printed of one.
 
@@ -410,7 +420,8 @@ def read_report(
     UsageProblem when there is no such file or it is another page of a report, DamagedData when it is something else,
     cut or inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits;
     what NVIDIA's reader finds in it is then said too. With ``ahead`` a second child reads the code at the same time, of
-    a report of a few launches: ``source`` need not wait for it then. What is odd and no damage is
+    a report of a few launches: ``source`` need not wait for it then. ``timeline`` are launches whose samples over time
+    are read at once for ``timeline_of``. What is odd and no damage is
     in ``Report.notes``. Of a flipped bit inside a value nothing can be seen, nor of a file that ends between two
     launches.
     """
@@ -419,13 +430,18 @@ def read_report(
         plain = compressed.plain_file(path, Path(folder))
         changed_ns, lacks = path.stat().st_mtime_ns, LACKS if _is_csv(plain, path.name) else ()
         code: Sequence[LaunchSource] = ()
-        if lacks or not ahead:
-            found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
+        sampled = None
+        if ahead and not lacks:
+            found, code = _read_with_code(path, plain, Path(folder), limits)
+        elif timeline and not lacks:
+            _want(Path(folder), timeline)
+            found = _read(contents.BOTH, path, plain, Path(folder), limits)
+            sampled = Sampled(frozenset(timeline), _instances_in(Path(folder) / contents.SAMPLES))
         else:
-            found, code = _read_both(path, plain, Path(folder), limits)
+            found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
     _check_counts(path, found, expected_launches)
     _check_times(path, found)
-    return Report(path, found, limits, changed_ns, code, lacks)
+    return Report(path, found, limits, changed_ns, code, sampled, lacks)
 
 
 def _is_csv(plain: Path, name: str) -> bool:
@@ -459,7 +475,18 @@ def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> C
     return Contents(**vars(document), values=values)
 
 
-def _read_both(path: Path, plain: Path, folder: Path, limits: Limits) -> tuple[Contents, Sequence[LaunchSource]]:
+def _want(folder: Path, launches: Collection[int] | None) -> None:
+    """Tell a child that reads instances into ``folder`` of which launches; None is all."""
+    if launches is not None:
+        (folder / contents.WANTED).write_bytes(msgspec.json.encode(sorted(launches)))
+
+
+def _instances_in(folder: Path) -> pd.DataFrame:
+    texts = msgspec.json.decode((folder / contents.DOCUMENT).read_bytes(), type=tuple[str, ...])
+    return tables.instances_frame(folder, texts)
+
+
+def _read_with_code(path: Path, plain: Path, folder: Path, limits: Limits) -> tuple[Contents, Sequence[LaunchSource]]:
     """Return what a report holds, and the code of its launches where that could be read at the same time."""
     over = threading.Event()
 

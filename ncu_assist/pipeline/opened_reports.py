@@ -258,10 +258,13 @@ class OpenedRun(BareReport):
         return self.stored.by_launch()
 
 
-def archived_report(stored: StoredRun, folder: Path, stopped: Stopped | None = None) -> Report | None:
+def archived_report(
+    stored: StoredRun, folder: Path, stopped: Stopped | None = None, timeline: Collection[int] = ()
+) -> Report | None:
     """Return the report of a run of the archive, or what stands for one that was dropped; None where it keeps neither.
 
-    A compressed one is written to ``folder``, decompressed, as it is read twice. Raises as ``read_report`` does.
+    A compressed one is written to ``folder``, decompressed, as it is read twice. ``timeline`` are launches as of
+    ``read_report``, which raises the same.
     """
     from ncu_assist.ncu.compressed import plain_file
     from ncu_assist.ncu.report import read_report
@@ -272,7 +275,7 @@ def archived_report(stored: StoredRun, folder: Path, stopped: Stopped | None = N
         return kept_report(stored)
     plain = plain_file(path, folder)
     named = plain if plain == path else plain.rename(folder / path.with_suffix("").name)
-    return with_code(read_report(named, stopped=stopped), stored)
+    return with_code(read_report(named, stopped=stopped, timeline=timeline), stored)
 
 
 def with_report(stored: StoredRun, folder: Path, most: int, stopped: Stopped | None = None) -> StoredRun:

@@ -82,7 +82,7 @@ def look_closer(
     """
     wanted = {one.index for one in stored.run.launches if workload in (None, one.workload)}
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-        report = _report(stored, Path(folder))
+        report = _report(stored, Path(folder), timeline)
         if report is None:
             return _nothing(wanted, lines, NO_REPORT)
         if report.lossy:
@@ -110,11 +110,14 @@ def _timeline(report: Report, places: Sequence[int], numbers: Sequence[int]) -> 
     return sampled_metrics(frame.assign(launch=frame["launch"].map(dict(enumerate(numbers)))))
 
 
-def _report(stored: StoredRun, folder: Path) -> Report | None:
-    """Return the report of a run, or the kept part of a dropped report, None if it has neither."""
+def _report(stored: StoredRun, folder: Path, timeline: Collection[int]) -> Report | None:
+    """Return the report of a run, or the kept part of a dropped report, None if it has neither.
+
+    Samples over time are read with it, of launches that mostly have the same numbers in the report as in the run.
+    """
     if isinstance(stored, BareReport):
         return stored.report
-    return archived_report(stored, folder)
+    return archived_report(stored, folder, timeline=timeline)
 
 
 def _nothing(wanted: set[int], lines: bool, why: str) -> CloseLook:

@@ -12,6 +12,7 @@ from ncu_assist.ncu.tables import sampled_metrics, timeline_frame
 from ncu_assist.store import Store
 
 ROOT = Path(__file__).parents[2]
+REPORT = ROOT / "tests" / "data" / "transpose_full_h200_2025.3.1.ncu-rep.zst"
 START = 1_745_043_274_995_000_000
 NAME, OTHER = "pmsampling:sm__cycles_active.avg", "pmsampling:dramc__throughput.avg.pct_of_peak_sustained_elapsed"
 
@@ -78,3 +79,14 @@ def test_samples_are_read_alone_and_of_some_launches() -> None:
     assert len(every)
     own = every[every["launch"].isin([0, 2])].reset_index(drop=True)
     assert report.timeline_of([2, 0]).astype(text).equals(own)
+
+
+def test_samples_that_are_read_with_the_report_are_those_read_later(monkeypatch: pytest.MonkeyPatch) -> None:
+    later = read_report(REPORT)
+    expected = {launches: sampled_metrics(later.timeline_of(launches)) for launches in ((0,), (1, 2))}
+    assert all(expected.values())
+    at_once = read_report(REPORT, timeline=[0, 1, 2, 9])  # it has no launch 9
+    monkeypatch.setattr("ncu_assist.ncu.report.run_child", None)  # nothing is read again
+    found = {launches: sampled_metrics(at_once.timeline_of(launches)) for launches in expected}
+    assert found == expected
+    pd.testing.assert_frame_equal(at_once.metrics, later.metrics)
