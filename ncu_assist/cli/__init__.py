@@ -9,6 +9,7 @@ import re
 import shlex
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from traceback import format_exception
 
 import click
@@ -156,7 +157,10 @@ class LazyGroup(click.Group):
             from ncu_assist.store.report_names import REPORT_ENDINGS
 
             if args[0].endswith(REPORT_ENDINGS):
-                raise UsageProblem(f"{args[0]} is a report, not a command", _line(["show", *args]))
+                several = [one for one in args[1:2] if one.endswith(REPORT_ENDINGS)]
+                raise UsageProblem(
+                    f"{args[0]} is a report, not a command", _line(["diff" if several else "show", *args])
+                )
             if args[0] in ("help", "version"):
                 asked = "--version" if args[0] == "version" else " ".join([*args[1:2], "--help"])
                 raise UsageProblem(f"there is no command '{args[0]}', but an option", f"ncu-assist {asked}")
@@ -261,6 +265,8 @@ def _remember(exit_code: int, message: str, hint: str = "", traceback: str = "")
 MEANT = re.compile(  # in a message, at its end
     r"'(?P<wrong>[^']+)'(?:(?!').)*(?:did you mean '(?P<right>[^']+)'\?| may mean several: (?P<first>[^,;]+))"
 )
+OPTION = re.compile(r"(?P<name>--[a-z][a-z-]*) (?P<value>[^\s'…]+|'[^']*')")  # as a whole hint
+WITH_PROGRAMS = ("profile", "triage")  # the words behind a program are its own
 VALUE = re.compile(r"'(?P<wrong>[^']*)' is not |: (?P<number>\S+) is not in the range")  # in a message of click
 EXTRA = re.compile(r"unexpected extra arguments? \((?P<words>.*)\)")
 NO_COMMAND = re.compile(r"No such command '(?P<word>[^']*)'")
@@ -273,11 +279,26 @@ WANTS = {"new": ("--from", "FILE.cu")}  # what a command cannot do without, thou
 def typed_again(message: str, hint: str, typed: Sequence[str]) -> str:
     """Return the command as it was typed with the name that a message means in the place of the wrong one.
 
-    It is the hint of the error where the message names nothing that was meant, or where that was not typed.
+    It is the hint of the error where the message names nothing that was meant, or where that was not typed; a hint that
+    is an option stands in that command.
     """
     found = [(one["wrong"], one["right"] or one["first"]) for one in MEANT.finditer(message)]
     found = [(wrong, right) for wrong, right in found if wrong != right]
-    return (_with(typed, *found[-1]) if found else "") or hint
+    return (_with(typed, *found[-1]) if found else "") or _with_option(typed, hint)
+
+
+def _with_option(typed: Sequence[str], hint: str) -> str:
+    """Return the line with the option that a hint is, in the place of the same one; any other hint as it is."""
+    option = OPTION.fullmatch(hint)
+    if option is None or not typed or typed[0] in WITH_PROGRAMS:  # whose options are not ours
+        return hint
+    name, value = option["name"], shlex.split(option["value"])[0]
+    given = [place for place, word in enumerate(typed) if word.partition("=")[0] == name]
+    if len(given) > 1:
+        return hint
+    at = given[0] if given else len(typed)
+    behind = at + (1 if "=" in "".join(typed[at : at + 1]) else 2)
+    return _line([*typed[:at], name, value, *typed[behind:]])
 
 
 def refused(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str]:
@@ -307,6 +328,9 @@ def refused(error: click.ClickException, typed: Sequence[str]) -> tuple[str, str
 
 def _no_option(error: click.NoSuchOption, asked: str, typed: Sequence[str]) -> tuple[str, str]:
     message = f"No such option '{error.option_name}' of {asked}"
+    for place, word in enumerate(typed):
+        if word.startswith(error.option_name) and Path(word).is_file():
+            return f"{message}; {word} is a file", _line([*typed[:place], f"./{word}", *typed[place + 1 :]])
     if not error.possibilities:
         return message, f"{asked} --help"
     from difflib import get_close_matches
@@ -328,6 +352,11 @@ def _too_many(said: str, words: str, context: click.Context, typed: Sequence[str
     for word in extra:
         if word in left:
             del left[len(left) - 1 - left[::-1].index(word)]
+    if name == "show" and len(extra) == 1:
+        return f"{said}; diff shows two runs beside one another", _line(["diff", *typed[1:]])
+    if name == "import":
+        one_each = "; ".join(_line([*(word for word in left if word != first), word]) for word in (first, *extra))
+        return f"{said}; import takes one report at a time", one_each
     if name == "report" and len(extra) == 1:
         page = [] if {"-o", "--output"} & {*typed} else ["-o", "diff.html"]
         return f"{said}; diff writes the page of two runs", _line(["diff", *typed[1:], *page])

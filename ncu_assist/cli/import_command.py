@@ -24,7 +24,7 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
     The file's original bytes are not known. A cut file is refused, but a flipped value cannot be detected, so the run
     is marked 'unverified' everywhere. Exit code 7 if the file is damaged.
     """
-    from ncu_assist.pipeline.importing import default_names, import_report
+    from ncu_assist.pipeline.importing import default_names, import_report, imported_before
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json.run import show_json
     from ncu_assist.render.terminal.run import show_text
@@ -32,10 +32,13 @@ def command(report: Path, kernel: str | None, version: str | None, as_json: bool
     from ncu_assist.store import Store
 
     project = options.current_project()
+    store = Store(project.reports)
     with progress() as reporter:
         stored = import_report(project, report, default_names(report, kernel, version), reporter.status)
         reporter.note(f"stored as {stored.reference} in {shown_path(stored.folder, Path.cwd())}")
-    shown = gather(stored, store=Store(project.reports), every=as_json)
+        if before := imported_before(store, stored):
+            reporter.note(f"the same file is stored as {before.reference} too; both are kept")
+    shown = gather(stored, store=store, every=as_json)
     if as_json:
         write_json(show_json(shown, command="import"))
     else:

@@ -27,6 +27,7 @@ from ncu_assist.quantity import quantity
 PROBE = "import torch; torch.ones(8, device='cuda').add_(1); torch.cuda.synchronize()"
 PROBE_TIMEOUT_S = 120.0
 GPU_EXTRA = "pip install 'ncu-assist[gpu]'"
+TORCH_AGAIN = "pip install --force-reinstall torch"  # without --force-reinstall pip is content with what is there
 READER = "ncu-report"  # NVIDIA's reader of reports
 LEAST_FREE_BYTES = 2 << 30  # a report of many launches takes 100 MB, its reading as much again, a build some hundreds
 # Programs that collect counters of every process: while one does, ncu gets none (Nsight Compute, FAQ).
@@ -208,7 +209,7 @@ def _cuobjdump() -> Condition:
 def _torch() -> Condition:
     version = _version_of_package("torch") or ""
     if version.endswith(WITHOUT_CUDA):
-        raise EnvironmentProblem(f"{version} is built without CUDA", GPU_EXTRA)
+        raise EnvironmentProblem(f"{version} is built without CUDA", TORCH_AGAIN)
     found = _package("torch", GPU_EXTRA)
     return found if found.state == "ok" else replace(found, detail=f"{found.detail}: kernels need it, programs do not")
 

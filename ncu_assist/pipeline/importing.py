@@ -78,6 +78,16 @@ def import_report(
         return save_judged(Store(project.reports), run, files)
 
 
+def imported_before(store: Store, stored: StoredRun) -> StoredRun | None:
+    """Return the newest other run of the same name that keeps the same report; None where there is none."""
+
+    def kept(run: Run) -> str | None:
+        return next((run.files[name].sha256 for name in (*REPORTS, EXPORT) if name in run.files), None)
+
+    known = (one for one in store.runs(stored.run.kernel, stored.run.version) if one.run.run_id != stored.run.run_id)
+    return next((one for one in known if kept(one.run) == kept(stored.run)), None)
+
+
 def profile_program(
     project: Project,
     names: RunNames,

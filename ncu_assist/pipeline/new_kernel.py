@@ -273,7 +273,8 @@ def _text_of(source: Path) -> str:
     except UnicodeDecodeError as error:
         raise UsageProblem(f"{source} is not UTF-8 text", "name a .cu file") from error
     except FileNotFoundError as error:
-        near = did_you_mean(str(source), map(str, source.parent.glob("*.cu")))
+        beside = [str(one) for one in source.parent.glob("*.cu")]
+        near = did_you_mean(str(source), beside) if beside else "that folder has no .cu file"
         raise UsageProblem(f"there is no file '{source}'; {near}", "name a .cu file") from error
     except OSError as error:
         raise UsageProblem(f"{source} cannot be read: {error.strerror}", "name a .cu file") from error

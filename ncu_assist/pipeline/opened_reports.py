@@ -24,11 +24,13 @@ from ncu_assist.frame import is_used
 from ncu_assist.frame.columns import Columns, Values
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.ncu.kept_report import contents_of
+from ncu_assist.ncu.line_sums import NO_LINES
 from ncu_assist.ncu.report import Limits, Report
 from ncu_assist.ncu.tables import timeline_frame
 from ncu_assist.pipeline.derived import KnownReport
 from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
 from ncu_assist.project import Project
+from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
 from ncu_assist.store.reading import FACTS
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_assist.ncu.contents import Contents
-    from ncu_assist.record import Run
+    from ncu_assist.record import Launch, Run
 
 T = TypeVar("T")
 Stopped = Callable[[], bool]
@@ -325,3 +327,12 @@ def kept_report(stored: StoredRun) -> Report | None:
         return None
     contents = contents_of(facts, stored.kept_metrics())
     return TabledReport(stored.folder / FACTS, contents, Limits(), 0, stored=stored)
+
+
+def of_library(note: str, launches: Sequence[Launch]) -> str:
+    """Return why launches have no lines: of kernels that come with libraries, nobody here compiles with -lineinfo."""
+    known = [library_kernel(one) for one in launches]
+    names = sorted({one.library for one in known if one})
+    if note != NO_LINES or not names or not all(known):
+        return note
+    return f"the code has no line numbers: it is from {'libraries' if names[1:] else 'a library'}, {', '.join(names)}"

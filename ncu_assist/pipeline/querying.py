@@ -99,7 +99,8 @@ def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
     """
     duckdb, store = _duckdb(), store.without_changed()
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
-        tables = {name: parts(store, name, Path(folder)) for name in COLUMNS if name in sql.lower()}
+        named = [name for name in COLUMNS if name in sql.lower()]
+        tables = {name: parts(store, name, Path(folder)) if name in named else [] for name in COLUMNS}
         try:
             found = _answered(duckdb, tables, sql, limit, Path(folder))
             return replace(found, left_out=store.left_out)
@@ -107,7 +108,7 @@ def query(store: Store, sql: str, limit: int | None = None) -> QueryResult:
             damaged = [path for some in tables.values() for path in some if _removed_if_damaged(path)]
             if damaged:
                 return query(store, sql, limit)
-            raise UsageProblem(f"the query cannot be answered: {_said(error)}", _hint(str(error), tables)) from error
+            raise UsageProblem(f"the query cannot be answered: {_said(error)}", _hint(str(error), named)) from error
 
 
 def _said(error: Exception) -> str:
@@ -117,11 +118,10 @@ def _said(error: Exception) -> str:
     return f"there is no table '{name[1]}'; {known}" if name else str(error)
 
 
-def _hint(error: str, tables: Iterable[str]) -> str:
+def _hint(error: str, named: Iterable[str]) -> str:
     if "Ambiguous reference" in error:
         return TRY_JOINED
-    named = next(iter(tables), "runs")
-    return f"ncu-assist query 'describe {named}'" if NO_COLUMN.search(error) else TRY
+    return f"ncu-assist query 'describe {next(iter(named), 'runs')}'" if NO_COLUMN.search(error) else TRY
 
 
 def _duckdb() -> Any:

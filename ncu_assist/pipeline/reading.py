@@ -33,7 +33,15 @@ from ncu_assist.ncu.line_sums import (
 )
 from ncu_assist.ncu.source.tables import with_instruction
 from ncu_assist.pipeline.importing import profiled_as_next
-from ncu_assist.pipeline.opened_reports import BareReport, Stopped, archived_report, launch_numbers, named, together
+from ncu_assist.pipeline.opened_reports import (
+    BareReport,
+    Stopped,
+    archived_report,
+    launch_numbers,
+    named,
+    of_library,
+    together,
+)
 from ncu_assist.project import Project
 from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
@@ -358,7 +366,7 @@ def _lines(
 ) -> LineSums:
     sums = line_sums(report, read)
     if sums.note:
-        return sums
+        return replace(sums, note=of_library(sums.note, [report.records[place] for place in read]))
     own = stored.source_texts()
     texts = {one.file: own[base_name(one.file)] for one in sums.lines if base_name(one.file) in own} | dict(sums.texts)
     times = [report.records[place].duration_ns or 0.0 for place in places]

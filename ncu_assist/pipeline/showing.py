@@ -23,7 +23,7 @@ from ncu_assist.analysis.run_view import CloseLook, ParentVerdict, RunView, show
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.ncu.code import Code, code_of
-from ncu_assist.ncu.line_sums import NO_LINES, HotSpots, hot_spots
+from ncu_assist.ncu.line_sums import HotSpots, hot_spots
 from ncu_assist.ncu.report import Report, nvidia_findings
 from ncu_assist.ncu.source.contents import COUNTERS, SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.kept import launches_of
@@ -31,9 +31,8 @@ from ncu_assist.ncu.source.tables import sass_frame, waits_of
 from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import shown_launches
 from ncu_assist.pipeline.history import lineage_of
-from ncu_assist.pipeline.opened_reports import BareReport, archived_report, launch_numbers
+from ncu_assist.pipeline.opened_reports import BareReport, archived_report, launch_numbers, of_library
 from ncu_assist.rules.debug_build import may_be_unoptimised
-from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.of_run import (
     KernelPart,
     RuleResults,
@@ -133,11 +132,7 @@ def _read(
     source = report.source(read)
     own = _own_texts(stored, source)
     spots = hot_spots(report, len(places), read, source)
-    kernels = [library_kernel(report.records[place]) for place in read]
-    if spots.note == NO_LINES and (known := [one.library for one in kernels if one]) and all(kernels):
-        spots = replace(
-            spots, note=f"the code has no line numbers: it is from a library, {', '.join(sorted(set(known)))}"
-        )
+    spots = replace(spots, note=of_library(spots.note, [report.records[place] for place in read]))
     return CloseLook(
         spots=spots,
         code=code_of(report, read, source, numbers),

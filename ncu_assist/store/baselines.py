@@ -14,6 +14,7 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem
 from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import Damage, is_folder_name, kernel_folders, unreadable
 from ncu_assist.store.reading import StoredRun
+from ncu_assist.store.writing import write_hint
 
 FILE = "baseline.json"
 SCHEMA = "ncu-assist.baseline/1"
@@ -50,7 +51,8 @@ def write_baseline(store: Store, kernel: str, baseline: Baseline) -> None:
         with atomic_write(_path(store, kernel)) as file:
             file.write(msgspec.json.encode(baseline) + b"\n")
     except OSError as error:
-        raise EnvironmentProblem(f"the baseline could not be stored: {error.strerror}") from error
+        hint = write_hint(error, "reports/", "make reports/ writable")
+        raise EnvironmentProblem(f"the baseline could not be stored: {error.strerror}", hint) from error
 
 
 def get_baseline(store: Store, kernel: str) -> Baseline | None:

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import math
 import platform
+import shlex
 import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import ROOT, is_folder_name
 from ncu_assist.store.index import Listed, RunFacts, RunHead
 from ncu_assist.store.reading import StoredRun
-from ncu_assist.store.report_names import nothing_measured
+from ncu_assist.store.report_names import REPORT_ENDINGS, nothing_measured
 from ncu_assist.versions import is_called, short_name, with_short_names
 
 NEAR = 0.5  # how alike a name must be to be offered, of 1
@@ -106,6 +107,8 @@ def refuse_misnamed(context: Context, kernels: Iterable[str], version: str) -> N
 
 def unknown(message: str, name: str, known: Iterable[str], listing: str = "ncu-assist list") -> UsageProblem:
     """Return the error for a name that means nothing, with the nearest names and the command that lists all."""
+    if name.endswith(REPORT_ENDINGS):
+        return UsageProblem(f"{message}: that is a report, and can be shown", f"ncu-assist show {shlex.quote(name)}")
     return UsageProblem(f"{message}; {did_you_mean(name, known)}", listing)
 
 

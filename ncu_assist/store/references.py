@@ -36,7 +36,7 @@ from ncu_assist.store.choosing import (
     versions_of,
 )
 from ncu_assist.store.reading import StoredRun
-from ncu_assist.store.report_names import FORMS, REPORT_ENDINGS, listed
+from ncu_assist.store.report_names import FORMS, REPORT_ENDINGS, as_word, listed
 from ncu_assist.versions import is_called, with_short_names
 
 _FILE, _FOLDER = "a file", "a folder"
@@ -77,7 +77,7 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
             if is_folder or "/" in text:
                 _refuse_own(text, is_folder, store, context, error)
             if within := _reports_within(path):
-                hint = f"ncu-assist show {shlex.quote(str(Path(text) / within[0]))}"
+                hint = f"ncu-assist show {as_word(str(Path(text) / within[0]))}"
                 held = f"a folder with {len(within)}: {listed(within)}" if len(within) > 1 else "a folder with one"
                 raise UsageProblem(f"{text} is not a report, but {held}", hint) from error
             if is_folder:
@@ -93,7 +93,7 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
         if not named or isinstance(error, VersionNotMeasured):
             raise
         report = str(Path(text).parent / named[0])  # `ncu -o NAME` is told the name without its ending
-        hint = f"ncu-assist show {shlex.quote(report)}"
+        hint = f"ncu-assist show {as_word(report)}"
         raise UsageProblem(f"{error.message}; did you mean the report {report}?", hint) from error
 
 
@@ -255,7 +255,7 @@ def existing_report(path: Path, text: str | None = None, command: str = "show") 
     near, beside = _nearest(path), _reports_beside(path)
     within = _reports_within(path)
     other = str(Path(text) / within[0]) if within else str(Path(text).parent / (near or beside[0])) if beside else ""
-    hint = f"ncu-assist {command} {shlex.quote(other)}" if other else "ncu-assist list"
+    hint = f"ncu-assist {command} {as_word(other)}" if other else "ncu-assist list"
     if kind == _FOLDER:
         held = f"it holds {len(within)}: {listed(within)}" if within else "it has no reports"
         hint = hint if within else f"ncu-assist {command} FILE.ncu-rep"  # nothing that lies there is offered

@@ -23,6 +23,11 @@ def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
 
 
+def as_word(path: str) -> str:
+    """Return a path as a word for a shell that no command takes for an option."""
+    return shlex.quote(f"./{path}" if path.startswith("-") else path)
+
+
 def nothing_measured(folder: Path, command: str = "show", reports: int = 1) -> UsageProblem:
     """Return the error for an archive without a run: with the command on the newest reports of the folder, if any.
 
@@ -34,7 +39,7 @@ def nothing_measured(folder: Path, command: str = "show", reports: int = 1) -> U
         return UsageProblem(said, "ncu-assist profile KERNEL, or ncu-assist profile PROGRAM")
     if len(newest) < reports:
         command, reports = "show", 1
-    named = " ".join(shlex.quote(name) for name in reversed(newest[:reports]))
+    named = " ".join(as_word(name) for name in reversed(newest[:reports]))
     here = f"{len(newest)} reports are here" if len(newest) > 1 else "a report is here"
     return UsageProblem(f"{said}; {here}: {listed(newest)}", f"ncu-assist {command} {named}")
 

@@ -105,7 +105,7 @@ def test_a_wrong_metric_is_said_before_anything_is_written(run: Run, here: Path)
     answer = run("export", "mine.ncu-rep.zst", "--metrics", "duraton", "-o", "out.csv")
     assert (answer.code, answer.out) == (2, "")
     assert "use duration" in answer.err
-    assert "try: --metrics duration" in answer.err
+    assert "try: ncu-assist export mine.ncu-rep.zst --metrics duration -o out.csv" in answer.err
     assert files(here) == {"mine.ncu-rep.zst"}
 
 
@@ -157,7 +157,7 @@ def test_parquet_is_not_for_terminals(run: Run, here: Path, monkeypatch: pytest.
     monkeypatch.setattr("ncu_assist.cli.console.sys.stdout.isatty", lambda: True)
     answer = run("export", "mine.ncu-rep.zst", "--format", "parquet")
     assert answer.code == 2
-    assert "try: --output FILE" in answer.err
+    assert "try: ncu-assist export mine.ncu-rep.zst --format parquet --output FILE" in answer.err
 
 
 @pytest.mark.slow

@@ -40,10 +40,11 @@ def test_names_of_ones_own(run: Run, folder: Path) -> None:
     assert run("show", "transpose/v3", "--json").json["run_id"] == answer["run_id"]
 
 
-@pytest.mark.slow
-def test_the_same_report_twice_is_two_runs(run: Run, folder: Path) -> None:
-    ids = {run("import", str(SMALL_REPORT), "--json").json["run_id"] for _ in range(2)}
-    assert len(ids) == 2
+def test_the_same_report_twice_is_two_runs_and_is_said(run: Run, folder: Path) -> None:
+    first, again = (run("import", str(SMALL_REPORT), "--json") for _ in range(2))
+    assert first.json["run_id"] != again.json["run_id"]
+    assert "the same file" not in first.err
+    assert f"the same file is stored as {first.json['reference']} too; both are kept" in again.err
 
 
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.999])

@@ -311,6 +311,7 @@ WRONG = [
     (["f", "--from", "naive.cu", "--like", "add_one"], "--from and --like exclude each other", "ncu-assist new f"),
     (["f", "--like", "add_one", "--torch"], "--torch needs --from", "drop --torch"),
     (["f", "--from", "0123456789.cu"], "there is no file '0123456789.cu'; known: ", "name a .cu file"),
+    (["f", "--from", "none/x.cu"], "there is no file 'none/x.cu'; that folder has no .cu file", "name a .cu file"),
     (["f", "--from", "naiv.cu"], "there is no file 'naiv.cu'; did you mean 'naive.cu'?", "new f --from naive.cu"),
     (["f", "--from", "naive.py"], "naive.py is Python", "--like softmax; what it needs: ncu-assist explain version"),
     (["f", "--from", "bytes.cu"], "bytes.cu is not UTF-8 text", "name a .cu file"),

@@ -51,6 +51,12 @@ def metric_rows(stored: StoredRun) -> list[tuple[object, ...]]:
     return [tuple(None if v is None or v != v else v for v in row) for row in kept.itertuples(index=False, name=None)]
 
 
+def test_the_tables_are_listed_without_building_them(run: Run, family: Path) -> None:
+    answer = run("query", "show tables")
+    assert answer.out.split() == ["name", *sorted(querying.COLUMNS)]
+    assert not list(cache_folder(family / "reports").rglob("*.parquet"))
+
+
 def test_forms(run: Run, family: Path) -> None:
     sql = "select version, count(*) as n, max(median_ns) as longest from timings group by version order by version"
     as_json = run("query", sql, "--json").json

@@ -30,11 +30,13 @@ ROWS = [
     ("report", "diff", 2, "nothing has been measured yet; 2 reports are here", "diff their.ncu-rep new.ncu-rep"),
     ("report", "show nowhere.ncu-rep", 2, "there is no report nowhere.ncu-rep", "ncu-assist show their.ncu-rep"),
     ("report", "show their.ncu-re", 2, "their.ncu-re", "their.ncu-rep"),
-    ("report", "show .", 2, ". is not a report, but a folder with 6: cut.ncu-rep", "ncu-assist show"),
+    ("report", "show .", 2, ". is not a report, but a folder with 7: -dash.ncu-rep, cut.ncu-rep", "ncu-assist show"),
     ("report", "show words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
     ("report", "show cut.ncu-rep", 7, "cut", "profile again"),
     ("report", "show empty.ncu-rep", 7, "empty", "profile again"),
-    ("report", "show their.ncu-rep --launch 99", 2, "99", "--launch"),
+    ("report", "show their.ncu-rep --launch 99 --lines", 2, "99", "ncu-assist show their.ncu-rep --launch 2 --lines"),
+    ("report", "show --launch=99 their.ncu-rep", 2, "99", "ncu-assist show --launch 2 their.ncu-rep"),
+    ("report", "show -dash.ncu-rep", 2, "-dash.ncu-rep is a file", "ncu-assist show ./-dash.ncu-rep"),
     ("report", "show their.ncu-rep --launch x", 2, "x", "--launch"),
     ("report", "show their.ncu-rep --filter nosuchkernel", 2, "nosuchkernel", "--filter NAME"),
     ("report", "show their.ncu-rep --workload w", 2, "workload", ""),
@@ -45,6 +47,23 @@ ROWS = [
     ("report", "report their.ncu-rep --output notes.txt", 2, "notes.txt already exists", "--force"),
     ("report", "report their.ncu-rep --output page.pdf", 2, "page.pdf: a page is HTML", "--output page.html"),
     ("report", "their.ncu-rep --lines", 2, "is a report, not a command", "ncu-assist show their.ncu-rep --lines"),
+    ("report", "show new.ncu-rep their.ncu-rep", 2, "diff shows two runs", "ncu-assist diff new.ncu-rep their.ncu-rep"),
+    (
+        "report",
+        "new.ncu-rep their.ncu-rep",
+        2,
+        "is a report, not a command",
+        "ncu-assist diff new.ncu-rep their.ncu-rep",
+    ),
+    (
+        "report",
+        "import new.ncu-rep their.ncu-rep --kernel k",
+        2,
+        "import takes one report at a time",
+        "ncu-assist import --kernel k new.ncu-rep; ncu-assist import --kernel k their.ncu-rep",
+    ),
+    ("report", "history their.ncu-rep", 2, "that is a report, and can be shown", "ncu-assist show their.ncu-rep"),
+    ("report", "list their.ncu-rep", 2, "that is a report, and can be shown", "ncu-assist show their.ncu-rep"),
     ("report", "export their.ncu-rep --table lins", 2, "did you mean 'lines'?", "export their.ncu-rep --table lines"),
     ("report", "export their.ncu-rep --metrics nosuchmetric", 2, "nosuchmetric", "ncu-assist metrics"),
     ("report", "export their.ncu-rep --output notes.txt", 2, "the format of a .txt file is not known", "--format csv"),
@@ -54,8 +73,8 @@ ROWS = [
         "report",
         "import .",
         2,
-        ". is not a report: it is a folder; it holds 6: cut",
-        "ncu-assist import cut.ncu-rep",
+        ". is not a report: it is a folder; it holds 7: -dash.ncu-rep, cut",
+        "ncu-assist import ./-dash.ncu-rep",
     ),
     ("report", "import words.ncu-rep", 7, "not an Nsight Compute report", "check the file's name"),
     ("report", "import their.ncu-rep --kernel ../x", 2, "cannot be the name of a kernel", "use letters"),
@@ -133,6 +152,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     for age, name in enumerate(("words.ncu-rep", "cut.ncu-rep", "new.ncu-rep", "their.ncu-rep")):
         os.utime(tmp_path / name, (1e9 - age, 1e9 - age))
     (tmp_path / "empty.ncu-rep").write_text("")
+    (tmp_path / "-dash.ncu-rep").write_text("")
     (tmp_path / "notes.txt").write_text("notes")
     (tmp_path / "other.json").write_text("{}")
     (tmp_path / "old.csv").write_text("a,b")

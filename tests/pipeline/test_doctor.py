@@ -105,7 +105,8 @@ def test_a_package_that_is_missing(whole: Path, monkeypatch: pytest.MonkeyPatch,
 
 def test_a_torch_without_cuda_is_no_torch(whole: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(doctor, "_version_of_package", {**VERSIONS, "torch": "2.11.0+cpu"}.get)
-    assert look("torch").detail == "2.11.0+cpu is built without CUDA"
+    found = look("torch")
+    assert (found.detail, found.fix) == ("2.11.0+cpu is built without CUDA", "pip install --force-reinstall torch")
     assert not examine().can_measure
 
 

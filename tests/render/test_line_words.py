@@ -48,6 +48,15 @@ def test_foreign_text_is_harmless() -> None:
     assert not any(character in "".join(lines) for character in "\x1b\u202e\n")
 
 
+def test_a_long_note_goes_on_below() -> None:
+    note = "the code has no line numbers: compile with -lineinfo"
+    lines = why_lines(None, LineChanges((), (), (note, note)), ("baseline", "candidate"))
+    assert lines == [
+        "lines: baseline and candidate: the code has no line numbers: compile with",
+        "  -lineinfo",
+    ]
+
+
 def test_long_names_keep_their_end() -> None:
     name = "/a/very/long/path/that/no/line/has/room/for/report_before.ncu-rep"
     change = LineChange("kept", line(1), line(2, ns=10_000.0), 0.0, False)

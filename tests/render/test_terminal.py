@@ -116,6 +116,10 @@ def test_a_terminal_decides_width_and_colour(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("NO_COLOR", "1")
     monkeypatch.setenv("COLUMNS", "20")
     assert detected() == Style(80, False)
+    monkeypatch.delenv("NO_COLOR")
+    for terminal, has_colours in (("dumb", False), ("xterm", True)):
+        monkeypatch.setenv("TERM", terminal)
+        assert detected().color == has_colours
 
 
 def test_show_has_times_counters_launches_and_stalls(tmp_path: Path) -> None:
@@ -231,6 +235,17 @@ def test_list_and_verify(tmp_path: Path) -> None:
     assert verify_text([], 1) == "✓ 1 run, nothing damaged\n"
     damaged = verify_text([Damage("k/v/\x1b", "is a link")], 3)
     assert damaged.startswith("✗ reports/k/v/\\x1b: is a link\n1 damaged; 3 other runs can be read")
+
+
+def test_a_query_of_more_columns_than_a_line_holds_is_a_block_a_row() -> None:
+    names = tuple(f"a_long_name_{number}" for number in range(8))
+    found = QueryResult(names, (("kernel/v1@" + "2026" * 20, *range(1, 8)), ("b", *range(1, 7), None)))
+    first, second = query_text(found, Style()).split("\n\n")
+    assert max(map(len, first.splitlines())) <= 80
+    assert first.replace("\n               ", "").startswith(f"a_long_name_0  {found.rows[0][0]}\na_long_name_1  1\n")
+    assert second.splitlines()[-1] == "a_long_name_7  -"
+    assert query_text(found, Style(width=200)).count("a_long_name_7") == 1, "where a line holds it, it is a table"
+    assert query_text(QueryResult(names, ()), Style()).split() == list(names), "without rows, what there would be"
 
 
 def test_a_query_has_floats_as_integers_are_in_one_column() -> None:

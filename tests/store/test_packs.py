@@ -258,8 +258,9 @@ def test_a_baseline_is_merged_whole_or_not_at_all(tmp_path: Path, monkeypatch: p
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(Path, "replace", refuse)
-    with pytest.raises(EnvironmentProblem, match="the baseline could not be stored: No space left"):
+    with pytest.raises(EnvironmentProblem, match="the baseline could not be stored: No space left") as raised:
         merge(ours, tmp_path / "b", Quiet())
+    assert raised.value.hint.startswith("free disk space")
     assert sorted(path.name for path in (ours.reports / KERNEL).iterdir()) == [VERSION]
 
 

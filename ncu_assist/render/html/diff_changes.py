@@ -37,6 +37,7 @@ from ncu_assist.render.words.changes import (
     rows_of,
     values_text,
 )
+from ncu_assist.render.words.launches import share_words
 from ncu_assist.render.words.verdicts import names, of_launches
 from ncu_assist.render.words.why import BARRIER, sampled_at, sampled_words, stall_words
 
@@ -256,7 +257,7 @@ def _left_row(line: LineCost, pair: SourcePair) -> tuple[Cell, ...]:
     return (
         _line_cell(Link(one_line(_line_name(at)), href), at.text),
         _time_cell(line),
-        Cell(f"{100 * line.share:.0f} %"),
+        Cell(share_words(line.share)),
         Cell() if excess == "0" else Cell(excess),
         _stall_cell(line.stall, waited) if line.stall else Cell(),
     )

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
 from ncu_assist.quantity import duration
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
+from ncu_assist.render.terminal.style import (
+    GAP,
+    NARROWEST_COLUMN,
+    Style,
+    broken_lines,
+    detected,
+    is_torn,
+    styled,
+    table,
+    to_text,
+)
 from ncu_assist.render.words.floors import library_sentence
 from ncu_assist.render.words.values import number_of, query_cell, shown_path
 from ncu_assist.render.words.verdicts import origin
@@ -33,6 +43,7 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.records import ArchivedRun, Damage
     from ncu_assist.render.table import Align
 
+MOST_LETTERS = 200  # of a value
 TO_SET = "if none is set, it is v0; to set one: ncu-assist baseline set KERNEL/VERSION"
 
 
@@ -72,16 +83,31 @@ def _no_baseline(shown: BaselineInForce) -> list[str]:
     return [*lines, *([f"try: {one_line(shown.to_set)}"] if shown.to_set else [])]
 
 
-def query_text(found: QueryResult) -> str:
-    """Return the rows of a query, numbers to the right."""
+def query_text(found: QueryResult, style: Style | None = None) -> str:
+    """Return the rows of a query, numbers to the right; where columns would be torn, each row as a block of lines."""
+    style = style or detected()
+    headings = [one_line(name) for name in found.columns]
+    rows = [[one_line(query_cell(value), MOST_LETTERS) for value in row] for row in found.rows]
+    cells = [[row[place] for row in rows] for place in range(len(headings))]
+    if is_torn(headings, cells, style.width):
+        return "\n".join(_block(headings, row, style.width) for row in rows or [[""] * len(headings)])
     numbers = [
         all(isinstance(row[place], int | float | None) for row in found.rows) for place in range(len(found.columns))
     ]
-    named = zip(found.columns, numbers, strict=True)
-    made = table(*((one_line(name), "right" if is_number else "left") for name, is_number in named))
-    for row in found.rows:
-        made.add_row(*(one_line(query_cell(value), 200) for value in row))
-    return to_text([made])
+    made = table(*((name, "right" if is_number else "left") for name, is_number in zip(headings, numbers, strict=True)))
+    for row in rows:
+        made.add_row(*row)
+    return to_text([made], style)
+
+
+def _block(headings: Sequence[str], row: Sequence[str], width: int) -> str:
+    """Return a row as a line for each column, its name before its value."""
+    size = max(map(len, headings)) + GAP
+    lines = []
+    for name, value in zip(headings, row, strict=True):
+        first, *rest = broken_lines(value, max(width - size, NARROWEST_COLUMN))
+        lines += [f"{name:{size}}{first}", *(f"{'':{size}}{line}" for line in rest)]
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def query_csv(found: QueryResult) -> str:

@@ -32,11 +32,15 @@ class Style:
 
 
 def detected() -> Style:
-    """Return the style of stdout: colours on a terminal unless NO_COLOR is set, 80 columns where it is none."""
+    """Return the style of stdout: colours on a terminal that has them, 80 columns where it is none.
+
+    A terminal has none for ``NO_COLOR`` and ``TERM=dumb``, as Emacs has it.
+    """
     if not sys.stdout.isatty():
         return Style()
     columns = shutil.get_terminal_size().columns
-    return Style(min(max(columns, NARROWEST), WIDEST), not os.environ.get("NO_COLOR"))
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return Style(min(max(columns, NARROWEST), WIDEST), not is_plain)
 
 
 def to_text(parts: Sequence[RenderableType], style: Style | None = None) -> str:
@@ -125,6 +129,13 @@ def fitting_widths(
             widths[place] -= 1
             over -= 1
     return widths
+
+
+def is_torn(headers: Sequence[str], cells: Sequence[Sequence[str]], width: int) -> bool:
+    """Tell whether a table fits in ``width`` only with words broken: a column too narrow for what it holds."""
+    held = [max(map(_cells, [head, *column])) for head, column in zip(headers, cells, strict=True)]
+    widths = fitting_widths(headers, cells, [False] * len(headers), width)
+    return any(size < min(NARROWEST_COLUMN, most) for size, most in zip(widths, held, strict=True))
 
 
 def _cells(text: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from math import prod
 from pathlib import PurePath
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, Place, answering_lines, base_name, told_changes
@@ -157,7 +158,8 @@ def _notes(lines: LineChanges, names: tuple[str, str], width: int) -> list[str]:
     said: dict[str, list[str]] = {}
     for name, note in zip(names, lines.notes, strict=True):
         said.setdefault(note, []).append(_end(one_line(name), NAME_IN_NOTE))
-    return [one_line(f"lines: {' and '.join(sides)}: {note}", width) for note, sides in said.items() if note]
+    told = (f"lines: {' and '.join(sides)}: {one_line(note)}" for note, sides in said.items() if note)
+    return [line for text in told for line in wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)]
 
 
 MOST_LINES = 5

@@ -360,7 +360,9 @@ def test_reports_of_one_name_are_told_apart_by_their_folders(tmp_path: Path) -> 
     one, other = named(find_project(tmp_path), paths, None)
     facts = facts_of((one, other), tmp_path)
     assert names(facts.diff) == ("before/mine.ncu-rep.zst", "after/mine.ncu-rep.zst")
-    assert str(tmp_path) not in html.diff_html(facts)
+    page = html.diff_html(facts)
+    assert str(tmp_path) not in page
+    assert "more in each: <code>ncu --set full" in page, "the command alone is code"
 
 
 def test_other_sections_on_a_side_are_said(tmp_path: Path) -> None:
