@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from ncu_assist.ncu import child
 from ncu_assist.ncu.compressed import plain_file
 from ncu_assist.ncu.source import reading
 
@@ -33,8 +34,8 @@ def main(reports: list[str]) -> None:
             fresh, ready = [], []
             for _ in range(TIMES):
                 fresh.append(seconds(plain))
-                reading.start_readers(plain, 1)
-                reading._READY[0].ready.wait()
+                child.get_ready(reading.READER, 1, str(plain))
+                child._READY[reading.READER][0].ready.wait()
                 ready.append(seconds(plain))
         sys.stdout.write(f"{Path(name).name}: fresh {min(fresh):.2f} s, ready {min(ready):.2f} s\n")
 

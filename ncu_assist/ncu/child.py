@@ -32,11 +32,10 @@ def run_child(
     said: Mapping[int, type[NcuAssistError]] | None = None,
     stopped: Callable[[], bool] | None = None,
     on_line: Callable[[str], None] | None = None,
-    ready: Waiting | None = None,
 ) -> None:
     """Run a module of ours with arguments, until it ends or ``stopped`` says yes; ``on_line`` gets what it prints.
 
-    A child of that module that is ``ready`` gets the arguments as a line of JSON in place of a new one.
+    A child of that module that ``get_ready`` started gets the arguments, as a line of JSON, in place of a new one.
 
     ``what`` it reads and with whose ``reader`` are words of messages; ``limit_s`` is for all of it, of which this child
     has ``timeout_s``. Raises what it tells of as JSON in the last line of stderr, errors of ``said`` by exit code, and
@@ -44,8 +43,8 @@ def run_child(
     """
     from ncu_assist import process  # not in the child itself, which is to start at once
 
-    if ready is not None:
-        done = ready.run(json.dumps(argv[1:]).encode(), on_line, stopped, timeout_s)
+    if ready := _one_ready(argv[0]):
+        done = ready.run(json.dumps(argv[1:]).encode(), lambda line: _pass_on(line, on_line), stopped, timeout_s)
     else:
         done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
     if done.timed_out:
@@ -59,6 +58,65 @@ def run_child(
         if _is_ours(done.stderr, last):
             raise ReaderBug(f"{what} cannot be read because of a bug in ncu-assist ({words})", done.stderr)
         raise DamagedData(f"{what} cannot be read: {reader} failed ({words})", "profile again")
+
+
+_READY: dict[str, list[Waiting]] = {}
+READY, IS_READY = "--ready", "ready"
+
+
+def get_ready(module: str, count: int, *more: str) -> None:
+    """Start children of a module for ``run_child`` to hand arguments to; ``more`` is what they get ready with.
+
+    A fresh one has Python to start and modules to import first. ``end_ready`` ends those that are left.
+    """
+    from ncu_assist.process import Waiting
+
+    def command(pipe: str) -> list[str]:
+        return [sys.executable, "-m", module, READY, pipe, *more]
+
+    with contextlib.suppress(OSError):  # no room for a pipe: fresh ones will do
+        _READY.setdefault(module, []).extend(Waiting(command) for _ in range(count))
+
+
+def end_ready() -> None:
+    """End the children that got ready for nothing."""
+    for waiting in _READY.values():
+        while waiting:
+            waiting.pop().end()
+
+
+def _one_ready(module: str) -> Waiting | None:
+    """Return a child that is ready, None without one. One that did not live to be ready, or is not yet, is ended."""
+    waiting = _READY.get(module, [])
+    while waiting:
+        one = waiting.pop()
+        if one.ready.is_set() and not one.is_over:
+            return one
+        one.end()
+    return None
+
+
+def _pass_on(line: str, on_line: Callable[[str], None] | None) -> None:
+    if on_line is not None and line != IS_READY:
+        on_line(line)
+
+
+def handed(arguments: list[str], prepare: Callable[[str], None] | None = None) -> list[str]:
+    """Return, in a child, its arguments: of one that was started to get ready those that it is handed later.
+
+    ``prepare`` is called before, with what ``get_ready`` gave; its errors do not count.
+    """
+    if arguments[0] != READY:
+        return arguments
+    _, pipe, *more = arguments
+    if prepare is not None:
+        with contextlib.suppress(Exception):
+            prepare(*more)
+    sys.stdout.write(f"{IS_READY}\n")
+    sys.stdout.flush()
+    with Path(pipe).open(encoding="ascii") as work:
+        given: list[str] = json.loads(work.readline())
+    return given
 
 
 def _is_ours(stderr: str, last: str) -> bool:

@@ -21,7 +21,7 @@ from pathlib import Path
 from ncu_assist.errors import DamagedData, NcuAssistError
 from ncu_assist.ncu import oddities, report_file
 from ncu_assist.ncu.catalogue.chips import recorded_units
-from ncu_assist.ncu.child import limit_memory
+from ncu_assist.ncu.child import handed, limit_memory
 from ncu_assist.ncu.contents import (
     BOTH,
     CSV,
@@ -60,7 +60,7 @@ def main(arguments: list[str]) -> int:
 
     An error is one JSON object, the last line of stderr, and its exit code that of the process.
     """
-    what, path, name, folder, memory = arguments
+    what, path, name, folder, memory = handed(arguments)
     limit_memory(int(memory) + Path(path).stat().st_size)
     try:
         _READERS[what](Path(path), name, Path(folder))

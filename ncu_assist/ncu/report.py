@@ -48,6 +48,7 @@ UNPACK = "unpack it first"
 FETCH = "fetch the file itself: git lfs pull"
 DOWNLOAD = "download the file itself, on GitHub by 'Download raw file'"
 CHECK = "give the report itself, a file .ncu-rep; ncu-assist list names the runs that are here"
+READER = "ncu_assist.ncu.reader"
 REPORTS = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 
 
@@ -530,7 +531,7 @@ def _nvidias_words(path: Path, plain: Path, folder: Path, limits: Limits) -> str
 def _child(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> None:
     """Run the reader on ``plain``; the name of ``path`` is what it is called in messages."""
     timeout_s = limits.seconds(plain)
-    argv = ["ncu_assist.ncu.reader", what, str(plain), path.name, str(folder), str(limits.memory_bytes)]
+    argv = [READER, what, str(plain), path.name, str(folder), str(limits.memory_bytes)]
     run_child(
         argv,
         timeout_s,

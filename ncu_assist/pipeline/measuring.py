@@ -26,8 +26,10 @@ from ncu_assist.executors.local import Local, Warm
 from ncu_assist.harness import client
 from ncu_assist.harness.request import HarnessRequest, HarnessSettings, new_request, unbuilt_request
 from ncu_assist.harness.sanitizer import Sanitized, sanitized_workloads
+from ncu_assist.ncu.child import end_ready, get_ready
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
-from ncu_assist.ncu.source.reading import end_readers, start_readers
+from ncu_assist.ncu.report import READER
+from ncu_assist.ncu.source.reading import READER as CODE_READER
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
 from ncu_assist.pipeline.ncu_stage import NCU_START_S, NcuStage, cost_words, ncu_stage
 from ncu_assist.pipeline.profiling import (
@@ -151,7 +153,7 @@ def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
             folder = job.project.work / "measure" / f"ncu-{secrets.token_hex(4)}"
             with contextlib.suppress(EnvironmentProblem, OSError):  # no ncu, no room: told where it is needed
                 stage = ncu_stage(job.project, folder, local, _first_options(job, job.options)).begun(local)
-                begun.callback(end_readers)
+                begun.callback(end_ready)
                 begun.callback(stage.close)
                 job = replace(job, ncu=stage)
         yield replace(job, executor=warm)
@@ -313,15 +315,19 @@ class KernelWork:
             self._count(result.profiled, result.gpu_sha256)
         return []
 
-    def _start_readers(self, measured: client.Measured, count: int, folder: Path) -> None:
-        """Start readers of code, where an earlier run keeps a report of this chip for them to get ready with."""
+    def _get_readers_ready(self, measured: client.Measured, count: int, folder: Path) -> None:
+        """Start what reads the report that will come: its values, and the code of versions.
+
+        The latter gets ready with a report that an earlier run keeps of this chip.
+        """
+        get_ready(READER, 1)
         chip = _chip(measured.device)
         every = (one for found in self._runs.values() for one in found)
         alike = (one for one in every if _chip(one.run.device) == chip and set(REPORTS) & one.run.files.keys())
         with contextlib.suppress(NcuAssistError, OSError):
             folder.mkdir(parents=True)
             if (one := next(alike, None)) and (report := one.report_file(folder)):
-                start_readers(report, min(count, process.side_by_side()))
+                get_ready(CODE_READER, min(count, process.side_by_side()), str(report))
 
     def _count(self, profiled: ProfilingResult, gpu: str) -> None:
         assert self._measured is not None
@@ -438,7 +444,7 @@ class KernelWork:
             self.reporter.note(line)
         threading.Thread(target=_prepare_pages, args=(job,), daemon=True).start()  # during ncu's passes
         if job.ncu is not None:
-            self._start_readers(measured, len(expected), job.ncu.folder / "ready")
+            self._get_readers_ready(measured, len(expected), job.ncu.folder / "ready")
         counted_runs = {v: _last_counted(self._runs[v]) for v in expected}
         runs = {v: one.run if one else None for v, one in counted_runs.items()}
         if options.section_set == ADAPTIVE:

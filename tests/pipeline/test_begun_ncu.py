@@ -14,7 +14,9 @@ from patience import CEILING_S
 from ncu_assist import process
 from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.local import Local
-from ncu_assist.ncu.source import reading
+from ncu_assist.ncu import child
+from ncu_assist.ncu.report import READER
+from ncu_assist.ncu.source.reading import READER as CODE_READER
 from ncu_assist.pipeline import measuring, ncu_stage, profiling
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.ncu_stage import NcuStage
@@ -153,28 +155,29 @@ def test_a_waiting_ncu_has_nothing_on_the_gpu(job: MeasureJob, tmp_path: Path, m
 def test_readers_of_code_get_ready_during_the_passes_and_none_is_left(
     job: MeasureJob, notes: Notes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    started: list[int] = []
+    started: list[tuple[str, int]] = []
     used: list[bytes] = []
-    start, run = reading.start_readers, process.Waiting.run
+    run = process.Waiting.run
 
-    def start_and_wait(report: Path, count: int) -> None:
-        start(report, count)
-        started.append(count)
-        assert all(one.ready.wait(CEILING_S) for one in reading._READY)
+    def start_and_wait(module: str, count: int, *more: str) -> None:
+        child.get_ready(module, count, *more)
+        started.append((module, count))
+        assert all(one.ready.wait(CEILING_S) for one in child._READY[module])
 
     def noted(waiting: process.Waiting, work: bytes, *more: Any) -> process.Completed:
         used.append(work)
         return run(waiting, work, *more)
 
-    monkeypatch.setattr(measuring, "start_readers", start_and_wait)
+    monkeypatch.setattr(measuring, "get_ready", start_and_wait)
     monkeypatch.setattr(process.Waiting, "run", noted)
     first = measure(job, notes)
-    assert started == []  # there is no report to get ready with
+    assert started == [(READER, 1)]  # there is no report that code readers could get ready with
+    assert [b"scalars" in work for work in used if work.startswith(b"[")] == [True]
     used.clear()
     again = measure(job, notes)
-    assert started == [2]
-    assert sum(work.startswith(b"[") for work in used) == 2, used
-    assert reading._READY == []
+    assert started[1:] == [(READER, 1), (CODE_READER, 2)]
+    assert sum(work.startswith(b"[") for work in used) == 3
+    assert not any(child._READY.values())
     codes = [[one.run.code() for one in outcome.versions if one.run] for outcome in (first, again)]
     assert all(codes[0])
     assert [one.launches for one in codes[0] if one] == [one.launches for one in codes[1] if one]

@@ -71,7 +71,6 @@ def spelled(bits: int, words: dict[int, str]) -> str | None:
 
 
 REQUEST, DOCUMENT, VALUES = "source_request.json", "source.json", "source.f64"  # files between parent and child
-READY = "--ready"  # the child gets ready first, and reads its arguments at a pipe
 INSTRUCTION_BYTES = 16  # of every chip since Volta, the oldest that Nsight Compute profiles
 NO_FILE, NO_LINE = -1, 0
 

@@ -9,8 +9,6 @@ instruction of a chip it takes 0.3 to 0.5 s, so who knows that a report will com
 
 from __future__ import annotations
 
-import contextlib
-import json
 import sys
 import tempfile
 from array import array
@@ -22,14 +20,13 @@ from typing import IO, Any
 
 import msgspec
 
-from ncu_assist.ncu.child import MEMORY_BYTES, limit_memory
+from ncu_assist.ncu.child import MEMORY_BYTES, handed, limit_memory
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     INSTRUCTION_BYTES,
     KINDS,
     NO_FILE,
     NO_LINE,
-    READY,
     REQUEST,
     SAMPLED,
     VALUES,
@@ -49,18 +46,9 @@ NOT_CODE = "N/A"  # what the reader says of an address between two instructions
 def main(arguments: list[str]) -> int:
     """Read what the request in FOLDER asks of PATH within MEMORY bytes of address space, and write it into FOLDER.
 
-    As --ready PIPE REPORT: get ready with a report of the same chip, say so, and take these three from the pipe.
+    One that gets ready does so with a report of the same chip.
     """
-    if arguments[0] == READY:
-        _, pipe, report = arguments
-        limit_memory(MEMORY_BYTES)
-        with contextlib.suppress(Exception):  # it is read to get ready, no more
-            _disassemble_one(Path(report))
-        sys.stdout.write("ready\n")
-        sys.stdout.flush()
-        with Path(pipe).open(encoding="ascii") as work:
-            arguments = json.loads(work.readline())
-    path, folder, memory = arguments
+    path, folder, memory = handed(arguments, _disassemble_one)
     limit_memory(int(memory))
     import ncu_report
 
@@ -80,15 +68,16 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _disassemble_one(report: Path) -> None:
+def _disassemble_one(report: str) -> None:
     """Ask for the first instruction of a report, which may be compressed."""
+    limit_memory(MEMORY_BYTES)
     import ncu_report
 
     from ncu_assist.ncu.compressed import plain_file
 
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         (action, *_) = (
-            action for part in ncu_report.load_report(str(plain_file(report, Path(folder)))) for action in part
+            action for part in ncu_report.load_report(str(plain_file(Path(report), Path(folder)))) for action in part
         )
         _sass(action, _entries(action)[0])
 

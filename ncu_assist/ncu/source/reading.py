@@ -6,8 +6,6 @@ processes one after the other, each with a part of it: memory stays bounded and 
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import tempfile
 import time
 from bisect import bisect_right
@@ -29,7 +27,6 @@ from ncu_assist.ncu.report_file import SOURCE_CODE, SOURCE_CUBIN, Bytes, Entry
 from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     NO_FILE,
-    READY,
     REQUEST,
     VALUES,
     DeviceFunction,
@@ -39,7 +36,6 @@ from ncu_assist.ncu.source.contents import (
     SourceRequest,
 )
 from ncu_assist.ncu.source.tables import Place, barriers_in, chains, lines_frame, sass_frame
-from ncu_assist.process import Waiting
 from ncu_assist.steps import teller
 
 if TYPE_CHECKING:
@@ -160,38 +156,6 @@ def _agreed(chain: Chain | None, files: Sequence[SourceFile], file: int, line: i
 
 
 READER = "ncu_assist.ncu.source.reader"
-_READY: list[Waiting] = []
-
-
-def start_readers(report: Path, count: int) -> None:
-    """Start child processes that get ready to read code of the chip of ``report``: ``read_source`` finds them so.
-
-    A fresh one takes half a second more. ``end_readers`` ends those that are left.
-    """
-
-    def command(pipe: str) -> list[str]:
-        return [sys.executable, "-m", READER, READY, pipe, str(report)]
-
-    with contextlib.suppress(OSError):  # no room for a pipe: fresh ones will do
-        _READY.extend(Waiting(command) for _ in range(count))
-
-
-def end_readers() -> None:
-    """End the child processes that were started for code that nobody read."""
-    while _READY:
-        _READY.pop().end()
-
-
-def _ready_reader() -> Waiting | None:
-    """Return a child that is ready, None without one. One that did not live to be ready, or is not yet, is ended."""
-    while _READY:
-        one = _READY.pop()
-        if one.ready.is_set() and not one.is_over:
-            return one
-        one.end()
-    return None
-
-
 MOST_AHEAD = 20  # launches of a report whose code is read before it is known which of them take longest
 BATCH_BYTES = 16 << 20  # of launches in one child process, which then takes about 0.4 GB
 
@@ -246,10 +210,6 @@ def read_source(
     deadline, title = time.monotonic() + timeout_s, name or path.name
     found: list[LaunchSource] = []
 
-    def hear(line: str) -> None:
-        if not line:  # one was read
-            tell(next(done))
-
     def child(path: Path, folder: Path) -> None:
         run_child(
             [READER, str(path), str(folder), str(memory_bytes)],
@@ -258,8 +218,7 @@ def read_source(
             reader="NVIDIA's reader",
             limit_s=timeout_s,
             stopped=stopped,
-            on_line=hear,
-            ready=_ready_reader(),
+            on_line=lambda _line: tell(next(done)),
         )
 
     with report_file.mapped(path) as data:
