@@ -62,6 +62,7 @@ def run_child(
 
 _READY: dict[str, list[Waiting]] = {}
 READY, IS_READY = "--ready", "ready"
+SOON_S = 0.5  # what a fresh child takes to be as far
 
 
 def get_ready(module: str, count: int, *more: str) -> None:
@@ -86,11 +87,11 @@ def end_ready() -> None:
 
 
 def _one_ready(module: str) -> Waiting | None:
-    """Return a child that is ready, None without one. One that did not live to be ready, or is not yet, is ended."""
+    """Return a child that is ready, None without one. One that died, or is far from ready, is ended."""
     waiting = _READY.get(module, [])
     while waiting:
         one = waiting.pop()
-        if one.ready.is_set() and not one.is_over:
+        if one.ready.wait(SOON_S) and not one.is_over:
             return one
         one.end()
     return None

@@ -81,7 +81,10 @@ def test_damage_is_told_as_a_fresh_reader_tells_it(
     assert started == [READER, "--ready"]
 
 
-def test_a_reader_that_ended_or_is_not_ready_is_not_waited_for(tmp_path: Path, started: list[str]) -> None:
+def test_a_reader_that_ended_or_is_far_from_ready_is_not_waited_for(
+    tmp_path: Path, started: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child, "SOON_S", 0.0)
     get_ready(READER, 2, str(TRANSPOSE))
     one, other = child._READY[READER]
     one.ready.clear()
