@@ -105,14 +105,6 @@ class Output:
 
 
 @dataclass(frozen=True)
-class HostInputs:
-    """The inputs that lie in pinned memory of the host, and an expression for the bytes of them that a call needs."""
-
-    names: tuple[str, ...]
-    bytes_expression: str
-
-
-@dataclass(frozen=True)
 class Workload:
     """One problem size: its name, the dtype its inputs have, and its integers by name.
 
@@ -173,7 +165,8 @@ def why_skipped(version: Version, absent: Collection[str] | None = None) -> str:
 class Kernel:
     """A kernel folder: one function, its arguments, its workloads, its versions in the order of their numbers.
 
-    ``numbers`` are the inputs that are no tensors, but numbers that CUDA C gets as integers.
+    ``numbers`` are the inputs that are no tensors, but numbers that CUDA C gets as integers. ``host_inputs`` lie in
+    pinned memory of the host; ``host_bytes_expression`` is for the bytes of them that a call needs.
     """
 
     name: str
@@ -187,7 +180,8 @@ class Kernel:
     tolerances: dict[str, Tolerance]
     workloads: tuple[Workload, ...]
     versions: tuple[Version, ...]
-    host: HostInputs | None = None
+    host_inputs: tuple[str, ...] = ()
+    host_bytes_expression: str = ""
     numbers: tuple[str, ...] = ()
     math: Math | None = None  # what does ``flops``; None: by dtype
     work_expressions: dict[Math, str] = field(default_factory=dict)  # what else has to be done at the same time
@@ -211,7 +205,7 @@ class Kernel:
 
     def host_bytes(self, workload: Workload) -> int | None:
         """Return the bytes that a call has to fetch across the host link, None if all inputs lie on the device."""
-        return evaluate(self.host.bytes_expression, workload.integers) if self.host else None
+        return evaluate(self.host_bytes_expression, workload.integers) if self.host_inputs else None
 
     def flops(self, workload: Workload) -> int:
         """Return the floating-point operations that a call has to do."""

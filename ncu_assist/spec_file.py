@@ -20,7 +20,6 @@ from ncu_assist.spec import (
     DTYPE_BYTES,
     MATHS,
     OF_WORKLOAD,
-    HostInputs,
     Kernel,
     Math,
     Output,
@@ -210,7 +209,7 @@ def _kernel(folder: Path, table: dict[str, Any], versions: tuple[Version, ...], 
     outputs = [_output(name, value, wrong) for name, value in given.get("outputs", {}).items()]
     tolerances = {dtype: _tolerance(dtype, value, wrong) for dtype, value in given.get("tolerance", {}).items()}
     workloads = [_workload(name, value, wrong) for name, value in given.get("workloads", {}).items()]
-    host = _host(given["host"], wrong) if "host" in given else None
+    host_inputs, host_bytes = _host(given["host"], wrong) if "host" in given else ((), "")
     if given.get("outputs") == {}:
         wrong.add("there is no output, so nothing could be checked", f"write {EXAMPLES['outputs']}")
     if "workloads" in given:
@@ -228,7 +227,8 @@ def _kernel(folder: Path, table: dict[str, Any], versions: tuple[Version, ...], 
         tolerances={dtype: value for dtype, value in tolerances.items() if value},
         workloads=tuple(one for one in workloads if one),
         versions=versions,
-        host=host,
+        host_inputs=host_inputs,
+        host_bytes_expression=host_bytes,
         numbers=known.get("numbers", ()),
         math=_math(given["math"], "'math'", wrong) if "math" in given else None,
         work_expressions=_work(given.get("work", {}), wrong),
@@ -308,12 +308,12 @@ def _output(name: str, value: Any, wrong: _Mistakes) -> Output | None:
     return Output(name, dtype, tuple(str(size) for size in given["shape"]))
 
 
-def _host(table: dict[str, Any], wrong: _Mistakes) -> HostInputs | None:
+def _host(table: dict[str, Any], wrong: _Mistakes) -> tuple[tuple[str, ...], str]:
     given = _checked(table, HOST_KEYS, "[host]", wrong)
     names = _names(given["inputs"], "host.inputs", wrong) if "inputs" in given else None
     if names == ():
         wrong.add("[host] names no input", "remove [host] if every input is on the device")
-    return HostInputs(names, given["bytes"]) if names and "bytes" in given else None
+    return (names, given["bytes"]) if names and "bytes" in given else ((), "")
 
 
 def _math(said: str, where: str, wrong: _Mistakes) -> Math | None:
@@ -462,8 +462,7 @@ def _check_default(workloads: dict[str, Any], wrong: _Mistakes) -> None:
 
 
 def _check_inputs(kernel: Kernel, wrong: _Mistakes) -> None:
-    hosted = kernel.host.names if kernel.host else ()
-    for where, names in (("[host]", hosted), ("'numbers'", kernel.numbers)):
+    for where, names in (("[host]", kernel.host_inputs), ("'numbers'", kernel.numbers)):
         for name in names:
             if name not in kernel.inputs:
                 wrong.add(f"{where} names '{name}', which is not an input", did_you_mean(name, kernel.inputs))
@@ -509,9 +508,9 @@ def _check_expressions(kernel: Kernel, given: dict[str, Any], wrong: _Mistakes) 
     for kind, expression in kernel.work_expressions.items():
         hint = "write the operations that a call must do in addition to 'flops'"
         _check_values(f"'{kind}' of [work]", expression, 0, hint, kernel.workloads, wrong)
-    if kernel.host:
+    if kernel.host_inputs:
         hint = "write the bytes that a call must fetch from the host, or remove [host]"
-        _check_values("'bytes' of [host]", kernel.host.bytes_expression, 1, hint, kernel.workloads, wrong)
+        _check_values("'bytes' of [host]", kernel.host_bytes_expression, 1, hint, kernel.workloads, wrong)
     for output in kernel.outputs:
         for size in dict.fromkeys(output.shape):
             where = f"a size of output '{output.name}'"

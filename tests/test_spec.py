@@ -154,11 +154,10 @@ def test_the_source_hash_covers_what_python_imports_from_beside_it(tmp_path: Pat
 
 
 def test_inputs_in_memory_of_the_host(tmp_path: Path) -> None:
-    assert kernel(tmp_path).host is None
+    assert kernel(tmp_path).host_inputs == ()
     assert kernel(tmp_path).host_bytes(kernel(tmp_path).default_workload) is None
     k = kernel(tmp_path, **{"[outputs]": '[host]\ninputs = ["x"]\nbytes = "4 * n"\n\n[outputs]'})
-    assert k.host is not None
-    assert k.host.names == ("x",)
+    assert k.host_inputs == ("x",)
     assert k.host_bytes(k.default_workload) == 4096
 
 

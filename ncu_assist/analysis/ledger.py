@@ -8,25 +8,11 @@ from dataclasses import dataclass
 from math import exp, log
 
 from ncu_assist.store import Damage
-from ncu_assist.store.drafts import Draft, ModelCost, Score
+from ncu_assist.store.drafts import Draft, ModelCost
 
 FROM_FILE = "from a file"  # what stands for the model of a reply that was saved elsewhere
 NO_DIAGNOSIS = "none"
 NOT_PROVED = "not proved yet"  # the reason of a draft that nobody has measured
-
-
-@dataclass(frozen=True)
-class Hits:
-    """Predictions: how many came true, of how many that could be told, and how many could not be."""
-
-    true: int = 0
-    told: int = 0
-    untold: int = 0
-
-    @property
-    def rate(self) -> float | None:
-        """The share that came true, None where none could be told."""
-        return self.true / self.told if self.told else None
 
 
 @dataclass(frozen=True)
@@ -41,12 +27,19 @@ class Tally:
     kept: int
     rejected: int
     unproven: int
-    hits: Hits
+    true: int  # predictions that came true, of those that could be ``told``
+    told: int
+    untold: int
     flawed: int  # drafts whose reply cites or predicts wrongly
     cost: ModelCost
     compared: int
     expected: float | None
     measured: float | None
+
+    @property
+    def rate(self) -> float | None:
+        """The share of predictions that came true, None where none could be told."""
+        return self.true / self.told if self.told else None
 
 
 @dataclass(frozen=True)
@@ -98,12 +91,6 @@ def ledger_of(drafts: Iterable[Draft], kernel: str | None = None, damaged: Seque
     )
 
 
-def hits_of(scores: Iterable[Score]) -> Hits:
-    """Count predictions by what came of them."""
-    outcomes = [one.came_true for one in scores]
-    return Hits(outcomes.count(True), len(outcomes) - outcomes.count(None), outcomes.count(None))
-
-
 def _tallies(drafts: Sequence[Draft], key: Callable[[Draft], str]) -> tuple[Tally, ...]:
     """Return a tally a name, the name with most drafts first."""
     named: dict[str, list[Draft]] = {}
@@ -116,13 +103,16 @@ def _tallies(drafts: Sequence[Draft], key: Callable[[Draft], str]) -> tuple[Tall
 def _tally(name: str, drafts: Sequence[Draft]) -> Tally:
     fates = Counter(draft.fate for draft in drafts)
     pairs = [pair for pair in map(_speedups, drafts) if pair]
+    scores = Counter(one.came_true for draft in drafts if draft.proof for one in draft.proof.scores)
     return Tally(
         name=name,
         drafts=len(drafts),
         kept=fates["kept"],
         rejected=fates["rejected"],
         unproven=fates["unproven"] + fates["drafted"],
-        hits=hits_of(one for draft in drafts if draft.proof for one in draft.proof.scores),
+        true=scores[True],
+        told=scores[True] + scores[False],
+        untold=scores[None],
         flawed=sum(bool(draft.flaws) for draft in drafts),
         cost=ModelCost.of_all(draft.cost for draft in drafts),
         compared=len(pairs),

@@ -169,7 +169,7 @@ class Problem:
         )
 
     def _placed(self, name: str, value: Any) -> Any:
-        of_host = self.kernel.host is not None and name in self.kernel.host.names
+        of_host = name in self.kernel.host_inputs
         if not isinstance(value, torch.Tensor):
             if of_host:
                 raise ReferenceProblem(f"{self.kernel.name}/reference.py: host input '{name}' is not a tensor")

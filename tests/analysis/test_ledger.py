@@ -15,7 +15,7 @@ from ncu_assist.store.drafts import DraftArchive
 
 def test_of_no_drafts_nothing_is_said() -> None:
     made = ledger_of(())
-    assert (made.drafts, made.models, made.rounds, made.total.hits.rate, made.total.expected) == (
+    assert (made.drafts, made.models, made.rounds, made.total.rate, made.total.expected) == (
         (),
         (),
         (),
@@ -33,7 +33,7 @@ def test_by_model_by_diagnosis_and_why(tmp_path: Path) -> None:
         ("other-model", 1, 0, 1, 0),
     ]
     first = made.models[0]
-    assert (first.hits.true, first.hits.told, first.hits.untold, first.hits.rate) == (2, 4, 1, 0.5)
+    assert (first.true, first.told, first.untold, first.rate) == (2, 4, 1, 0.5)
     assert (first.compared, first.flawed, first.cost.prompt_tokens, first.cost.seconds) == (2, 1, 8_000, 24.0)
     assert first.expected == pytest.approx(1.8)
     assert first.measured == pytest.approx(sqrt(1.42 * 0.8))

@@ -158,8 +158,7 @@ def test_what_crosses_the_link_is_what_is_gathered() -> None:
     workload = KERNEL.default_workload
     assert KERNEL.host_bytes(workload) == 262_144 * 656
     assert KERNEL.algorithmic_bytes(workload) == 2 * 262_144 * 656 + 16 * 262_144
-    assert KERNEL.host is not None
-    assert KERNEL.host.names[0] == "table"
+    assert KERNEL.host_inputs[0] == "table"
 
 
 def test_a_single_wrong_byte_is_found() -> None:

@@ -302,8 +302,8 @@ def refuse_host_inputs(kernel: Kernel) -> None:
     An exam swaps inputs behind a held stream. A write to host memory takes effect at once, held or not, so work that a
     draft leaves on another stream would find the right inputs unnoticed.
     """
-    if kernel.host is not None:
-        names, lie = ", ".join(kernel.host.names), "lies" if len(kernel.host.names) == 1 else "lie"
+    if kernel.host_inputs:
+        names, lie = ", ".join(kernel.host_inputs), "lies" if len(kernel.host_inputs) == 1 else "lie"
         raise UsageProblem(
             f"drafts of {kernel.name} cannot be examined: {names} {lie} in memory of the host",
             f"write the version by hand, then ncu-assist check {kernel.name}",

@@ -60,12 +60,15 @@ LEAST_HEIGHT = 122.0  # height of a box with its figures
 
 @dataclass(frozen=True)
 class MemoryLayout:
-    """Boxes by part, the places of arrows by flow, and the height of it all."""
+    """Boxes by part, the places of arrows by flow, the height of it all, and what of it binds: flows, boxes, a name."""
 
     boxes: Mapping[str, Box]
     lanes: Mapping[str, tuple[float, float, float]]  # from x, to x, y
     quiet: tuple[str, ...]  # spaces without traffic
     height: float
+    binding_flows: frozenset[str]
+    binding_boxes: frozenset[str]
+    binding: str
 
 
 def layout(shown: RunView, baseline: RunView | None = None) -> MemoryLayout:
@@ -92,7 +95,7 @@ def layout(shown: RunView, baseline: RunView | None = None) -> MemoryLayout:
         for flow in FLOWS
         if flow.source in boxes and flow.target in boxes and not {flow.source, flow.target} & set(quiet)
     }
-    return MemoryLayout(boxes, lanes, quiet, end + BELOW)
+    return MemoryLayout(boxes, lanes, quiet, end + BELOW, *_binding_parts(shown))
 
 
 def _across(column: str, top: float, bottom: float) -> tuple[float, float, float, float]:
@@ -124,35 +127,25 @@ SEEN = 1.0  # of the widths of two arrows: less cannot be told apart
 TEXTS = 17.0  # between lines of a box
 
 
-@dataclass(frozen=True)
-class BindingParts:
-    """What binds: the flows and the boxes that stand for it, and its name."""
-
-    flows: frozenset[str] = frozenset()
-    boxes: frozenset[str] = frozenset()
-    name: str = ""
-
-
-def arrows(
-    shown: RunView, before: RunView | None, place: MemoryLayout, marked: BindingParts
-) -> tuple[list[Shape], list[ChartText]]:
+def arrows(shown: RunView, before: RunView | None, place: MemoryLayout) -> tuple[list[Shape], list[ChartText]]:
     """Return all arrows with their labels; of the baseline the edges of its arrows, dashed."""
     shapes, words = list[Shape](), list[ChartText]()
     for flow in FLOWS:
         if flow.id in place.lanes:
-            made, said = _flow_arrow(flow, shown, before, place, flow.id in marked.flows)
+            made, said = _flow_arrow(flow, shown, before, place, flow.id in place.binding_flows)
             shapes += made
             words += said
     return shapes, words
 
 
-def boxes(shown: RunView, place: MemoryLayout, marked: BindingParts) -> tuple[list[tuple[Box, str]], list[ChartText]]:
+def boxes(shown: RunView, place: MemoryLayout) -> tuple[list[tuple[Box, str]], list[ChartText]]:
     """Return the boxes with their classes, and what stands in them."""
     words, drawn = list[ChartText](), list[tuple[Box, str]]()
     for part, box in place.boxes.items():
-        kind = "box box-limit" if part in marked.boxes else "box box-quiet" if part in place.quiet else "box"
+        kind = "box box-limit" if part in place.binding_boxes else "box box-quiet" if part in place.quiet else "box"
         drawn.append((box, kind))
-        words += _box_words(part, box, shown, marked if part in marked.boxes else None, part in place.quiet)
+        limit = place.binding if part in place.binding_boxes else None
+        words += _box_words(part, box, shown, limit, part in place.quiet)
     return drawn, words
 
 
@@ -243,7 +236,7 @@ def _figure_words(flow: Flow, shown: RunView) -> Iterable[str]:
             yield f"{name} {busy:.1f} % busy"
 
 
-def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, quiet: bool) -> list[ChartText]:
+def _box_words(part: str, box: Box, shown: RunView, limit: str | None, quiet: bool) -> list[ChartText]:
     x = (box.left + box.right) / 2
     lines = [(TITLES[part], "strong" if not quiet else "")]
     if quiet:
@@ -255,8 +248,8 @@ def _box_words(part: str, box: Box, shown: RunView, limit: BindingParts | None, 
         if value is not None:
             number = quantity(min(value, most(ROWS[key]) or value), ROWS[key].unit)  # 100.1 % is what strays
             lines.append((f"{number} inst" if label == "inst" else f"{label} {number}".strip(), "label"))
-    if limit:
-        lines += [(f"{SIGN} limit", "strong"), (limit.name, "strong")]
+    if limit is not None:
+        lines += [(f"{SIGN} limit", "strong"), (limit, "strong")]
     top = (box.top + box.bottom) / 2 - TEXTS * (len(lines) - 1) / 2 + 4.5
     return [ChartText(text, x, round(top + TEXTS * i, 2), "middle", cls) for i, (text, cls) in enumerate(lines)]
 
@@ -291,10 +284,10 @@ def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = 
     """
     if all(flow.amount(shown) is None for flow in FLOWS):
         return ChartSection(missing="No traffic of the memory was counted.", collect=to_profile(shown))
-    place, marked = layout(shown, baseline), _binding_parts(shown)
-    shapes, labels = arrows(shown, baseline, place, marked)
-    drawn, texts = boxes(shown, place, marked)
-    says = f"{_outcome(shown, marked)}{_passed_on(shown)}{_read_by_products(shown)}"
+    place = layout(shown, baseline)
+    shapes, labels = arrows(shown, baseline, place)
+    drawn, texts = boxes(shown, place)
+    says = f"{_outcome(shown, place)}{_passed_on(shown)}{_read_by_products(shown)}"
     legend = LEGEND + (" · ◆ what binds" if SIGN in says else "")
     if baseline:
         widths = any(one.cls == "link-before" for one in shapes)
@@ -318,14 +311,14 @@ def memory_chart(shown: RunView, baseline: RunView | None = None, before: str = 
     )
 
 
-def _binding_parts(shown: RunView) -> BindingParts:
-    """Return what stands for the resource that binds; nothing where none does."""
+def _binding_parts(shown: RunView) -> tuple[frozenset[str], frozenset[str], str]:
+    """Return the flows and the boxes that stand for the resource that binds, and its name; nothing where none does."""
     bound = shown.bottleneck.name if shown.bottleneck else ""
     name = HOST_LINK if shown.results and _is_of_link(shown.results) else bound
     flows = [flow for flow in FLOWS if name in flow.limits and flow.has_traffic(shown)]
     flows = sorted(flows, key=lambda one: -(one.percent(shown) or 0.0))[:1]
     parts = frozenset(part for part, names in BOX_LIMITS.items() if name in names)
-    return BindingParts(frozenset(flow.id for flow in flows), parts, name)
+    return frozenset(flow.id for flow in flows), parts, name
 
 
 def _is_of_link(results: RuleResults) -> bool:
@@ -337,17 +330,17 @@ def _is_of_link(results: RuleResults) -> bool:
     return first.finding.rule == HOST_RULE or max(busy, key=lambda name: busy[name]) == HOST_LINK
 
 
-def _outcome(shown: RunView, marked: BindingParts) -> str:
-    if marked.flows or marked.boxes:
+def _outcome(shown: RunView, place: MemoryLayout) -> str:
+    if place.binding_flows or place.binding_boxes:
         bound = shown.bottleneck
-        share = f", {bound.percent:.0f} % of its peak" if bound and bound.name == marked.name else ""
-        name = f"the {marked.name}" if marked.name == HOST_LINK else marked.name
+        share = f", {bound.percent:.0f} % of its peak" if bound and bound.name == place.binding else ""
+        name = f"the {place.binding}" if place.binding == HOST_LINK else place.binding
         return f"What binds is {name}{share} (◆)."
     first, *others = [f"{name}, {share:.1f} %" for share, name in _busiest(shown)[:2]] or ("",)
     if not first and shown.bottleneck is None:
         return "The report does not say how busy the memory links are, so whether one is the limit is not known."
     near = f"; the busiest: {first} of its peak{''.join(f', and {one}' for one in others)}" if first else ""
-    why = f" What binds is {marked.name}." if marked.name in RESOURCES and marked.name != "memory" else ""
+    why = f" What binds is {place.binding}." if place.binding in RESOURCES and place.binding != "memory" else ""
     return f"No link of the memory is the limit{near}.{why}"
 
 

@@ -99,7 +99,7 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
 
 
 def _tally(of: Tally) -> dict[str, Any]:
-    return filled(TallyKeys, of, predictions=filled(PredictionsKeys, of.hits))
+    return filled(TallyKeys, of, predictions=filled(PredictionsKeys, of))
 
 
 def _round(of: RoundBest) -> dict[str, Any]:

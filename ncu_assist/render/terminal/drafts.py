@@ -41,7 +41,8 @@ def ledger_text(ledger: Ledger) -> str:
 def _ledger_summary(ledger: Ledger) -> Iterator[str]:
     total = ledger.total
     yield words.counted(total)
-    said = [f"{words.hits(total.hits)} predictions came true"] if total.hits.told else ["no prediction was measured"]
+    came_true = f"{words.hits(total.true, total.told, total.untold)} predictions came true"
+    said = [came_true if total.told else "no prediction was measured"]
     said += [f"{number_of(total.flawed, 'draft')} with wrong citations or predictions"] if total.flawed else []
     yield "; ".join(said)
     if total.cost.calls:
@@ -58,7 +59,7 @@ def _tallies(heading: str, tallies: Sequence[Tally]) -> Table:
             styled(one_line(one.name, LONGEST_NAME)),
             str(one.drafts),
             str(one.kept),
-            words.hits(one.hits),
+            words.hits(one.true, one.told, one.untold),
             words.mean(one.expected),
             words.mean(one.measured),
             words.tokens(one.cost),

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
-from ncu_assist.analysis.ledger import Hits, Ledger, Tally, hits_of
+from ncu_assist.analysis.ledger import Ledger, Tally
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.values import number_of
@@ -50,20 +51,21 @@ def speedups(draft: Draft) -> str:
     """Return what was promised and what came: ``1.80x → 1.42x``, a dash for what is not known, one alone for both."""
     expected = draft.claim.expected_speedup if draft.claim else None
     measured = draft.proof.speedup if draft.proof else None
-    return f"{_factor(expected)} → {_factor(measured)}" if expected or measured else ABSENT
+    return f"{mean(expected)} → {mean(measured)}" if expected or measured else ABSENT
 
 
 def predictions(draft: Draft) -> str:
     """Return how many predictions came true, e.g. ``2 of 3``; of a draft that was not measured, how many there are."""
     if draft.proof and draft.proof.scores:
-        return hits(hits_of(draft.proof.scores))
+        scores = Counter(one.came_true for one in draft.proof.scores)
+        return hits(scores[True], scores[True] + scores[False], scores[None])
     made = len(draft.claim.predictions) if draft.claim else 0
     return f"{made} untold" if made else ABSENT
 
 
-def hits(of: Hits) -> str:
+def hits(true: int, told: int, untold: int) -> str:
     """Return predictions that came true, of those that could be told."""
-    return f"{of.true} of {of.told}" if of.told else f"{of.untold} untold" if of.untold else ABSENT
+    return f"{true} of {told}" if told else f"{untold} untold" if untold else ABSENT
 
 
 def counted(tally: Tally) -> str:
@@ -95,9 +97,5 @@ def how_to(ledger: Ledger) -> str:
 
 
 def mean(value: float | None) -> str:
-    """Return a mean of speed-ups."""
-    return _factor(value)
-
-
-def _factor(value: float | None) -> str:
+    """Return a mean of speed-ups, or one."""
     return factor(value) if value else ABSENT
