@@ -80,13 +80,15 @@ class PackageHook(BuildHookInterface[Any]):
 
 def _man_page(root: Path) -> str:
     """Return the man page of the package that is built, and of no other."""
-    sys.path.insert(0, str(root))
+    places = [str(root), str(root / "docs")]
+    sys.path[:0] = places
     try:
-        from ncu_assist.cli.manual import man_page
+        from man_page import man_page
 
-        return man_page()
+        return str(man_page())
     finally:
-        sys.path.remove(str(root))
+        for place in places:
+            sys.path.remove(place)
 
 
 if __name__ == "__main__":
