@@ -1,4 +1,4 @@
-"""The kernel is nearly done: its busiest unit is near its ceiling, and no other rule names a cause.
+"""The busiest unit is near its ceiling, or takes most of the time, and no other rule names a cause.
 
 What the hardware does: the busiest unit sets the least time of its work. Near its ceiling only less work for this unit
 helps: more warps, fewer stalls and faster other units do not.
@@ -8,7 +8,8 @@ Why it costs time: no rule knows a cause. The distance to the ceiling is what pe
 What to try: give this unit less to do: for DRAM and L2 fewer bytes, for L1 more reuse in registers, for a pipe or the
 issue slots fewer instructions for the same result. For a matrix product on the FMA pipe, use the tensor cores if its
 accuracy allows it. If the unit takes the time, stopping is an answer too: this work is near its ceiling, and only an
-algorithm with less of it is faster. Further away the same work may still be done faster, if the unit waits less.
+algorithm with less of it is faster. Further away the same work may still be done faster, if the unit waits less: the
+finding then says what warps wait for as well, as `unexplained` does of kernels that are further away still.
 
 When it is reported: the unit is at two thirds or more of what it can reach. That is 60 % of its peak, below which
 NVIDIA's own speed-of-light rule calls a kernel bound by latency. No rule with a cause names this unit, and the kernel
@@ -23,13 +24,15 @@ How the saving is estimated: it is not.
 
 from __future__ import annotations
 
+from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import OF_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA
-from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES
+from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES, verb
 from ncu_assist.rules.model.savings import Busiest, busiest_unit
+from ncu_assist.rules.unexplained import waits
 
 ID = "near-ceiling"
 NEEDS: tuple[str, ...] = ()
@@ -59,23 +62,42 @@ def find(facts: Facts) -> Finding | None:
         return None
     resource = RESOURCES.get(busiest.name)
     reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
-    left = 1.0 - reached
+    top = next(iter(facts.combined.stalls.items()), None)
+    is_evidence = not busiest.takes_the_time and top and top[0] in STALL_REASONS
     return Finding(
         rule=ID,
-        message=f"{busiest.name} is busy {percent(busiest.share)} of the time, "
-        + (
-            f"{percent(reached)} of what it can reach: unless it gets less work, at most {percent(left)} of the time "
-            "can be saved"
-            if left >= LEAST_SAID
-            else "which is all that it can reach: only with less work for it the kernel takes less time"
-        ),
+        message=f"{busiest.name} {verb(busiest.name)} busy {percent(busiest.share)} of the time, "
+        f"{_distance(facts, busiest, reached, top)}",
         saved_ns=0.0,
-        evidence=(resource.busy,) if resource and resource.busy else (LINK_EVIDENCE,),
+        evidence=(
+            resource.busy if resource and resource.busy else LINK_EVIDENCE,
+            *((f"warps_{top[0]}",) if top and is_evidence else ()),
+        ),
         relieves=(busiest.name,),
         unless_known=True,
         detail={"unit": busiest.name},
         assumed=facts.ceilings is None,
         advice=_advice(facts, busiest, resource.group if resource else ""),
+    )
+
+
+def _distance(facts: Facts, busiest: Busiest, reached: float, top: tuple[str, float] | None) -> str:
+    """Return how far the unit is from what it can reach; and what warps wait for where its work is not all of the time.
+
+    ``top`` is the first stall reason and its share in percent.
+    """
+    left = 1.0 - reached
+    if left < LEAST_SAID:
+        return "which is all that it can reach: only with less work for it the kernel takes less time"
+    if busiest.takes_the_time:
+        return (
+            f"{percent(reached)} of what it can reach: unless it gets less work, at most {percent(left)} of the time "
+            "can be saved"
+        )
+    said = f"; {waits(top, bool(facts.get('pipe_tensor_gmma')))}" if top else ""
+    return (
+        f"{percent(reached)} of what it can reach: at most {percent(left)} of the time can be saved if it waits less, "
+        f"more only if it gets less work{said}"
     )
 
 

@@ -36,8 +36,8 @@ def find(facts: Facts) -> Finding | None:
     if top and top[0] in STALL_REASONS:
         evidence.append(f"warps_{top[0]}")
     stalls = (top[0],) if top else ()
-    waits = _waits(top, bool(facts.get("pipe_tensor_gmma")))
-    return Finding(rule=ID, message=f"{nearest}; {waits}", saved_ns=0.0, evidence=tuple(evidence), stalls=stalls)
+    said = waits(top, bool(facts.get("pipe_tensor_gmma")))
+    return Finding(rule=ID, message=f"{nearest}; {said}", saved_ns=0.0, evidence=tuple(evidence), stalls=stalls)
 
 
 def _nearest(facts: Facts) -> tuple[str, list[str]]:
@@ -63,7 +63,8 @@ def _distance(facts: Facts, resource: Resource, share: float) -> str:
     return f"at {percent(reached)} of what a plain kernel of this mix and size gets ({limit.why})"
 
 
-def _waits(top: tuple[str, float] | None, has_wgmma: bool) -> str:
+def waits(top: tuple[str, float] | None, has_wgmma: bool) -> str:
+    """Return what warps wait for most, from the first stall reason and its share in percent, without a full stop."""
     if top is None:
         return "what warps wait for was not counted"
     reason, share = top

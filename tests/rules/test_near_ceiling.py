@@ -55,6 +55,30 @@ def test_to_stop_is_said_only_of_a_unit_that_takes_the_time(busy: float, stops: 
     assert ("keep this unit busy" in finding.advice) is not stops
 
 
+def test_further_from_the_ceiling_it_also_says_what_warps_wait_for() -> None:
+    """The closer, the less of the time goes with waiting: nothing changes at once where `unexplained` takes over."""
+    near, far, further = (
+        diagnose(made({"l2_data_busy": busy, "dram_throughput": 20.0}, long_scoreboard=60.0), RULES).findings
+        for busy in (73.0, 61.0, 59.0)
+    )
+    assert "unless it gets less work" in near[0].finding.message
+    assert "the first stall reason" not in near[0].finding.message
+    assert far[0].finding.rule == near_ceiling.ID
+    assert "at most 32 % of the time can be saved if it waits less, more only if it gets" in far[0].finding.message
+    assert far[0].finding.evidence == ("l2_data_busy", "warps_long_scoreboard")
+    said = "the first stall reason, 60 % of all warp states, is long scoreboard"
+    assert said in far[0].finding.message
+    assert further[-1].finding.rule == "unexplained"
+    assert said in further[-1].finding.message
+
+
+@pytest.mark.parametrize(("unit", "key"), [("tensor cores are", "pipe_tensor_cycles"), ("L2 data is", "l2_data_busy")])
+def test_the_verb_fits_the_unit(unit: str, key: str) -> None:
+    finding = found(near_ceiling, made({key: 85.0, "sm_cycles_active": 1e5, "sm_cycles_elapsed": 1e5}))
+    assert finding
+    assert finding.message.startswith(f"{unit} busy 85 %")
+
+
 def test_not_where_most_warps_wait_for_something_else() -> None:
     busy = {"pipe_fma": 66.0, "sm_cycles_active": 100.0, "sm_cycles_elapsed": 100.0}
     assert found(near_ceiling, made(busy, not_selected=80))

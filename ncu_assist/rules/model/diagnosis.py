@@ -12,6 +12,7 @@ from ncu_assist.quantity import percent
 from ncu_assist.rules.base import LEAST_WORTH, LIMITS, Finding, Rule, Severity, severity
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.places import Place
+from ncu_assist.rules.model.resources import verb
 from ncu_assist.rules.model.savings import Busiest, bounded_ns, busiest_unit, joint_ns, left_by, next_limit
 
 UNEXPLAINED, NEAR_CEILING = "unexplained", "near-ceiling"  # ids of rules that know no cause
@@ -315,7 +316,7 @@ def _figures(one: Ranked, facts: Facts) -> str:
     if one.to_floor:
         said.append("which is the floor" if not up_to else f"up to {won}, which is the floor")
     if then is not None:
-        said.append(f"{up_to}then the {then.name} is at {percent(then.load)} of what it can reach")
+        said.append(f"{up_to}then the {then.name} {verb(then.name)} at {percent(then.load)} of what it can reach")
     if finding.whole_ns - one.saved_ns >= LEAST_WORTH * facts.duration_ns and not (one.to_floor or finding.launches):
         said.append(f"{_speedup(finding.whole_ns, facts):.2f}x if the fault were gone")
     return "; ".join(filter(None, said))

@@ -116,6 +116,11 @@ RESOURCES: dict[str, Resource] = {
 }
 
 
+def verb(name: str) -> str:
+    """Return the verb for a unit: tensor cores *are* busy, DRAM *is*."""
+    return "are" if name.endswith("s") else "is"
+
+
 def refined(resource: Resource, values: Values) -> Resource:
     """Return shared memory for the data pipe of L1 where most of its wavefronts are shared memory's."""
     shared, whole = values.get(SHARED_MEMORY.work), _wavefronts(values)
