@@ -40,7 +40,6 @@ bytes shown ask for less than that, they say *about* how many.
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS, SECTOR_BYTES
-from ncu_assist.quantity import quantity
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import fill, reach
 from ncu_assist.rules.model.facts import Facts
@@ -67,6 +66,7 @@ FROM_DRAM = 0.75
 # enough under way, and counters that give a lower bound cannot tell what little is missing.
 CLOSE = 0.1
 HELD_UP = 0.5  # of the rate that the bytes shown must bring by Little's law; a factor of two is room for SMs that rest
+KILO = 1000.0  # one unit for both, with two digits: what is under way is a bound, not a count
 LATENCY_NS = 270.0  # of a load from DRAM that does not queue, with a margin (above)
 
 
@@ -83,11 +83,11 @@ def find(facts: Facts) -> Finding | None:
     saved = worth_saying(facts.duration_ns * lacking * waiting, facts)
     if lacking < CLOSE or not saved:
         return None
-    words = f"at {'least' if is_counted else 'most'} {quantity(under_way, 'byte')}"
-    wanted = f", where DRAM needs {quantity(needed, 'byte')}" if needed else ""
+    bound, what = "least" if is_counted else "most", "copies" if are_copies else "loads"
     return Finding(
         rule=ID,
-        message=f"warps wait for DRAM with {words} of {'copies' if are_copies else 'loads'} under way an SM{wanted}",
+        message=f"warps wait for DRAM with {what} of at {bound} {under_way / KILO:.2g} kB under way on an SM"
+        + (f", where {needed / KILO:.0f} kB fill it" if needed else ""),
         saved_ns=saved,
         evidence=EVIDENCE if is_counted else (*EVIDENCE, *OF_MOST),
         stalls=(WAIT,),

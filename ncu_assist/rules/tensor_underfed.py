@@ -18,7 +18,9 @@ do less work between products.
 
 When it is reported: tensor cores do most of the operations. If those were not counted, tensor cores are busy as long as
 the FMA pipe. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about them: two buffers
-with the same conflicts are hardly faster than one.
+with the same conflicts are hardly faster than one. If global loads touch a third more sectors than their bytes need, or
+more, the finding says so beside: a staged tile has to be fetched side by side too, even if the waste alone costs little
+(`wmma` loads of narrow fragments from global memory find the other half of their sectors in L1).
 
 How the saving is estimated: the time after the fix is that of a product at the rate a cycle of a library's product on
 this GPU model (`ncu-assist ceilings`), else at 70 % of the chip's peak. If the peak is not known, or most of the work
@@ -50,7 +52,7 @@ from typing import TYPE_CHECKING, Literal
 from ncu_assist.ceilings.chips import SECTOR_BYTES
 from ncu_assist.ncu.catalogue.stalls import MBARRIER, WGMMA
 from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
-from ncu_assist.rules import shared_bank_conflict
+from ncu_assist.rules import shared_bank_conflict, uncoalesced_global_load
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.occupancy import tile_room
@@ -72,6 +74,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_operations,
 )
 from ncu_assist.rules.model.savings import REACHABLE, START_NS, loads, takes_the_time
+from ncu_assist.rules.model.traffic import is_coalesced, needed_words, wasted_by_loads
 from ncu_assist.rules.model.warp_roles import MultiplyingWarps, multiplying_warps
 
 if TYPE_CHECKING:
@@ -91,6 +94,7 @@ SHARE = "let the warps of a block share a tile 64 to 128 wide in shared memory, 
 FEED = "stage tiles in shared memory with two or more buffers, and multiply one while the next arrives"
 NEWER = "use wgmma, which takes its operands from shared memory: mma.sync reaches two thirds of its rate at most"
 OF_NEWER = 2 / 3  # of the rate of wgmma that mma.sync has
+SCATTERED = "sector_efficiency_load"
 WAITS = ("long_scoreboard", "short_scoreboard", "mio_throttle", "lg_throttle", "barrier", "wait")
 Cause = Literal["tiles", "product", "barriers", "other", "beside"]
 # By cause: what shows where it is, and what to try. What goes on between products is any other state of a warp.
@@ -147,11 +151,13 @@ def find(facts: Facts) -> Finding | None:
     how = "".join(KINDS[key] for key in pipes) + (OLDER if is_older else "")
     if width < WIDE:
         how += f"; each byte from L2 is in {width / 2:.1f} operations, as in square tiles {width:.0f} wide"
+    scattered = _scattered(facts)
+    how += scattered
     return Finding(
         rule=ID,
         message=f"feeds tensor cores too little: {100 * share / active:.0f} % busy while SMs are active{how}",
         saved_ns=without_conflicts - fed,
-        evidence=("pipe_tensor_cycles", *types, *pipes),
+        evidence=("pipe_tensor_cycles", *types, *pipes, *((SCATTERED,) if scattered else ())),
         relieves=(TENSOR, ISSUE, LSU, *L1_PARTS, *(("DRAM", *L2_PARTS) if again else ())),
         stalls=WAITS,
         assumed=again or not done,
@@ -165,6 +171,21 @@ def _how_to_feed(facts: Facts, width: float) -> str:
     if facts.get("pipe_tensor_gmma"):
         return BY_CODE
     return FEED if width >= WIDE else SHARE
+
+
+def _scattered(facts: Facts) -> str:
+    """Return what global loads waste beside, in words: whatever limits the kernel otherwise, a tile brings it along.
+
+    Not of `wgmma`, whose tiles come by TMA: other loads are then of something else.
+    """
+    if (
+        facts.get("pipe_tensor_gmma")
+        or facts.lacks(*uncoalesced_global_load.NEEDS)
+        or is_coalesced(facts)
+        or not wasted_by_loads(facts).l1
+    ):
+        return ""
+    return f"; {needed_words('load', facts)}"
 
 
 def _used_share(facts: Facts) -> float:

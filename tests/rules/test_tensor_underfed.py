@@ -66,6 +66,19 @@ def test_a_library_that_was_measured_says_what_a_product_reaches() -> None:
     assert left[0] / left[1] == pytest.approx(0.7 / 0.91)
 
 
+def test_sectors_that_loads_waste_are_named_beside() -> None:
+    """A narrow fragment uses half of what it touches; where DRAM is full anyway that alone wins nothing."""
+    found = tensor_underfed.find(gallery("tensor_straight_from_global"))
+    assert found
+    assert found.message.endswith("; a global load touches 8.0 sectors where its bytes need 4.0")
+    assert found.evidence[-1] == "sector_efficiency_load"
+    for without, changed in ((("l1_hit_rate_load",), {}), ((), {"bytes_per_sector_load": 32.0})):
+        other = tensor_underfed.find(gallery("tensor_straight_from_global", without=without, **changed))
+        assert other
+        assert "sectors" not in other.message
+        assert "sector_efficiency_load" not in other.evidence
+
+
 def test_names_the_older_instruction() -> None:
     found = tensor_underfed.find(gallery("tensor_straight_from_global"))
     assert found is not None
@@ -102,7 +115,7 @@ def test_feeding_gives_no_work_to_multiprocessors_without_a_block(types: dict[st
 def test_the_evidence_is_of_the_type_and_the_instruction_that_were_used() -> None:
     found = tensor_underfed.find(gallery("tensor_straight_from_global", tensor_ops_fp16=0.0, tensor_ops_bf16=1e10))
     assert found is not None
-    assert found.evidence == ("pipe_tensor_cycles", "tensor_ops_bf16", "pipe_tensor_hmma")
+    assert found.evidence == ("pipe_tensor_cycles", "tensor_ops_bf16", "pipe_tensor_hmma", "sector_efficiency_load")
     assert "with hmma instructions (mma.sync, wmma), where the chip has wgmma" in found.message
     newer = tensor_underfed.find(gallery("tensor_straight_from_global", pipe_tensor_gmma=1.0))
     assert newer is not None

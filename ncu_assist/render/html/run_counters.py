@@ -23,7 +23,7 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_first, finding_about
 from ncu_assist.render.table import Cell, Column, Table, Term, number
 from ncu_assist.render.words.launches import bound_note, room_words
 from ncu_assist.render.words.terms import part_label, stall_name, stall_waits, term_of
-from ncu_assist.render.words.values import to_profile
+from ncu_assist.render.words.values import drivers_part, to_profile
 from ncu_assist.render.words.verdicts import estimated, impossible_lines
 from ncu_assist.rules.low_occupancy import LIMITS, allowed_blocks
 from ncu_assist.rules.model.dram import OF_CEILING, reach
@@ -274,7 +274,11 @@ def warp_facts(shown: RunView, keys: tuple[str, ...]) -> tuple[Fact, ...]:
     """Return counters in reading size, those that are told of the launches together."""
     values = shown.combined.values
     known = [(key, value) for key in keys if (value := values[key]) is not None and (value or key not in UNSAID_ZEROS)]
-    return tuple(Fact(term_of(key), _fact_text(key, value)) for key, value in known)
+    drivers = drivers_part(shown.combined)
+    return tuple(
+        Fact(term_of(key), _fact_text(key, value) + (f", {drivers}" if drivers and key == "shared_memory" else ""))
+        for key, value in known
+    )
 
 
 def _fact_text(key: str, value: float) -> str:

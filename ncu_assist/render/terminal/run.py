@@ -19,7 +19,7 @@ from ncu_assist.render.terminal.style import Style, detected, styled, table, to_
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import LIMIT_WORDS, bound_note, focus_words, room_words
 from ncu_assist.render.words.terms import stall_name
-from ncu_assist.render.words.values import ABOUT, number_of
+from ncu_assist.render.words.values import ABOUT, drivers_part, number_of
 from ncu_assist.render.words.verdicts import (
     all_of,
     failed_checks,
@@ -328,6 +328,7 @@ def _metrics(shown: RunView) -> list[RenderableType]:
         about = ABOUT if combined.is_approximate(key) else ""
         text = combined.not_applicable[key] if value is None else about + quantity(value, metric.unit)
         of = of_launches(combined.coverage(key)) if is_of_all else f"launch {combined.launches[0].index}"
-        made.add_row(metric.label, text, of)
+        drivers = drivers_part(combined) if key == "shared_memory" else ""
+        made.add_row(metric.label, text, ", ".join(filter(None, (of, drivers))))
     rest = [styled(f"not in the report: {'; '.join(lacking)}", "dim")] if lacking else []
     return [*([made] if made.row_count else []), *rest]

@@ -11,7 +11,7 @@ from ncu_assist.quantity import quantity
 from ncu_assist.render.escape import one_line
 
 if TYPE_CHECKING:
-    from ncu_assist.analysis.records import Damage
+    from ncu_assist.analysis.records import Combined, Damage
     from ncu_assist.analysis.run_view import RunView
     from ncu_assist.record import Device
 
@@ -30,6 +30,17 @@ def evidence_value(value: float, unit: str, approximate: bool = False) -> str:
     if unit not in COUNTED:
         return about + quantity(value, unit)
     return about + (str(int(value)) if value == int(value) and abs(value) < IN_FULL_BELOW else quantity(value, ""))
+
+
+def drivers_part(combined: Combined) -> str:
+    """Return what of the shared memory of a block the driver keeps for itself, empty for none.
+
+    E.g. ``1.02 kB of it the driver's``, ``all of it the driver's`` of a kernel that uses none.
+    """
+    whole, own = combined.values["shared_memory"], combined.values["shared_memory_driver"]
+    if not whole or not own:
+        return ""
+    return f"{'all' if own >= whole else quantity(own, 'byte')} of it the driver's"
 
 
 WHOLE = 1e6  # from here on six digits would need an exponent

@@ -152,7 +152,7 @@ def uncoalesced(
         return None
     return Finding(
         rule=rule,
-        message=_need(verb, facts),
+        message=needed_words(verb, facts),
         saved_ns=saved,
         evidence=evidence,
         relieves=tuple(left),
@@ -164,10 +164,13 @@ def uncoalesced(
     )
 
 
-def _need(verb: Literal["load", "store"], facts: Facts) -> str:
+def needed_words(verb: Literal["load", "store"], facts: Facts) -> str:
     """Return what the accesses touch and need, in words: of both kinds together where only that was counted."""
     if is_told_apart(verb, facts):
         touched = facts.value(f"sectors_per_request_{verb}")
+        used = touched * facts.value(f"bytes_per_sector_{verb}")
+        if 0 < used < SECTOR_BYTES:  # what was counted are bytes: of sectors one is needed, and not filled
+            return f"a global {verb} touches {touched:.1f} sectors for {used:.0f} bytes, which fit in one"
         ideal = facts.value(f"sectors_per_request_{verb}_ideal")
         places = 1 if f"{touched:.1f}" != f"{ideal:.1f}" else 2  # what is told to differ does so in print
         return f"a global {verb} touches {touched:.{places}f} sectors where its bytes need {ideal:.{places}f}"
