@@ -46,11 +46,12 @@ def since_start() -> float:
 def one(reply: str, reference: str) -> dict[str, Any]:
     """Prove the reply in the current folder; what is imported here takes part in the time."""
     from ncu_assist.project import find_project
+    from ncu_assist.suggest.model import Endpoint
     from ncu_assist.suggest.proof.prover import ProofOptions
     from ncu_assist.suggest.session import ReplyOptions, SuggestRequest, suggest
 
     clock = Clock()
-    answering = ReplyOptions("", None, None, reply, False, lambda text: None)
+    answering = ReplyOptions(Endpoint(""), reply, False, lambda text: None)
     found = suggest(
         find_project(Path.cwd()), SuggestRequest(reference, KERNEL, proving=ProofOptions()), answering, clock
     )

@@ -144,6 +144,7 @@ def command(
     Exit code 3 if every draft was rejected, 4 if none was kept and one stays unproven, 8 if no reply came.
     """
     from ncu_assist.spec_file import kernel_names
+    from ncu_assist.suggest.model import Endpoint
     from ncu_assist.suggest.proof.prover import ProofOptions
     from ncu_assist.suggest.session import ReplyOptions, SuggestRequest
 
@@ -172,7 +173,8 @@ def command(
         gpus=gpus,
     )
     offered = _tools(project, max_tool_calls) if tools and reply is None and not dry_run else None
-    answering = ReplyOptions(model or "", base_url, key_file, reply, dry_run, say_piece, prompt, offered, for_tool)
+    endpoint = Endpoint(model or "", base_url, key_file)
+    answering = ReplyOptions(endpoint, reply, dry_run, say_piece, prompt, offered, for_tool)
     return (_dry_run if dry_run else _suggest)(project, request, answering, as_json)
 
 

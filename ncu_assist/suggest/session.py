@@ -84,9 +84,7 @@ class ReplyOptions:
     ``on_text`` gets the reply as it comes, text from outside. ``tools`` opens those of a kernel that a model may call.
     """
 
-    model: str
-    base_url: str | None
-    key_file: Path | None
+    endpoint: Endpoint
     reply: str | None
     dry: bool
     on_text: Callable[[str], None]
@@ -95,26 +93,25 @@ class ReplyOptions:
     to_tool: bool = False  # who answers calls `propose`, and writes no text
 
     @property
-    def endpoint(self) -> Endpoint:
-        return Endpoint(self.model, self.base_url, self.key_file)
-
-    @property
     def form(self) -> ReplyForm:
         """The form to ask for: what the endpoint takes, and of a person at a chat window what is easy to copy."""
         if self.to_tool:
             return "tool"
-        return "fences" if self.reply is not None or self.dry or not self.model else expected_form(self.endpoint)
+        return (
+            "fences" if self.reply is not None or self.dry or not self.endpoint.model else expected_form(self.endpoint)
+        )
 
     def author(self, reporter: Reporter, tools: ToolBox | None = None) -> ReplySource:
         """Return who answers. Raises UsageProblem for a file without a reply."""
         if self.reply is not None:
-            return source_of_saved(saved_reply(self.reply), self.model)
+            return source_of_saved(saved_reply(self.reply), self.endpoint.model)
 
         def answer(messages: Messages) -> ModelAnswer:
             return ask(self.endpoint, messages, self.on_text, REPLY_SCHEMA, reporter.note, tools)
 
         extra = tokens_beside(self.endpoint, REPLY_SCHEMA, tools)
-        return ReplySource(self.model, answer, extra_tokens=extra, tool_calls=tools.limits.calls if tools else 0)
+        calls = tools.limits.calls if tools else 0
+        return ReplySource(self.endpoint.model, answer, extra_tokens=extra, tool_calls=calls)
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,13 @@ from recorded_family import copy_family
 
 from ncu_assist.project import Project
 from ncu_assist.store import Store, StoredRun, metrics_parquet
+from ncu_assist.suggest.model import Endpoint
 from ncu_assist.suggest.prompting import Prompt, PromptArchive, id_of
 from ncu_assist.suggest.session import ReplyOptions, SuggestRequest, prompt_of
 
 REPLY = (Path(__file__).parent.parent / "suggest" / "replies" / "coalesced_load.md").read_text()
 LATER = {"run_id": "20991231T000000Z-abcdef", "created": "2099-12-31T00:00:00Z"}
-NOBODY = ReplyOptions("", None, None, None, dry=True, on_text=str)
+NOBODY = ReplyOptions(Endpoint(""), None, dry=True, on_text=str)
 QUOTED = 31.0  # what the reply quotes for E3, as its prompt shows it
 
 
