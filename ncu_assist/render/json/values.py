@@ -135,6 +135,9 @@ class AgainstLibraryKeys(TypedDict):
     high: float | None
 
 
+_ABSENT = object()  # None is a value
+
+
 def filled(shape: type, /, *sources: object, **given: Any) -> dict[str, Any]:
     """Return the keys of ``shape``, a TypedDict, in its order.
 
@@ -148,8 +151,8 @@ def filled(shape: type, /, *sources: object, **given: Any) -> dict[str, Any]:
 
 def _of_first(sources: Sequence[object], key: str) -> Any:
     for one in sources:
-        if hasattr(one, key):
-            return getattr(one, key)
+        if (value := getattr(one, key, _ABSENT)) is not _ABSENT:
+            return value
     raise AttributeError(f"nothing says what '{key}' is")
 
 
