@@ -14,8 +14,8 @@ from pathlib import Path
 
 from ncu_assist.backends import backend_of, build_versions
 from ncu_assist.executors.local import Local
-from ncu_assist.harness.request import Artifact
-from ncu_assist.harness.sanitizer import TOOLS, SanitizerRequest, sanitize, sanitized_workloads, write_sanitizer_request
+from ncu_assist.harness.request import Artifact, write_request
+from ncu_assist.harness.sanitizer import TOOLS, SanitizerRequest, sanitize, sanitized_workloads
 from ncu_assist.project import find_project
 from ncu_assist.render.words.sanitizer import clean_words, result_words
 from ncu_assist.spec_file import load_kernel
@@ -34,7 +34,7 @@ def main(name: str, target: Path, at_once: int = 4) -> int:
         names = tuple(one.name for one in sanitized_workloads(kernel, version, kernel.workloads))
         built = Artifact(version.name, backend_of(version.path).name, str(artifact.resolve()))
         request = SanitizerRequest(str(kernel.folder), built, names, 1, str(work / version.name))
-        write_sanitizer_request(request)
+        write_request(request)
         jobs += [(request, tool) for tool in TOOLS]
 
     def run(job: tuple[SanitizerRequest, str]) -> str:

@@ -7,8 +7,7 @@ import re
 import shutil
 import sys
 import time
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePath
 from typing import Literal, get_args
@@ -18,7 +17,7 @@ from ncu_assist.errors import EnvironmentProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness.client import STDERR_TAIL, child_environment
 from ncu_assist.harness.events import MARK, parse
-from ncu_assist.harness.request import REQUEST_FILE, Artifact, write_request
+from ncu_assist.harness.request import REQUEST_FILE, Artifact
 from ncu_assist.process import Completed
 from ncu_assist.spec import Kernel, Version, Workload
 
@@ -462,14 +461,3 @@ def _problem(done: Completed, request: SanitizerRequest, timeout_s: float) -> st
     words = done.stderr.strip()[-STDERR_TAIL:].splitlines()
     last = f": {words[-1]}" if words else ""
     return f"it did not finish (exit code {done.exit_code}){last}"
-
-
-def write_sanitizer_request(request: SanitizerRequest) -> SanitizerRequest:
-    """Write a request to the file that its child reads, and return it."""
-    write_request(request)
-    return request
-
-
-def totals(results: Sequence[Sanitized]) -> Mapping[str, int]:
-    """Return the number of findings of each tool."""
-    return Counter(one.tool for result in results for one in result.findings)

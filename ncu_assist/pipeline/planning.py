@@ -350,13 +350,11 @@ def profile_all(
     return [outcome for outcome, _ in _measure(jobs, requests[0], reporter)]
 
 
-def check(project: Project, request: MeasureRequest, reporter: Reporter) -> KernelOutcome:
-    """Compare versions of a kernel with its reference, and run them under compute-sanitizer if requested."""
-    return check_all(project, request, reporter)[0]
-
-
 def check_all(project: Project, request: MeasureRequest, reporter: Reporter) -> list[KernelOutcome]:
-    """Check versions as ``check`` does, on each GPU model."""
+    """Compare versions of a kernel with its reference, and run them under compute-sanitizer if requested.
+
+    With a cluster, each is checked on each GPU model.
+    """
     if request.sanitize and not request.cluster:
         find_sanitizer()  # before minutes of work
     found = _without_ncu(project, replace(request, again=True), ("check",), reporter)

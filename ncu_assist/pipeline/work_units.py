@@ -31,7 +31,6 @@ from ncu_assist.harness.sanitizer import (
     SanitizerRequest,
     find_sanitizer,
     sanitize,
-    write_sanitizer_request,
 )
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.archiving import BENCH, NCU, Need, Setup, Tools, setup_here
@@ -312,7 +311,7 @@ def sanitize_versions(
         asked = SanitizerRequest(
             request.kernel_folder, artifact, names, request.seeds[0], str(folder), request.settings.device
         )
-        write_sanitizer_request(asked)
+        write_request(asked)
         results = []
         for tool in tools:
             reporter.status(f"{tool}: {artifact.version} {', '.join(names)}")

@@ -43,13 +43,6 @@ def whole_clauses(text: str, limit: int) -> str:
     return one_line(text, limit) if len(line) <= limit or end < 0 else f"{line[:end]} …"
 
 
-def markup(text: str) -> str:
-    """Return ``text`` made harmless also for rich's markup, where ``[red]`` would colour."""
-    from rich.markup import escape
-
-    return escape(plain(text))
-
-
 def _spelled(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"

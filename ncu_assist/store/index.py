@@ -11,7 +11,7 @@ import contextlib
 import functools
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import repeat
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -444,9 +444,3 @@ def write_cached(path: Path, table: pa.Table) -> bool:
     except (OSError, pa.ArrowException):
         return False
     return True
-
-
-def keys_of(reports: Path, kernel: str) -> Iterator[Key]:
-    """Yield the packed runs of a kernel. Opens none."""
-    for pack in opened_packs(reports, kernel)[0]:
-        yield from pack.runs

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.render.escape import markup, one_line, plain, whole_clauses
+from ncu_assist.render.escape import one_line, plain, whole_clauses
 
 
 @pytest.mark.parametrize(
@@ -37,9 +37,3 @@ def test_a_long_line_is_cut() -> None:
 def test_a_clause_is_whole_or_left_out(text: str, limit: int, shown: str) -> None:
     assert whole_clauses(text, limit) == shown
     assert len(shown) <= limit
-
-
-def test_markup_is_text() -> None:
-    from rich.text import Text
-
-    assert Text.from_markup(markup("[red]a[/red] \x1b")).plain == "[red]a[/red] \\x1b"

@@ -25,14 +25,13 @@ from ncu_assist.harness.client import TimeLimits
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.client import EventSummary, Exam, Examined, NotBuilt, command
 from ncu_assist.harness.exam.plan import ExamFolders, ExamPlan, new_exam_folders, new_exam_plan
-from ncu_assist.harness.request import HarnessSettings
+from ncu_assist.harness.request import HarnessSettings, write_request
 from ncu_assist.harness.sanitizer import (
     Sanitized,
     SanitizerRequest,
     find_sanitizer,
     sanitize,
     sanitized_workloads,
-    write_sanitizer_request,
 )
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
@@ -162,7 +161,7 @@ def sanitize_draft(workspace: ProofWorkspace, plan: ExamPlan, built: BuildOutcom
     artifact, out = plan.artifact(plan.draft, built), readable / "sanitize"
     questions, device = str(workspace.folders.questions), workspace.options.device
     request = SanitizerRequest(str(plan.kernel.folder), artifact, names, 0, str(out), device, questions)
-    write_sanitizer_request(request)
+    write_request(request)
 
     def run(tool: str) -> Sanitized:
         folder = workspace.work / "sanitize" / tool
