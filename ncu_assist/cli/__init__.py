@@ -357,6 +357,8 @@ def _too_many(said: str, words: str, context: click.Context, typed: Sequence[str
     if name == "import":
         one_each = "; ".join(_line([*(word for word in left if word != first), word]) for word in (first, *extra))
         return f"{said}; import takes one report at a time", one_each
+    if name == "report" and len(extra) == 1 and "--bundle" in typed:
+        return f"{said}; --output names the file", _line([*left, "-o", extra[0]])
     if name == "report" and len(extra) == 1:
         page = [] if {"-o", "--output"} & {*typed} else ["-o", "diff.html"]
         return f"{said}; diff writes the page of two runs", _line(["diff", *typed[1:], *page])

@@ -38,7 +38,7 @@ def pack(kernels: tuple[str, ...], as_json: bool) -> int:
     return max((one.exit_code for one in done.left), default=0)
 
 
-@command.command("prune")
+@command.command("prune", short_help="List the runs that nothing needs; --yes removes them.")
 @kernels
 @click.option(
     "--keep",
@@ -70,7 +70,7 @@ def prune(kernels: tuple[str, ...], keep: str, yes: bool, as_json: bool) -> int:
     return 0
 
 
-@command.command("merge")
+@command.command("merge", short_help="Add what another archive has and this one lacks.")
 @click.argument("other", type=click.Path(path_type=Path, exists=True, file_okay=False))
 @options.as_json
 def merge(other: Path, as_json: bool) -> int:

@@ -19,7 +19,7 @@ import pandas as pd
 
 from ncu_assist import process
 from ncu_assist.analysis.triage import ProfiledGroup, Triage, triage
-from ncu_assist.environment import COUNTED_AS_NVML
+from ncu_assist.environment import COUNTED_AS_NVML, gpu_here
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
@@ -61,7 +61,8 @@ def read_file(project: Project, path: Path, reporter: Reporter) -> Trace:
     Raises UsageProblem for a file that is none, EnvironmentProblem where an export needs an nsys that is not here.
     """
     if not path.is_file():
-        near = did_you_mean(str(path), map(str, path.parent.glob(f"*{path.suffix}")))
+        beside = [str(one) for one in path.parent.glob(f"*{path.suffix}")]
+        near = did_you_mean(str(path), beside) if beside else f"that folder has no {path.suffix} file"
         raise UsageProblem(
             f"there is no file '{path}'; {near}", "name a trace, or a program: ncu-assist triage PROGRAM"
         )
@@ -262,7 +263,12 @@ def _refuse(done: Completed | None, call: ProgramCall, why: str, hint: str) -> N
             f"{call.name} ended with exit code {done.exit_code}, and nothing was recorded:\n{words}",
             f"run it alone: {shlex.join(call.command)}",
         )
-    raise StageFailed(f"nothing was recorded from {call.name}: {why}", hint)
+    nothing = f"nothing was recorded from {call.name}"
+    try:
+        gpu_here()
+    except EnvironmentProblem as problem:  # whatever recorded it
+        raise EnvironmentProblem(f"{nothing}: {problem.message}", problem.hint) from problem
+    raise StageFailed(f"{nothing}: {why}", hint)
 
 
 def _notes(done: Completed | None, call: ProgramCall) -> list[str]:

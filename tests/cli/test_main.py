@@ -44,6 +44,13 @@ def test_a_command_of_a_group_has_help_that_fits_a_terminal(run: Run, name: str)
     assert "--json" in answer.out
 
 
+@pytest.mark.parametrize("name", ["archive", "baseline", "suggest"])
+def test_a_group_lists_its_commands_in_whole_sentences(run: Run, name: str) -> None:
+    listed = run(name, "--help").out.partition("Commands:\n")[2]
+    assert len(listed.splitlines()) >= 3
+    assert all(line.endswith(".") and not line.endswith("...") for line in listed.rstrip().splitlines())
+
+
 def test_help_loads_nothing_heavy(repository: Path) -> None:
     code = (
         "import sys\nfrom ncu_assist.cli import main\nsys.argv = ['ncu-assist', '--help']\n"

@@ -16,6 +16,7 @@ from traced import ADD, GEMM, STEP, Ran, chrome_trace, fake_nsys, fake_torch, wr
 
 from ncu_assist import trace
 from ncu_assist.harness import injected
+from ncu_assist.pipeline import triaging
 from ncu_assist.store import Store
 
 TRANSPOSE = Ran("transpose_naive(float *, const float *, int)", 100, 900, (512, 512, 1), (32, 32, 1))
@@ -190,6 +191,7 @@ WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     ((), 2, "no program or trace", "ncu-assist triage -- python train.py"),
     (("nothere.json",), 2, "there is no file 'nothere.json'", "ncu-assist triage PROGRAM"),
     (("nothere.py",), 2, "there is no file or kernel 'nothere.py'", "ncu-assist triage train.py"),
+    (("x.nsys-rep",), 2, "there is no file 'x.nsys-rep'; that folder has no .nsys-rep file", "name a trace"),
     (("nosuchprogram",), 2, "there is no program 'nosuchprogram'", "name the path of nosuchprogram"),
     (("t.json", "--profile-top", "2"), 2, "does not say how to start it", "-- python train.py"),
     (("t.json", "--seconds", "3"), 2, "--seconds is for a program", "drop --seconds"),
@@ -205,7 +207,7 @@ WRONG_TRIAGES: list[tuple[tuple[str, ...], int, str, str]] = [
     (("--with", "nsys", "train.py"), 6, "nsys (Nsight Systems) is not installed", "PATH"),
     (("--with", "ncu", "--seconds", "3", "train.py"), 2, "--seconds is for torch.profiler", "drop --seconds"),
     (("--profile-top", "2", "--set", "fulll", "train.py"), 2, "no section set 'fulll'", "--set full train.py"),
-    (("train.py",), 5, "imported torch and launched a kernel", "--with"),
+    (("train.py",), 6, "nothing was recorded from train: ", ""),
     (("dies.py",), 5, "dies ended with exit code 3", "run it alone"),
     (("dies.py", "--steps", "3"), 5, "dies ended with exit code 3", "run it alone"),
     (("dies.py", "--profile-top", "2", "--json"), 5, "exit code 3", "put --profile-top 2 --json before dies.py"),
@@ -226,6 +228,20 @@ def test_wrong_inputs(
     assert (answer.code, answer.out) == (code, "")
     assert message in answer.err
     assert hint in answer.err.partition("try: ")[2]
+
+
+def test_nothing_was_recorded_for_want_of_a_gpu_or_of_kernels(
+    run: Run, here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _torch(monkeypatch, here, ())
+    answer = run("triage", "train.py")
+    assert answer.code == 6
+    assert "--with" not in answer.err, "no other recorder would find more"
+    monkeypatch.setattr(triaging, "gpu_here", lambda: None)
+    answer = run("triage", "train.py")
+    assert answer.code == 5
+    assert "no process of it imported torch and launched a kernel" in answer.err
+    assert "try: ncu-assist triage --with nsys" in answer.err
 
 
 def test_a_program_that_fails_late_is_shown_until_then(run: Run, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

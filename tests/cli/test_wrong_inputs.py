@@ -102,6 +102,7 @@ ROWS = [
     ("shell", "diff softmax v3 v4", 2, "[BASELINE] [CANDIDATE]", "ncu-assist diff softmax/v3 v4"),
     ("shell", "diff v3 v4 v5", 2, "[BASELINE] [CANDIDATE]", "ncu-assist diff v3 v4"),
     ("shell", "show --workload v3 softmax v3", 2, "argument (v3)", "ncu-assist show --workload v3 softmax/v3"),
+    ("shell", "report k --bundle x.html", 2, "--output names the file", "ncu-assist report k --bundle -o x.html"),
     ("shell", "report softmax v3", 2, "unexpected extra argument (v3); usage:", "ncu-assist report softmax/v3"),
     (
         "shell",
