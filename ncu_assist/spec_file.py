@@ -170,8 +170,9 @@ def check_kernel_name(name: str) -> None:
     _check_name(wrong.folder, wrong)
     if wrong.found or wrong.folder.name != name:
         better = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "my_kernel"
+        better = better if C_NAME.fullmatch(better) else f"kernel_{better}"
         said = f"'{name}' cannot be a function name in C and Python, and each version has a function of that name"
-        raise UsageProblem(said, f"ncu-assist new {better if C_NAME.fullmatch(better) else 'kernel_' + better}")
+        raise UsageProblem(f"{said}; did you mean '{better}'?", f"ncu-assist new {better}")
 
 
 def is_function_name(name: str) -> bool:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import difflib
+import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.catalogue.glossary import GLOSSARY, GlossaryEntry
 from ncu_assist.ncu.catalogue.lookup import MANY, Subject, explain
+from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.render.json.keys import MEANINGS
 from ncu_assist.rules import RULES, Rule
@@ -28,6 +30,8 @@ def explain_any(name: str) -> tuple[Rule | GlossaryEntry | Subject, ...]:
     for table in tables:
         if typed in table:
             return (table[typed],)
+    if typed != name.strip() and typed in ROWS:  # IPC
+        return explain(typed)
     if (reason := typed.removeprefix("stall:").strip().replace(" ", "_").replace("-", "_")) in STALL_REASONS:
         return explain(reason)
     try:
@@ -35,6 +39,8 @@ def explain_any(name: str) -> tuple[Rule | GlossaryEntry | Subject, ...]:
     except UsageProblem as problem:
         if key := _key(typed):
             return (key,)
+        if found := next((table[form] for table in tables for form in _forms(typed) if form in table), None):
+            return (found,)
         words = typed.replace("_", "-").replace(" ", "-")
         near = difflib.get_close_matches(words, [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR)
         if not near and not problem.message.startswith(MANY):
@@ -46,6 +52,13 @@ def explain_any(name: str) -> tuple[Rule | GlossaryEntry | Subject, ...]:
             raise
         message = f"{problem.message.partition('; did you mean')[0]}; did you mean '{near[0]}'?"
         raise UsageProblem(message, f"ncu-assist explain {shlex.quote(near[0])}") from None
+
+
+def _forms(typed: str) -> Iterator[str]:
+    """Yield other ways to write a word: with hyphens or with blanks between its parts, and without the plural."""
+    for one in (typed, typed.removesuffix("s")):
+        for between in "- ":
+            yield re.sub("[-_ ]+", between, one)
 
 
 def _key(name: str) -> GlossaryEntry | None:

@@ -140,7 +140,7 @@ def test_a_diagnosis_as_json(run: Run) -> None:
     assert subject["uses"] == []
 
 
-@pytest.mark.parametrize("typed", ["shared-bank-conflicts", "shared_bank_conflict"])
+@pytest.mark.parametrize("typed", ["shared-bank-conflicted", "shared_bank_conflit"])
 def test_a_diagnosis_misspelt(run: Run, typed: str) -> None:
     answer = run("explain", typed)
     assert answer.code == 2
@@ -178,3 +178,29 @@ def test_the_glossary_of_the_docs_is_the_one_that_is_explained() -> None:
     page = (Path(__file__).parents[2] / "docs" / "glossary.md").read_text()
     rows = dict(re.findall(r"^\| (.+?) \| (.+) \|$", page, re.MULTILINE)[1:])
     assert rows == {one.name: one.text for one in GLOSSARY.values()}
+
+
+WORDS = (
+    *("SOL", "coalescing", "roofline", "HBM", "IPC", "thread block", "shared memory", "register", "spilling"),
+    *("ILP", "scoreboard", "memory-bound", "compute bound", "CUDA graph", "cp.async", "cluster", "hit rate"),
+)
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_of_the_field_are_known(run: Run, word: str) -> None:
+    assert run("explain", word).code == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "name"),
+    [
+        ("warp divergence", "warp-divergence"),
+        ("low_occupancy", "low-occupancy"),
+        ("register spills", "register-spill"),
+        ("tensor cores", "tensor core"),
+        ("IPC", "ipc"),
+    ],
+)
+def test_a_word_is_known_however_it_is_written(run: Run, typed: str, name: str) -> None:
+    (subject,) = run("explain", typed, "--json").json["subjects"]
+    assert name in (subject["name"], subject.get("key"))

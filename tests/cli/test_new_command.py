@@ -325,7 +325,8 @@ WRONG = [
     (["f", "--from", "struct.cu"], "x points to float4", "write extern"),
     (["f", "--from", "scalar.cu"], "takes float by", "set by inside the launcher"),
     (["for", "--from", "naive.cu"], "'for' cannot be a function name", "ncu-assist new"),
-    (["a-b", "--from", "naive.cu"], "'a-b' cannot be a function name", "ncu-assist new a_b"),
+    (["a-b", "--from", "naive.cu"], "'a-b' cannot be a function name", "new a_b --from naive.cu"),
+    (["2x", "--from", "naive.cu"], "did you mean 'kernel_2x'?", "ncu-assist new kernel_2x --from naive.cu"),
     (["../x", "--from", "naive.cu"], "cannot be a function name", "ncu-assist new"),
     (["add_one", "--from", "naive.cu"], "kernel add_one already exists", "add_one --from naive.cu --next"),
     (

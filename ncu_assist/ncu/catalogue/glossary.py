@@ -98,10 +98,15 @@ _TEXTS = {
     ),
     "geomean": "the geometric mean of several speed-ups: for 2x and 0.5x it is 1x",
     "ceiling": "what a unit of this GPU reached in a measurement; *assumed* if it was not measured",
-    "SOL throughput, speed of light": "the percentage of a unit's peak. Not bandwidth",
+    "SOL, SOL throughput, speed of light": "the percentage of a unit's peak. Not bandwidth",
     "bandwidth": "bytes a second",
     "SM": "streaming multiprocessor: runs blocks, with its own L1, shared memory and registers; an H200 has 132",
     "warp": "32 threads of a block that execute an instruction together",
+    "block": "threads of a launch that run on one SM, share its shared memory and can wait for one another",
+    "grid": "the blocks of a launch. Blocks start as SMs have room, in no promised order",
+    "cluster": (
+        "blocks that run at the same time on SMs next to each other and reach each other's shared memory (Hopper)"
+    ),
     "lane": "one of the 32 threads of a warp",
     "sector": (
         "32 bytes, the unit of transfer between L1, L2 and DRAM. 32 lanes that read 4 adjacent bytes each touch 4 "
@@ -151,10 +156,33 @@ _TEXTS = {
     "latency bound": (
         "no unit is busy enough to be the limit: warps wait, and there are too few of them to fill the time"
     ),
+    "memory bound, compute bound": (
+        "a unit that moves data sets the time, or one that computes: `bound by` names the unit. Where none is busy, "
+        "the kernel is bound by latency"
+    ),
+    "roofline": (
+        "operations a second over operations per byte. A kernel lies below a slope, the rate of a memory, and below a "
+        "ceiling, the rate of a unit; the page of a run draws it"
+    ),
     "occupancy": (
         "the warps on an SM, as a part of those that it can hold. Theoretical: by resources. Achieved: as counted. 16 "
         "warps of 64 are 25 %"
     ),
+    "ILP, instruction-level parallelism": (
+        "independent instructions of one warp, which issue without waiting for each other's results. Like more warps, "
+        "it hides latency"
+    ),
+    "register": "the fastest storage, of one thread alone. The threads of an SM share its 65,536 registers",
+    "shared memory": "memory inside an SM for the threads of a block, as fast as L1 and in the same array",
+    "hit rate, cache hit": "what a cache had, as a part of what it was asked for. More hits need not save time",
+    "scoreboard": (
+        "keeps account of results that are still to come. `long scoreboard`: from L1, L2 or DRAM. `short scoreboard`: "
+        "from shared memory and special functions"
+    ),
+    "fusion": "several kernels as one: what one hands to the next stays in registers and spares a way to DRAM and back",
+    "CUDA graph": "launches that are recorded once and started together, which spares most of the time between them",
+    "mma": "a matrix instruction of one warp on tensor cores (HMMA in SASS); `wgmma` is that of four warps",
+    "cp.async": "copies from global to shared memory while the warp goes on, past the registers (Ampere)",
     "tensor core": "the part of an SM that multiplies small matrices, by far the fastest way to multiply and add",
     "tile": "the part of a matrix that a block, a warp or an instruction works on",
     "stage": (
@@ -269,3 +297,13 @@ _TEXTS = {
 GLOSSARY: dict[str, GlossaryEntry] = {
     word: GlossaryEntry(name, text) for name, text in _TEXTS.items() for word in name.lower().split(", ")
 }
+_ALSO_CALLED = {
+    "coalescing": "coalesced",
+    "hbm": "dram",
+    "kernel launch": "launch",
+    "spilling": "spill",
+    "streaming multiprocessor": "sm",
+    "thread block": "block",
+    "thread block cluster": "cluster",
+}
+GLOSSARY |= {word: GLOSSARY[known] for word, known in _ALSO_CALLED.items()}
