@@ -394,7 +394,7 @@ def _as_typed(param: click.Parameter) -> list[str]:
     if isinstance(param, click.Argument) and isinstance(param.type, click.Choice):
         return [str(param.type.choices[0])]
     name = param.human_readable_name if isinstance(param, click.Argument) else (param.metavar or param.name or "")
-    return [name] if isinstance(param, click.Argument) else [max(param.opts, key=len), name.upper()]
+    return [name] if isinstance(param, click.Argument) else [max(param.opts, key=len), name.upper().partition("|")[0]]
 
 
 def _takes(context: click.Context) -> str:

@@ -39,7 +39,9 @@ def explain_any(name: str) -> tuple[Rule | GlossaryEntry | Subject, ...]:
     except UsageProblem as problem:
         if key := _key(typed):
             return (key,)
-        if found := next((table[form] for table in tables for form in _forms(typed) if form in table), None):
+        is_of_keys = "_" in typed and problem.message.startswith(MANY)  # the beginning of several
+        found = next((table[form] for table in tables for form in _forms(typed) if form in table), None)
+        if found and not is_of_keys:
             return (found,)
         words = typed.replace("_", "-").replace(" ", "-")
         near = difflib.get_close_matches(words, [*RULES, *WARNINGS, *GLOSSARY], n=1, cutoff=NEAR)

@@ -96,6 +96,7 @@ ROWS = [
     ("shell", "show --zzz", 2, "No such option '--zzz' of ncu-assist show", "ncu-assist show --help"),
     ("shell", "show their.ncu-rep --launch", 2, "'--launch' requires an argument", "ncu-assist show --help"),
     ("shell", "import", 2, "'REPORT'; usage: ncu-assist import [OPTIONS] REPORT", "ncu-assist import REPORT"),
+    ("shell", "suggest build k/v1", 2, "Missing option '--reply'", "ncu-assist suggest build k/v1 --reply FILE, or"),
     ("shell", "new a b", 2, "unexpected extra argument (b)", "ncu-assist new a --from FILE.cu"),
     ("shell", "new a b.cu --torch", 2, "unexpected extra argument (b.cu)", "ncu-assist new a --torch --from b.cu"),
     ("shell", "diff a b c", 2, "[BASELINE] [CANDIDATE]", "ncu-assist diff a b"),
