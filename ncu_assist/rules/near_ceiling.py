@@ -40,6 +40,7 @@ USES: tuple[str, ...] = ()
 LINK_EVIDENCE = "host_bytes"
 # Stall reasons that no unit of RESOURCES is behind (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 STANDING_STILL = ("no_instruction", "branch_resolving", "barrier", "membar", "sleeping")
+READY = "not_selected"  # the stall reason of a warp that could issue: it waits for nothing
 MOST = 50.0  # percent of all warp states
 LEAST_SAID = 0.005  # of the time: less would be said as 0 %
 FEWER = "do the same with fewer instructions"
@@ -63,7 +64,7 @@ def find(facts: Facts) -> Finding | None:
     resource = RESOURCES.get(busiest.name)
     reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
     top = next(iter(facts.combined.stalls.items()), None)
-    is_evidence = not busiest.takes_the_time and top and top[0] in STALL_REASONS
+    top = None if busiest.takes_the_time or (top and top[0] == READY) else top
     return Finding(
         rule=ID,
         message=f"{busiest.name} {verb(busiest.name)} busy {percent(busiest.share)} of the time, "
@@ -71,7 +72,7 @@ def find(facts: Facts) -> Finding | None:
         saved_ns=0.0,
         evidence=(
             resource.busy if resource and resource.busy else LINK_EVIDENCE,
-            *((f"warps_{top[0]}",) if top and is_evidence else ()),
+            *((f"warps_{top[0]}",) if top and top[0] in STALL_REASONS else ()),
         ),
         relieves=(busiest.name,),
         unless_known=True,
@@ -84,7 +85,7 @@ def find(facts: Facts) -> Finding | None:
 def _distance(facts: Facts, busiest: Busiest, reached: float, top: tuple[str, float] | None) -> str:
     """Return how far the unit is from what it can reach; and what warps wait for where its work is not all of the time.
 
-    ``top`` is the first stall reason and its share in percent.
+    ``top`` is the first stall reason and its share in percent; None where they wait for nothing.
     """
     left = 1.0 - reached
     if left < LEAST_SAID:

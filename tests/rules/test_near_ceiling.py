@@ -72,6 +72,14 @@ def test_further_from_the_ceiling_it_also_says_what_warps_wait_for() -> None:
     assert said in further[-1].finding.message
 
 
+def test_warps_that_are_ready_wait_for_nothing() -> None:
+    """Most warps of a public cuBLAS product were not selected: what they wait for is not the question."""
+    finding = found(near_ceiling, made({"l2_data_busy": 61.0, "dram_throughput": 20.0}, not_selected=60.0))
+    assert finding
+    assert finding.message.endswith("more only if it gets less work")
+    assert finding.evidence == ("l2_data_busy",)
+
+
 @pytest.mark.parametrize(("unit", "key"), [("tensor cores are", "pipe_tensor_cycles"), ("L2 data is", "l2_data_busy")])
 def test_the_verb_fits_the_unit(unit: str, key: str) -> None:
     finding = found(near_ceiling, made({key: 85.0, "sm_cycles_active": 1e5, "sm_cycles_elapsed": 1e5}))
