@@ -36,7 +36,7 @@ def nothing_measured(folder: Path, command: str = "show", reports: int = 1) -> U
     said = "nothing has been measured yet"
     newest = _newest(folder)
     if not newest:
-        return UsageProblem(said, "ncu-assist profile KERNEL, or ncu-assist profile PROGRAM")
+        return UsageProblem(said, "ncu-assist profile KERNEL, or ncu-assist profile PROGRAM, or ncu-assist demo")
     if len(newest) < reports:
         command, reports = "show", 1
     named = " ".join(as_word(name) for name in reversed(newest[:reports]))

@@ -255,7 +255,7 @@ def test_nothing_measured_yet(run: Run, tmp_path: Path, monkeypatch: pytest.Monk
     answer = run("show")
     assert answer.code == 2
     assert "nothing has been measured yet" in answer.err
-    assert "try: ncu-assist profile" in answer.err
+    assert "try: ncu-assist profile KERNEL, or ncu-assist profile PROGRAM, or ncu-assist demo\n" in answer.err
 
 
 @pytest.mark.parametrize("name", ["metrics.parquet", "run.json"])
