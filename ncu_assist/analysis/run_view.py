@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.launches import (
     LaunchGroup,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from ncu_assist.ncu.line_sums import HotSpots
     from ncu_assist.ncu.report import NvidiaFinding
     from ncu_assist.ncu.tables import SampledMetric
-    from ncu_assist.record import Check, Run, Source, Timing, WorkloadFacts
+    from ncu_assist.record import Check, InL2, Run, Source, Timing, WorkloadFacts
     from ncu_assist.rules.model.of_run import RuleResults
     from ncu_assist.store import Damage, StoredRun
     from ncu_assist.verdict import Verdict
@@ -51,7 +51,6 @@ def throughputs(combined: Combined) -> list[tuple[str, float]]:
 
 MOST_OF_TIME = 0.5  # of all launches: what goes there is what a reader asks about first
 NOTABLE = 0.05  # of the bytes: less, staying in L2, hardly changes a rate
-InL2 = Literal["all", "written"]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 
 GateWord = Literal["pass", "regression", "unclear"]
+LimitKind = Literal["relative", "points", "absolute", "value"]
 NOT_MEASURED: Literal["not measured"] = "not measured"  # the outcome where a side has no run that counts
 WORST_FIRST: tuple[GateWord, ...] = ("regression", "unclear", "pass")
 EXIT_CODES: dict[GateWord, int] = {"pass": 0, "regression": 3, "unclear": 4}

@@ -8,8 +8,8 @@ import shlex
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
 
+from ncu_assist.analysis.gate import LimitKind
 from ncu_assist.errors import NcuAssistError, UsageProblem
 from ncu_assist.ncu.catalogue.chips import in_report, on_chip, recorded_units
 from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain
@@ -142,8 +142,6 @@ def _listing(name: str) -> str:
 _BY_NAME = {name: key for key, metric in reversed(CATALOGUE.items()) for name in metric.names}
 
 
-Kind = Literal["relative", "points", "absolute", "value"]
-
 FORM = re.compile(r"(?P<sign>[+=-]?) *(?P<number>\d+(?:\.\d+)?|\.\d+) *(?P<unit>%|pt|)", re.ASCII)
 GRAMMAR = "METRIC:[+|-|=]NUMBER[%|pt]"
 EXAMPLE = "--fail-on time:2% --fail-on shared_wavefronts_excessive:+0"
@@ -165,7 +163,7 @@ class Limit:
     metric: GatedMetric
     rise: bool
     amount: float
-    kind: Kind
+    kind: LimitKind
     text: str
 
     @property
@@ -231,7 +229,7 @@ def _nearly(text: str, in_runs: Names) -> str:
     return f"{metric.key}:{sign or ('+' if metric.better is None or float(number) == 0 else '')}{number}{unit}"
 
 
-def _kind(metric: GatedMetric, form: re.Match[str], number: float) -> Kind:
+def _kind(metric: GatedMetric, form: re.Match[str], number: float) -> LimitKind:
     """Return what the number is of; zero is zero in every unit."""
     unit = form["unit"]
     if form["sign"] == "=":
@@ -256,7 +254,7 @@ def _kind(metric: GatedMetric, form: re.Match[str], number: float) -> Kind:
     return "relative" if unit == "%" else "absolute"
 
 
-def _value_of(metric: GatedMetric, unit: str, number: float) -> Kind:
+def _value_of(metric: GatedMetric, unit: str, number: float) -> LimitKind:
     """Return the kind of a limit on what the candidate itself is."""
     if metric in (TIME, CYCLES):
         raise _refused(f"a limit on {metric.key} is relative to the baseline: {metric.key}:2%")

@@ -9,15 +9,8 @@ from typing import Any, Literal, TypedDict
 from ncu_assist.analysis.archive import BaselineInForce, Merged, Packed, PageKind, PrunePlan, QueryResult, Written
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
 from ncu_assist.analysis.records import Damage
-from ncu_assist.render.json.values import (
-    AgainstLibraryKeys,
-    AnswerKeys,
-    RunKeys,
-    answer,
-    filled,
-    library_json,
-    run_facts,
-)
+from ncu_assist.render.json.values import AnswerKeys, RunKeys, answer, filled, run_facts
+from ncu_assist.render.json.workloads import AgainstLibraryKeys, library_json
 from ncu_assist.render.words.values import shown_path
 
 

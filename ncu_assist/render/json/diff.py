@@ -5,16 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, TypedDict
 
-from ncu_assist.analysis.diff import Change, Diff, DiffSide, LaunchDiff, outlier
+from ncu_assist.analysis.diff import Change, Coverage, Diff, DiffSide, LaunchDiff, outlier
 from ncu_assist.analysis.diff.lines import Became, LineChanges
 from ncu_assist.analysis.diff.lines import Kind as LineKind
 from ncu_assist.analysis.diff.pairing import Confidence
 from ncu_assist.analysis.diff.records import ChangeWord, Flag, Pairing, Role, RunDifference
 from ncu_assist.analysis.diff.why import BoundBy, Factors, Why
 from ncu_assist.analysis.diff.why import Kind as FactorKind
-from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured, Unmeasured
-from ncu_assist.analysis.gate.limits import Kind as LimitKind
-from ncu_assist.analysis.records import Coverage
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, LimitKind, NotMeasured, Unmeasured
 from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.record import Launch, Source
 from ncu_assist.render.json.values import AnswerKeys, DeviceKeys, TimingKeys, answer, device, filled

@@ -9,25 +9,13 @@ from ncu_assist.analysis.faults_gone import BeforeAndNow, By, FaultsGone, faults
 from ncu_assist.analysis.faults_gone import Source as EstimateSource
 from ncu_assist.analysis.history import History, HistoryCell, OtherGpu, VersionRow
 from ncu_assist.analysis.records import StoredFinding
-from ncu_assist.analysis.run_view import InL2
 from ncu_assist.analysis.trend import Bisection, MeasuredCommit, Symptom, Trend, TrendChange, TrendPoint, TrendSeries
 from ncu_assist.analysis.trend import By as TrendBy
 from ncu_assist.analysis.trend import Kind as TrendKind
 from ncu_assist.analysis.yardstick import share
-from ncu_assist.record import Commit, Source, Toolchain
-from ncu_assist.render.json.values import (
-    AgainstLibraryKeys,
-    AnswerKeys,
-    DeviceKeys,
-    FloorKeys,
-    RunKeys,
-    answer,
-    device,
-    filled,
-    floor,
-    library_json,
-    run_facts,
-)
+from ncu_assist.record import Commit, InL2, Source, Toolchain
+from ncu_assist.render.json.values import AnswerKeys, DeviceKeys, RunKeys, answer, device, filled, run_facts
+from ncu_assist.render.json.workloads import AgainstLibraryKeys, FloorKeys, floor, library_json
 from ncu_assist.render.words.history import history_notes
 from ncu_assist.render.words.trend import to_try, trend_notes
 from ncu_assist.verdict import Cycles, Likely, Word

@@ -11,7 +11,8 @@ from ncu_assist.analysis.triage import GpuTime, KernelGroup, ProfiledGroup, Tria
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.report import NvidiaFinding
 from ncu_assist.record import Commit, HostMemory, Profile, Toolchain
-from ncu_assist.render.json.values import AnswerKeys, RunKeys, WorkloadKeys, answer, filled, run_facts, workload
+from ncu_assist.render.json.values import AnswerKeys, RunKeys, answer, filled, run_facts
+from ncu_assist.render.json.workloads import WorkloadKeys, workload
 from ncu_assist.render.words.triage import next_commands, profile_command
 from ncu_assist.rules.base import Severity
 from ncu_assist.rules.model.diagnosis import Ranked

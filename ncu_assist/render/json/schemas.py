@@ -13,7 +13,7 @@ from ncu_assist.ceilings.records import Ceilings
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.record import Run, Source
 from ncu_assist.render.export.columns import Kind as ColumnKind
-from ncu_assist.render.json import archive, diff, drafts, history, machine, metrics, run, values, versions
+from ncu_assist.render.json import archive, diff, drafts, history, machine, metrics, run, values, versions, workloads
 from ncu_assist.render.json.keys import MEANINGS, UNITS
 from ncu_assist.render.json.values import AnswerKeys, DeviceKeys
 from ncu_assist.spec import Math
@@ -90,7 +90,7 @@ class KernelToml(TypedDict):
     work: NotRequired[dict[Math, str]]
 
 
-MODULES = (archive, diff, drafts, history, machine, metrics, run, values, versions, sys.modules[__name__])
+MODULES = (archive, diff, drafts, history, machine, metrics, run, values, versions, workloads, sys.modules[__name__])
 DRAFT = "https://json-schema.org/draft/2020-12/schema"
 ANSWERS: dict[str, type] = {  # by the name in "schema": ncu-assist.<name>/1
     **dict.fromkeys(("show", "import"), run.ShowAnswer),

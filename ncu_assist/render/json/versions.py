@@ -19,17 +19,8 @@ from ncu_assist.analysis.ladder import (
 )
 from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
 from ncu_assist.record import Source
-from ncu_assist.render.json.values import (
-    AgainstLibraryKeys,
-    AnswerKeys,
-    RunKeys,
-    WorkloadKeys,
-    answer,
-    filled,
-    library_json,
-    run_facts,
-    workload,
-)
+from ncu_assist.render.json.values import AnswerKeys, RunKeys, answer, filled, run_facts
+from ncu_assist.render.json.workloads import AgainstLibraryKeys, WorkloadKeys, library_json, workload
 from ncu_assist.render.words.sanitizer import finding_words
 from ncu_assist.verdict import Cycles, Likely, Word
 
