@@ -57,6 +57,15 @@ def own_locks(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_last_error(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The last error of whoever runs the tests, which `bug-report` sends, is not that of a test."""
+    folder = tmp_path_factory.mktemp("user")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("ncu_assist.pipeline.bug_report.lock_folder", lambda: folder)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def heard_ctrl_c() -> Iterator[None]:
     """Every test hears SIGINT, and its children do: neither a shell's background nor a test before takes it away."""
