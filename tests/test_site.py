@@ -35,6 +35,7 @@ OF_CLICK = (
     "requires an argument",
     "No such option",
     "Missing argument",
+    "Missing option",
     "Invalid value for",
     "unexpected extra argument",
 )
