@@ -273,7 +273,7 @@ class Pages:
     def _write(self, kind: PageKind, of: str, path: Path, made: Callable[[], str]) -> None:
         from ncu_assist.analysis.archive import WrittenPage
 
-        self.reporter.status(f"{kind} {of}".rstrip())
+        self.reporter.status(f"writing the page of {kind} {of}" if of else f"writing the {kind}")
         if self.project.reports.is_dir() and path.is_relative_to(self.project.reports):
             path.parent.mkdir(parents=True, exist_ok=True)  # a packed run has no folder
         check_place(path, self.force)  # before the work
