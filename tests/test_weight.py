@@ -20,6 +20,7 @@ DEMO, DEMO_MOST = ("kernels/softmax/", "reports/softmax/"), 4 * MB  # in the whe
 OF_THE_SDIST = (
     *("ncu_assist/", "prompts/", "README.md", "CHANGELOG.md", "LICENSE", "CITATION.cff", "SECURITY.md"),
     "hatch_build.py",
+    "docs/man_page.py",
 )
 
 
@@ -56,7 +57,7 @@ def test_an_sdist_holds_what_it_should_and_nothing_by_chance(sizes: dict[str, in
 
     held = {one.distribution_path for one in SdistBuilder(str(ROOT)).recurse_included_files()}
     own = {name for name in sizes if name.startswith((*OF_THE_SDIST, *DEMO)) or FORM.fullmatch(name)}
-    assert {"SECURITY.md", "README.md", "hatch_build.py", "prompts/task.md.j2"} <= own
+    assert {"SECURITY.md", "README.md", "hatch_build.py", "docs/man_page.py", "prompts/task.md.j2"} <= own
     assert own - held == set()
     assert {name for name in held if name in sizes} - own == set()
 
