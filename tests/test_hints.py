@@ -75,6 +75,8 @@ OF_THEIRS = frozenset(
         "--scheduler-file",
         "--upgrade",
         "--warm",
+        "--ready"
+        "--force-reinstall",
     }
 )
 ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which take no kernel/version

@@ -317,10 +317,10 @@ def test_a_chain_against_one_launch(archive: Path, browser: Browser, tmp_path: P
     assert any("a launch" in row[0].text for row in made.why.products[0].rows)
     assert made.source
     assert made.source.pair.missing
-    assert "no line numbers: it is from a library" in made.source.pair.missing[0]
+    assert "no line numbers: it is from libraries, PyTorch, cuBLAS" in made.source.pair.missing[0]
     assert made.source.pair.files
     assert all(file.rows and not file.before for file in made.source.pair.files)  # the other side alone
-    assert re.sub(r'data-copy="[^"]*"', "", html.diff_html(facts)).count("from a library, PyTorch") == 1
+    assert re.sub(r'data-copy="[^"]*"', "", html.diff_html(facts)).count("from libraries, PyTorch") == 1
     assert (made.speed, made.warps) == (None, None)  # of the chain each launch has its own
     check_page(browser, written(tmp_path, facts))
 
