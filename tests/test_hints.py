@@ -75,7 +75,7 @@ OF_THEIRS = frozenset(
         "--scheduler-file",
         "--upgrade",
         "--warm",
-        "--ready"
+        "--ready",
         "--force-reinstall",
     }
 )
