@@ -422,9 +422,8 @@ def read_report(
     cut or inconsistent, when NVIDIA's reader disagrees with it, or when reading crashes or needs more than its limits;
     what NVIDIA's reader finds in it is then said too. With ``ahead`` a second child reads the code at the same time, of
     a report of a few launches: ``source`` need not wait for it then. ``timeline`` are launches whose samples over time
-    are read at once for ``timeline_of``. What is odd and no damage is
-    in ``Report.notes``. Of a flipped bit inside a value nothing can be seen, nor of a file that ends between two
-    launches.
+    are read at once for ``timeline_of``. What is odd and no damage is in ``Report.notes``. Of a flipped bit inside a
+    value nothing can be seen, nor of a file that ends between two launches.
     """
     path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped, told)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
