@@ -46,6 +46,7 @@ CORES = "NCU_ASSIST_CORES"  # environment variable of a worker: the processors n
 TICK_S = 0.5
 ANSWER_S = 20.0  # for all workers to report their setup
 START_LIMIT_S = 120.0  # until every worker has started, on a busy machine
+RESTART_S = 30.0  # until a worker that was lost has started again
 GRACE_S = 20.0  # for the children of all workers to end: SIGINT, SIGTERM and SIGKILL take up to 15 s
 STATUS_STEP_S = 0.5  # between two live lines of a worker
 # Clock limits of a GPU that is too hot or short of power (NVML, clocks event reasons): its times are not typical.
@@ -398,6 +399,7 @@ class GpuWorkers:
     _lines: dict[str, str] = field(default_factory=dict)
     _workers: dict[str, tuple[str, dict[str, float]]] = field(default_factory=dict)
     _known: dict[str, str] = field(default_factory=dict)
+    _lost_at: dict[str, float] = field(default_factory=dict)
     _setups: dict[tuple[str, frozenset[Need]], list[Setup]] = field(default_factory=dict)
     _done: int = 0
     _done_s: float = 0.0
@@ -554,10 +556,13 @@ class GpuWorkers:
             able = self._able(on, flight.unit.options is not None)
             if len([one for one in self._flying.values() if one.unit.on == on]) >= len(able):
                 continue
+            others = frozenset(able) - flight.refused
+            if not others and self._is_one_expected():
+                continue
             self._waiting.remove(flight)
             only = frozenset[str]()
             if flight.refused or self._left_out or (on and not self.is_away):
-                only = frozenset(able) - flight.refused or frozenset(able)
+                only = others or frozenset(able)
             future = self.client.submit(
                 on_worker,
                 flight.unit,
@@ -615,7 +620,7 @@ class GpuWorkers:
         elif result.measured and result.measured.bench and not flight.refused:
             throttled = THROTTLED & set(result.measured.bench.throttle_reasons or ())
             why = f"it was throttled ({', '.join(sorted(throttled))})" if throttled else ""
-        if not why or not others:
+        if not why or not (others or self._is_one_expected()):
             return result
         reporter.note(f"{name} failed on {worker} and is assigned to another: {why}")
         self._waiting.append(replace(flight, refused=flight.refused | {address}))
@@ -629,10 +634,17 @@ class GpuWorkers:
         for address, name in self._known.items():
             if address not in now:
                 self._lines.pop(name, None)
+                self._lost_at[name] = time.monotonic()
                 reporter.note(f"{name} lost its worker; its unfinished work is assigned again")
         if set(self._known) != set(now):
             self._take_back()
         self._known = now
+        for name in now.values():
+            self._lost_at.pop(name, None)
+
+    def _is_one_expected(self) -> bool:
+        """Tell whether a worker was lost so lately that Dask is still starting it again."""
+        return any(time.monotonic() - at < RESTART_S for at in self._lost_at.values())
 
     def _take_back(self) -> None:
         """Take back units that wait at a busy worker while another is idle, or for workers that are all gone.

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -204,6 +205,34 @@ def test_neither_a_worker_nor_the_scheduler_takes_work_with_it(tmp_path: Path) -
     assert "lost its worker" in said
     assert "the scheduler was lost" in said
     assert "is gone; waiting for it" in cluster.said("worker")
+
+
+@pytest.mark.slow
+def test_a_worker_that_starts_again_gets_what_the_other_failed_at(tmp_path: Path) -> None:
+    """One worker is killed and starts late; the disk of the only other is full meanwhile."""
+    faults = tmp_path / "faults"
+    faults.mkdir()
+    jobs = make_jobs(tmp_path, ["one", "two"], replace(waiting(tmp_path, ["one", "two"]), faults=faults))
+    notes = Notes()
+    with cluster_in(tmp_path / "cluster") as cluster:
+        groups = [cluster.start_workers(1), cluster.start_workers(1, first=1)]
+        with cluster_workers(cluster.where, False, notes) as place:
+            assert soon(lambda: len(place.names) == 2)
+        thread, codes = beside(lambda: measured(cluster, jobs, notes))
+        assert soon(lambda: len(children(tmp_path)) == 2)
+        killed = children(tmp_path).popitem()[1]
+        starter = next(one.pid for one in groups if os.getpgid(killed) == one.pid)
+        os.kill(starter, signal.SIGSTOP)
+        os.kill(killed, signal.SIGKILL)
+        assert soon(lambda: "lost its worker" in "\n".join(notes.notes))
+        for kernel in ("one", "two"):
+            (faults / f"ncu-full.{kernel}").touch()
+        (tmp_path / "go").touch()
+        assert soon(lambda: "is assigned to another" in "\n".join(notes.notes))
+        os.kill(starter, signal.SIGCONT)
+        thread.join(120)
+    assert codes == [0, 0], (notes.notes, cluster.said("worker"))
+    assert_whole(tmp_path, jobs)
 
 
 @pytest.mark.alone
