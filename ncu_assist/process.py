@@ -8,6 +8,7 @@ import select
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -21,6 +22,7 @@ from ncu_assist.errors import EnvironmentProblem
 CAPTURE_LIMIT = 4_000_000  # characters kept of each stream: a program that floods its output must not fill our memory
 LINE_LIMIT = 1_000_000  # characters; a line without an end arrives in pieces
 KILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows, which has no other, SIGTERM kills
+PYTHON = (sys.executable, "-P")  # without the folder that it starts in on its path: a random.py there is the user's
 STEPS = (signal.SIGINT, signal.SIGTERM, KILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
@@ -39,6 +41,20 @@ for one in $all; do kill -INT "-$one"; done
 [ "$all" = " " ] || sleep 5
 for one in $all; do kill -KILL "-$one"; done
 """
+
+
+def module_argv(module: str, *arguments: str) -> list[str]:
+    """Return the program that runs a module of ours. In no folder does a file there stand for a module of Python's."""
+    return [*PYTHON, "-m", module, *arguments]
+
+
+def module_environment() -> dict[str, str]:
+    """Return this process's environment, in which a child in any folder imports this same package."""
+    package = Path(__file__).parents[1]
+    if package.name == "site-packages":  # it is found there; named first, it would also stand before Python's own
+        return dict(os.environ)
+    path = filter(None, [str(package), os.environ.get("PYTHONPATH")])
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}
 
 
 class RunOptions(TypedDict, total=False):

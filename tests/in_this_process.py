@@ -18,9 +18,9 @@ from unittest import mock
 from fakes import fake_ncu
 
 from ncu_assist.executors.local import Local
-from ncu_assist.process import Completed
+from ncu_assist.process import Completed, module_argv
 
-HARNESS = ["-m", "ncu_assist.harness"]
+HARNESS = module_argv("ncu_assist.harness")
 
 
 class Here(Local):
@@ -38,7 +38,7 @@ class Here(Local):
     ) -> Completed:
         env = dict(os.environ if env is None else env)
         command = list(argv[argv.index("--") + 1 :] if "--" in argv else argv)
-        if command[1:3] != HARNESS:
+        if command[:-1] != HARNESS:
             return super().run(argv, env=env, cwd=cwd, timeout_s=timeout_s, on_line=on_line, is_stuck=is_stuck)
         if command == list(argv):
             return _harness(command, env, cwd, on_line)
@@ -58,7 +58,7 @@ def _harness(
     out, err = _Lines(on_line or (lambda line: None)), io.StringIO()
     with _as_a_child(env, cwd), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         try:
-            code = main(Path(argv[3]))
+            code = main(Path(argv[-1]))
         except Exception:
             traceback.print_exc()
             code = 1

@@ -24,8 +24,10 @@ from typing import Any, BinaryIO
 import pytest
 
 from ncu_assist import process
+from ncu_assist.process import module_argv
 
 MODULE = "ncu_assist.harness.exam"
+SIDE = module_argv(MODULE)
 LONGEST = 1 << 20  # bytes of a request
 
 
@@ -60,7 +62,11 @@ class Nursery:
 
     def start(self, argv: list[str], cwd: Path | None, env: dict[str, str] | None) -> Child:
         (words, told), (out, to_out), (err, to_err) = os.pipe(), os.pipe(), os.pipe()
-        asked = {"argv": argv[3:], "cwd": str(cwd or Path.cwd()), "env": dict(os.environ) if env is None else env}
+        asked = {
+            "argv": argv[len(SIDE) :],
+            "cwd": str(cwd or Path.cwd()),
+            "env": dict(os.environ) if env is None else env,
+        }
         with self._turn:
             socket.send_fds(self._ours, [json.dumps(asked).encode()], [told, to_out, to_err])
         for given in (told, to_out, to_err):
@@ -88,7 +94,7 @@ def torch_loaded(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
     first = threading.Lock()  # both sides are started at once, by a thread each; pytest makes a fixture for one
 
     def popen(argv: list[str], **how: Any) -> Any:
-        if argv[:3] == [sys.executable, "-m", MODULE]:
+        if argv[: len(SIDE)] == SIDE:
             with first:
                 ours = request.getfixturevalue("nursery")
             return ours.start(argv, how["cwd"], how["env"])

@@ -3,7 +3,6 @@
 import inspect
 import json
 import re
-import sys
 import tempfile
 import threading
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -110,10 +109,11 @@ class CommandCaller:
         """
         lines: list[str] = []
         said: list[str] = []
-        stop, argv = threading.Event(), [sys.executable, "-m", "ncu_assist", *words]
+        stop, argv = threading.Event(), process.module_argv("ncu_assist", *words)
         run = partial(
             process.run,
             argv,
+            env=process.module_environment(),
             cwd=self.project.root,
             on_line=lines.append,
             on_error_line=said.append,

@@ -15,6 +15,7 @@ import msgspec
 from ncu_assist.backends import build_versions
 from ncu_assist.backends.base import BuildOutcome
 from ncu_assist.errors import NcuAssistError
+from ncu_assist.process import module_argv
 from ncu_assist.spec_file import read_kernel
 
 OUTCOMES, PROBLEM = "build_outcomes.json", "build_problem.json"
@@ -22,7 +23,7 @@ OUTCOMES, PROBLEM = "build_outcomes.json", "build_problem.json"
 
 def command(folder: Path, versions: Sequence[str], out: Path) -> list[str]:
     """Return the program that builds versions of a kernel folder below ``out``, and leaves there what came of it."""
-    return [sys.executable, "-m", "ncu_assist.backends.building", str(folder), str(out), *versions]
+    return module_argv("ncu_assist.backends.building", str(folder), str(out), *versions)
 
 
 def encode(outcomes: Mapping[str, BuildOutcome]) -> bytes:

@@ -49,6 +49,16 @@ def import_file(path: Path) -> Any:
     return module
 
 
+def add_to_path(kernel: Path) -> None:
+    """Let a Python version import its neighbours in the kernel's folder, and from the root of the project.
+
+    Both come last: a ``random.py`` there must not stand for Python's.
+    """
+    for folder in (str(kernel), str(kernel.parent.parent)):
+        if folder not in sys.path:
+            sys.path.append(folder)
+
+
 def entry_point(module: Any, name: str, file: str) -> Call:
     """Return a call of ``module.name(*inputs, *outputs)``; raises StageFailed if the module has no such function."""
     function = getattr(module, name, None)

@@ -79,7 +79,7 @@ def _build_one(version: Version, folder: Path, env: dict[str, str], is_cancelled
     if artifact.is_file() and log.is_file():
         return BuildOutcome(version.name, artifact, log.read_text(errors="replace"), True, 0.0)
     folder.mkdir(parents=True, exist_ok=True)
-    argv = [sys.executable, "-c", CHILD, str(version.path.resolve()), str(folder)]
+    argv = [*process.PYTHON, "-c", CHILD, str(version.path.resolve()), str(folder)]
     completed = process.run(argv, env=env, timeout_s=TIMEOUT_S, is_stuck=is_cancelled)
     words = completed.stdout + completed.stderr
     if completed.exit_code != 0 or not artifact.is_file():
@@ -117,8 +117,7 @@ def _environment(arch: str) -> dict[str, str]:
     digits = re.sub(r"\D", "", arch)
     suffix = arch.removeprefix(f"sm_{digits}")
     path = os.pathsep.join([str(find_ninja().parent), os.environ.get("PATH", "")])
-    package = os.pathsep.join(filter(None, [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]))
     nvcc = find_nvcc()
     home = {"CUDA_HOME": str(nvcc.home)} if nvcc.library_flags else {}  # a wheel: cpp_extension does not look there
     architectures = f"{digits[:-1]}.{digits[-1]}{suffix}"
-    return {**os.environ, "PATH": path, "PYTHONPATH": package, "TORCH_CUDA_ARCH_LIST": architectures, **home}
+    return {**process.module_environment(), "PATH": path, "TORCH_CUDA_ARCH_LIST": architectures, **home}

@@ -9,7 +9,6 @@ import contextlib
 import importlib
 import os
 import re
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -135,7 +134,7 @@ class Local:
             return process.run(argv, **options)
 
 
-HARNESS = ("-m", "ncu_assist.harness")
+HARNESS = "ncu_assist.harness"
 WARM = "--warm"  # the child waits for its request at the pipe that is named next
 
 
@@ -172,7 +171,7 @@ class Warm:
                 rehearsal.append(str(self.rehearsal))
 
         def command(pipe: str) -> list[str]:
-            return [*self.under, sys.executable, *HARNESS, WARM, pipe, self.device, *rehearsal]
+            return [*self.under, *process.module_argv(HARNESS, WARM, pipe, self.device, *rehearsal)]
 
         try:
             self._spare = Waiting(command, env=env, cwd=cwd, on_ready=until_ready.close)
@@ -192,7 +191,7 @@ class Warm:
     def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
         """Hand a request of the harness to the warm process; run any other program as ``Local`` does."""
         program = argv[len(self.under) :]
-        if tuple(argv[: len(self.under)]) != self.under or tuple(program[1:3]) != HARNESS:
+        if tuple(argv[: len(self.under)]) != self.under or list(program[:-1]) != process.module_argv(HARNESS):
             return self.local.run(argv, **options)
         env = options.get("env") or os.environ
         command = self.local.command or " ".join(argv)
@@ -201,7 +200,7 @@ class Warm:
             assert self._spare is not None
             warm, self._spare = self._spare, None
             on_line, is_stuck = options.get("on_line"), options.get("is_stuck")
-            return warm.run(os.fsencode(program[3]), on_line, is_stuck, options.get("timeout_s"))
+            return warm.run(os.fsencode(program[-1]), on_line, is_stuck, options.get("timeout_s"))
 
     def close(self) -> None:
         """End the process that waits and give its memory back."""

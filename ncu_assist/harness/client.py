@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -18,7 +16,7 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.harness import results
 from ncu_assist.harness.events import Event, error_of, parse
 from ncu_assist.harness.request import HarnessRequest, write_request
-from ncu_assist.process import Completed
+from ncu_assist.process import Completed, module_argv, module_environment
 from ncu_assist.record import Bench, Check, Device, HostMemory, Toolchain
 
 if TYPE_CHECKING:
@@ -153,7 +151,7 @@ def _bench_of(benches: Sequence[Bench]) -> Bench | None:
 
 def profile_command(request_path: Path) -> list[str]:
     """Return the program for ncu to run. Start it with ``child_environment()`` in ``child_folder(request)``."""
-    return [sys.executable, "-m", "ncu_assist.harness", str(request_path)]
+    return module_argv("ncu_assist.harness", str(request_path))
 
 
 def child_environment() -> dict[str, str]:
@@ -161,9 +159,7 @@ def child_environment() -> dict[str, str]:
 
     It counts GPUs as we do.
     """
-    package = str(Path(__file__).parents[2])
-    path = os.pathsep.join(filter(None, [package, os.environ.get("PYTHONPATH", "")]))
-    return {**os.environ, **COUNTED_AS_NVML, "PYTHONPATH": path}
+    return {**module_environment(), **COUNTED_AS_NVML}
 
 
 def on(request: HarnessRequest, workloads: tuple[str, ...]) -> HarnessRequest:

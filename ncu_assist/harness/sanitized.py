@@ -32,10 +32,10 @@ def main(path: Path) -> int:
 def _run(request: SanitizerRequest) -> int:
     accelerator.open_device(request.device)
     from ncu_assist.backends import BACKENDS
+    from ncu_assist.backends.python import add_to_path
 
     kernel, version = read_kernel(Path(request.kernel_folder)), request.artifact.version
-    if str(kernel.folder) not in sys.path:
-        sys.path.append(str(kernel.folder))  # a Python version may import a neighbour
+    add_to_path(kernel.folder)
     made = _inputs(request)
     call = BACKENDS[request.artifact.backend].load(Path(request.artifact.path), kernel)
     for workload in (one for one in kernel.workloads if one.name in request.workloads):

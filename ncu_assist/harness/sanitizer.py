@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +17,7 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.harness.client import STDERR_TAIL, child_environment
 from ncu_assist.harness.events import MARK, parse
 from ncu_assist.harness.request import REQUEST_FILE, Artifact
-from ncu_assist.process import Completed
+from ncu_assist.process import Completed, module_argv
 from ncu_assist.spec import Kernel, Version, Workload
 
 SanitizerTool = Literal["memcheck", "racecheck", "initcheck", "synccheck"]
@@ -421,7 +420,7 @@ def sanitize(
     the tool is missing or cannot work here.
     """
     program = program or find_sanitizer()
-    command = [sys.executable, "-m", "ncu_assist.harness.sanitized", str(request.path)]
+    command = module_argv("ncu_assist.harness.sanitized", str(request.path))
     started = time.monotonic()
 
     def run(report: str) -> Completed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property, partial
@@ -13,7 +12,7 @@ import torch
 
 from ncu_assist.backends import BACKENDS
 from ncu_assist.backends.base import Call
-from ncu_assist.backends.python import import_file, measured
+from ncu_assist.backends.python import add_to_path, import_file, measured
 from ncu_assist.harness import accelerator, events, results
 from ncu_assist.harness.check import check
 from ncu_assist.harness.events import RANGE, Event, range_name
@@ -70,8 +69,7 @@ class HarnessSession:
         self.nvml = Nvml(gpu_uuid(self.device))
         self.placement = Placement()
         self.calls: dict[str, Call] = {}
-        if str(self.kernel.folder) not in sys.path:
-            sys.path.append(str(self.kernel.folder))  # a Python version may import a neighbour
+        add_to_path(self.kernel.folder)
 
     @cached_property
     def _module(self) -> Any:

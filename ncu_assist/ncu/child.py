@@ -46,7 +46,13 @@ def run_child(
     if ready := _one_ready(argv[0]):
         done = ready.run(json.dumps(argv[1:]).encode(), lambda line: _pass_on(line, on_line), stopped, timeout_s)
     else:
-        done = process.run([sys.executable, "-m", *argv], timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
+        done = process.run(
+            process.module_argv(*argv),
+            env=process.module_environment(),
+            timeout_s=timeout_s,
+            is_stuck=stopped,
+            on_line=on_line,
+        )
     if done.timed_out:
         raise DamagedData(f"{what} could not be read within {limit_s:g} s", "profile again")
     last = (done.stderr.strip().splitlines() or [""])[-1]  # NVIDIA's reader may have written before it
@@ -70,13 +76,13 @@ def get_ready(module: str, count: int, *more: str) -> None:
 
     A fresh one has Python to start and modules to import first. ``end_ready`` ends those that are left.
     """
-    from ncu_assist.process import Waiting
+    from ncu_assist.process import Waiting, module_argv, module_environment
 
     def command(pipe: str) -> list[str]:
-        return [sys.executable, "-m", module, READY, pipe, *more]
+        return module_argv(module, READY, pipe, *more)
 
     with contextlib.suppress(OSError):  # no room for a pipe: fresh ones will do
-        _READY.setdefault(module, []).extend(Waiting(command) for _ in range(count))
+        _READY.setdefault(module, []).extend(Waiting(command, env=module_environment()) for _ in range(count))
 
 
 def end_ready() -> None:

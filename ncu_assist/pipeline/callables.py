@@ -27,6 +27,7 @@ from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.executors.base import Executor
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.events import DESCRIBED, INPUTS, PICKLED, REFERENCE, error_of, parse
+from ncu_assist.process import module_argv
 from ncu_assist.project import Project
 from ncu_assist.spec import DTYPE_BYTES, Kernel
 from ncu_assist.spec_file import is_function_name, kernel_names, read_kernel
@@ -232,7 +233,7 @@ def _described(folder: Path, executor: Executor, device: str) -> dict[str, Any]:
         if event is not None and event.event == "problem":
             problems.append(event)
 
-    argv = [sys.executable, "-m", "ncu_assist.harness.callables", str(folder), device]
+    argv = module_argv("ncu_assist.harness.callables", str(folder), device)
     done = executor.run(argv, env=child_environment(), cwd=folder, on_line=heard)
     if problems:
         raise error_of(problems[0])

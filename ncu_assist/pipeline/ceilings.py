@@ -10,7 +10,6 @@ import json
 import os
 import secrets
 import shutil
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -41,6 +40,7 @@ from ncu_assist.ncu.report_file import MAGIC
 from ncu_assist.pipeline import ceilings_plan as plan
 from ncu_assist.pipeline.ncu_stage import ncu_stage
 from ncu_assist.pipeline.opened_reports import named
+from ncu_assist.process import module_argv
 from ncu_assist.project import Project
 from ncu_assist.record import Device
 from ncu_assist.render.redact import redact_text
@@ -106,7 +106,7 @@ class CeilingsStages:
         """Time a request with CUDA events. Raises the child's error, and StageFailed if the child crashed or hung."""
         watch = client.Watch(self._show, SILENCE_S)
         done = self.executor.run(
-            [sys.executable, "-m", CHILD, str(request.path)],
+            module_argv(CHILD, str(request.path)),
             env=client.child_environment(),
             cwd=self.project.root,
             on_line=watch.line,
@@ -135,7 +135,7 @@ class CeilingsStages:
             self.reporter.status(f"ncu: launch {one.index + 1} of {total} · {one.name}")
             return False
 
-        return stage.run([sys.executable, "-m", CHILD, path], line, launch).report
+        return stage.run(module_argv(CHILD, path), line, launch).report
 
     def _show(self, event: Event) -> None:
         if event.event == "begin":

@@ -40,11 +40,11 @@ from ncu_assist.harness import results
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, read_request
 from ncu_assist.pipeline.archiving import Tools
-from ncu_assist.process import Completed, RunOptions
+from ncu_assist.process import Completed, RunOptions, module_argv
 from ncu_assist.record import Check
 from ncu_assist.store import Store, StoredRun, samples_parquet
 
-HARNESS = ["-m", "ncu_assist.harness"]
+HARNESS = module_argv("ncu_assist.harness")
 RECORDED = Path(__file__).parents[2] / "reports"
 FAMILY = "softmax"
 STEP_S = 0.02
@@ -66,8 +66,8 @@ class FakeGpu:
 
     def run(self, argv: Sequence[str], **options: Unpack[RunOptions]) -> Completed:
         began = time.monotonic()
-        if list(argv[1:3]) == HARNESS:
-            request = read_request(Path(argv[3]), HarnessRequest)
+        if list(argv[:-1]) == HARNESS:
+            request = read_request(Path(argv[-1]), HarnessRequest)
             done = self._child(request, options)
             self._note(f"bench {Path(request.kernel_folder).name} {' '.join(request.workloads)}", began)
             return done

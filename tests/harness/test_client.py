@@ -174,7 +174,7 @@ def test_the_folder_of_many_versions_has_a_name_that_a_file_system_takes(request
 
 
 def test_the_command_for_ncu(request_: HarnessRequest, tmp_path: Path) -> None:
-    assert client.profile_command(request_.path)[1:] == ["-m", "ncu_assist.harness", str(request_.path)]
+    assert client.profile_command(request_.path)[1:] == ["-P", "-m", "ncu_assist.harness", str(request_.path)]
     assert client.child_folder(request_) == tmp_path
 
 

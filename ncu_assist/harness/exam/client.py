@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -170,7 +169,7 @@ class ExaminerProcess:
 
     def _run(self) -> None:
         exam_request = str(self._folders.examiner_request_file)
-        argv = [sys.executable, "-m", "ncu_assist.harness.exam", "examine", exam_request, self._device]
+        argv = process.module_argv("ncu_assist.harness.exam", "examine", exam_request, self._device)
         try:
             self._completed = process.run(
                 argv,
@@ -510,4 +509,4 @@ def command(exam_request: ExamRequest) -> list[str]:
 
 
 def _command(request_file: Path, device: str) -> list[str]:
-    return [sys.executable, "-m", "ncu_assist.harness.exam", "answer", str(request_file), device]
+    return process.module_argv("ncu_assist.harness.exam", "answer", str(request_file), device)

@@ -18,7 +18,6 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist import process
-from ncu_assist.harness.client import child_environment
 
 PAGES_A_CHILD = 2  # at least: to start, a child takes as long as for a page or two
 
@@ -88,9 +87,8 @@ def _run(
     try:
         job = folder / f"job{min(pages)}.json"
         job.write_bytes(msgspec.json.encode(pages))
-        argv = [sys.executable, "-m", __name__, str(reports), str(folder), job.name, "redact" if redact else ""]
-        env = {**child_environment(), "PYTHONSAFEPATH": "1"}  # a kernel's folder may have a module of any name
-        process.run(argv, env=env, on_line=hear, is_stuck=over.is_set)
+        argv = process.module_argv(__name__, str(reports), str(folder), job.name, "redact" if redact else "")
+        process.run(argv, env=process.module_environment(), on_line=hear, is_stuck=over.is_set)
     finally:
         for place in pages:  # those that it left are made here
             done[place].set()
