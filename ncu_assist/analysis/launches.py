@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
@@ -36,6 +36,7 @@ from ncu_assist.store import StoredRun
 
 if TYPE_CHECKING:
     from ncu_assist.record import Launch
+    from ncu_assist.rules.model.facts import Facts
     from ncu_assist.rules.model.of_run import RuleResults
 
 
@@ -147,19 +148,11 @@ def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> L
     facts = results.facts
     if facts.floor is not None:
         return LaunchFloor(facts.floor.ns, facts.floor.bound, facts.times_floor, True, facts.floor.assumed)
-    limits = loads(facts)
-    pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
-    memory = (HOST_LINK,) if reads_tiles_again(facts) else ("DRAM", HOST_LINK)
-    known = {name: limits[name] for name in (*memory, *pipes) if limits.get(name)}
-    known = known if any(name in known for name in pipes) else known | {SM.name: limits.get(SM.name, 0.0)}
-    if not any(known.values()) or not facts.duration_ns:
+    least = _least_ns(facts)
+    if not least or not facts.duration_ns:
         return None
-    starts = START_NS * len(facts.combined.launches)
-    # What DRAM can be asked for has the start in it (`bounded_ns`).
-    least = {name: facts.duration_ns * load + (name != "DRAM") * starts for name, load in known.items()}
-    by = max(least, key=lambda name: least[name])
-    needed = min(facts.duration_ns, least[by])
-    by = START if least[by] < 2 * starts and by != "DRAM" else by
+    needed = min(facts.duration_ns, max(least.values()))
+    by = _floor_unit((results.typical and _least_ns(results.typical)) or least, facts)
     ranked = [one for one in results.diagnosis.findings if one.severity != "info"]
     most = max(ranked, key=lambda one: one.saved_ns, default=None)
     won, is_assumed = (most.saved_ns, most.finding.assumed) if most else (0.0, False)
@@ -167,6 +160,32 @@ def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> L
     if left >= needed or left <= 0:
         return LaunchFloor(needed, by, facts.duration_ns / needed, False, facts.ceilings is None)
     return LaunchFloor(left, by, facts.duration_ns / left, False, facts.ceilings is None or is_assumed, True)
+
+
+def _least_ns(facts: Facts) -> dict[str, float]:
+    """Return how long each unit needs at least that may set a floor, with the start of each launch; empty for none."""
+    limits = loads(facts)
+    pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
+    memory = (HOST_LINK,) if reads_tiles_again(facts) else ("DRAM", HOST_LINK)
+    known = {name: limits[name] for name in (*memory, *pipes) if limits.get(name)}
+    if not any(name in known for name in pipes) and limits.get(SM.name):
+        known[SM.name] = limits[SM.name]
+    # What DRAM can be asked for has the start in it (`bounded_ns`).
+    return {name: facts.duration_ns * load + (name != "DRAM") * _starts_ns(facts) for name, load in known.items()}
+
+
+def _floor_unit(least: Mapping[str, float], facts: Facts) -> str:
+    """Return what needs longest at least, or START where that is no more than starting takes once again.
+
+    ``least`` is that of the launch which stands for all that do the same work: where two units need as long, noise
+    decides which, and equal launches are to have one.
+    """
+    by = max(least, key=lambda name: least[name])
+    return START if least[by] < 2 * _starts_ns(facts) and by != "DRAM" else by
+
+
+def _starts_ns(facts: Facts) -> float:
+    return START_NS * len(facts.combined.launches)
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ from ncu_assist.rules.model.of_run import (
     RuleResults,
     agreed,
     as_built,
+    each_judged,
     judged_alone,
     located,
     needs_cause,
@@ -46,7 +47,6 @@ from ncu_assist.rules.model.of_run import (
     with_causes,
 )
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
-from ncu_assist.steps import steps
 from ncu_assist.store.choosing import live_first, same_source
 from ncu_assist.store.reading import SOURCE_FOLDER
 from ncu_assist.versions import Lineage, version_order
@@ -314,8 +314,10 @@ def _placed(code: KeptCode, stored: StoredRun, workload: str | None) -> dict[int
 def _of_focus(shown: RunView) -> RuleResults | None:
     """Return the rule results of the launch that details are about, so that every format shows the same launch."""
     row, every = shown.focus, shown.combined.launches
-    if row is None or row.results is None or len(every) < 2:
+    if row is None or row.results is None:
         return shown.results
+    if len(every) < 2:
+        return row.results
     return replace(row.results, part=KernelPart(row.launch.kernel, 1, len(every), row.share))
 
 
@@ -339,25 +341,25 @@ def _launches(
     stored: StoredRun, tables: Mapping[int, Values], ceilings: Ceilings | None, shown: str | None, every: bool
 ) -> tuple[LaunchRow, ...]:
     """Return all launches; the longest of the workload shown, or all of them, are judged individually."""
-    run = stored.run
-    calls = Counter(one.call for one in run.launches)
-    whole: dict[tuple[str | None, int], float] = {}
-    for one in stored.whole.launches:
-        whole[one.call] = whole.get(one.call, 0.0) + (one.duration_ns or 0.0)
+    run, whole = stored.run, stored.whole
+    calls = Counter(one.call for one in whole.launches)
+    times: dict[tuple[str | None, int], float] = {}
+    for one in whole.launches:
+        times[one.call] = times.get(one.call, 0.0) + (one.duration_ns or 0.0)
     own = [one for one in run.launches if every or shown in (None, one.workload)]
-    judged: dict[int, RuleResults | None] = {}
-    for one in steps("judging launches", judged_alone(own, None if every else MOST_JUDGED)):
-        alone = combine_launches(one.workload, [one], [tables.get(one.index, {})])
-        judged[one.index] = results_of(run, alone, ceilings, calls[one.call] == 1, stored.whole)
-    known = {number: results for number, results in judged.items() if results}
-    judged |= zip(known, agreed(list(known.values())), strict=True)
+
+    def alone(one: Launch) -> RuleResults | None:
+        counted = combine_launches(one.workload, [one], [tables.get(one.index, {})])
+        return results_of(whole, counted, ceilings, calls[one.call] == 1)
+
+    judged = each_judged(judged_alone(own, None if every else MOST_JUDGED), whole.launches, alone)
     return tuple(
         LaunchRow(
             launch=one,
             bottleneck=bottleneck_of_launch(tables.get(one.index, {})),
             results=judged.get(one.index),
             judged=one.index in judged,
-            share=one.duration_ns / whole[one.call] if one.duration_ns is not None and whole[one.call] else None,
+            share=one.duration_ns / times[one.call] if one.duration_ns is not None and times[one.call] else None,
         )
         for one in run.launches
     )

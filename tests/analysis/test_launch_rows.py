@@ -155,6 +155,24 @@ def test_no_floor_is_shorter_than_the_start_of_a_launch(tmp_path: Path) -> None:
     assert "floor set by: start in launch 0" in " ".join(show_text(view).split())
 
 
+def test_equal_launches_have_a_floor_of_one_unit_where_two_need_as_long(tmp_path: Path) -> None:
+    """The FMA pipe and the ALU pipe are busy as long, but for noise."""
+    pipes = "sm__inst_executed_pipe_{}.avg.pct_of_peak_sustained_active"
+    near = {
+        "dram__bytes_read.sum": 1e4, "dram__bytes_write.sum": 1e4, "sm__cycles_active.avg": 1e5,
+        "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 1.0, "sm__cycles_elapsed.avg": 1e5,
+        "gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed": 1.0,
+    }  # fmt: skip
+    shares = [(20.3, 20.0), (20.3, 20.0), (20.0, 20.3), (20.3, 20.0)]
+    counted = [near | {pipes.format("fma"): fma, pipes.format("alu"): alu} for fma, alu in shares]
+    stored = program(tmp_path, *({"duration_ns": 1e5, "metrics": one} for one in counted))
+    view = gather(stored)
+    assert [row.floor and row.floor.by for row in view.launches] == ["FMA pipe"] * 4
+    assert floor_units_words(view.groups) == "floor set by: FMA pipe in launches 0, 1, 2, 3"
+    (alone,) = gather(narrowed(stored, selection_of("2"))).launches
+    assert alone.floor == view.launches[2].floor
+
+
 def test_launches_whose_floor_one_unit_sets_are_numbered_and_the_rest_counted(tmp_path: Path) -> None:
     idle = {f"{unit}.avg.pct_of_peak_sustained_elapsed": 3.0 for unit in ("sm__throughput", "dram__cycles_active")}
     made = [{"kernel": f"k{place}", "duration_ns": 10500, "metrics": dict(idle)} for place in range(20)]
@@ -355,6 +373,27 @@ def test_a_launch_alone_has_the_figures_that_it_has_among_the_others(name: str) 
         if every["focus"] == one["index"]:
             below = show_text(gather(report), Style()).partition("--launch N: another)\n")[2]
             assert below.partition("\nmore:")[0].strip() in show_text(view, Style())
+
+
+def test_a_launch_near_a_threshold_is_told_the_same_alone(tmp_path: Path) -> None:
+    """How long the mean multiprocessor rests decides between `tail-effect` and none: by itself the second has it."""
+    counted = {
+        "waves_per_sm": 2.4, "grid_size": 1024, "sm_count": 72, "block_size": 128, "dram_throughput": 20,
+        "l1_writeback_busy": 38, "issue_slots_busy": 30, "sm_cycles_active_max": 100, "sm_cycles_elapsed": 100,
+        "memory_throughput": 40,
+    }  # fmt: skip
+    of_launch = [counted | {"sm_cycles_active": mean} for mean in (97.9, 97.3, 97.9, 97.8)]
+    no_barrier = {STALL.format("barrier"): 0.0}
+    metrics = [{CATALOGUE[key].names[0]: value for key, value in one.items()} | no_barrier for one in of_launch]
+    stored = program(tmp_path / "all", *({"duration_ns": 1e5, "metrics": one} for one in metrics))
+    every = gather(stored)
+    assert [row.first and row.first.finding.rule for row in every.launches] == ["unexplained"] * 4
+    alone = gather(narrowed(stored, selection_of("1")))
+    assert alone.launches[0].results == every.launches[1].results
+    assert alone.results == alone.launches[0].results
+    by_itself = gather(program(tmp_path / "one", {"duration_ns": 1e5, "metrics": metrics[1]}))
+    assert by_itself.results
+    assert by_itself.results.diagnosis.findings[0].finding.rule == "tail-effect"
 
 
 def test_a_diagnosis_of_some_launches_of_a_row_says_of_how_many() -> None:

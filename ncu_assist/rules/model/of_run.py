@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -20,8 +20,9 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import header_advice, library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.resources import SM_PARTS
-from ncu_assist.rules.model.same_work import same_work, scaled
+from ncu_assist.rules.model.same_work import SameWork, asked, same_work, scaled
 from ncu_assist.rules.model.warnings import warnings
+from ncu_assist.steps import steps
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
 
 if TYPE_CHECKING:
@@ -46,12 +47,16 @@ class KernelPart:
 
 @dataclass(frozen=True)
 class RuleResults:
-    """What the rules say of launches, and what misleads about their measurement, by id; ``part`` None: of all shown."""
+    """What the rules say of launches, and what misleads about their measurement, by id; ``part`` None: of all shown.
+
+    ``typical`` are the facts of one launch that stands for all which do the same work; None where nobody looked.
+    """
 
     facts: Facts
     diagnosis: Diagnosis
     warnings: Mapping[str, str]
     part: KernelPart | None = None
+    typical: Facts | None = None
 
     @cached_property
     def joint_gains(self) -> tuple[JointGain, ...]:
@@ -128,27 +133,34 @@ def _followable(ranked: Ranked, facts: Facts) -> Ranked:
     return replace(ranked, finding=replace(ranked.finding, advice=advice, figures=""))
 
 
-def agreed(results: Sequence[RuleResults]) -> list[RuleResults]:
+def agreed(results: Sequence[RuleResults], others: Sequence[RuleResults] = ()) -> list[RuleResults]:
     """Return results, each of one launch, in which launches that do the same work have one first finding.
 
-    It is what most of their time has. A launch that has another one, which is no more than the noise of a launch near a
-    threshold, is given the diagnosis of the longest that has it, with savings by its own time.
+    It is what most of the time of those has that are asked (`asked`): ``others``, or all of these without any. A launch
+    that has another one, which is no more than the noise of a launch near a threshold, is given the diagnosis of the
+    longest that has it, with savings by its own time.
     """
-    told = list(results)
-    for alike in same_work([one.facts for one in results]):
-        time: dict[str, float] = {}
-        for place in alike:
-            if first := results[place].diagnosis.first:
-                time[first.finding.rule] = time.get(first.finding.rule, 0.0) + results[place].facts.duration_ns
-        if len(time) < 2:
-            continue
-        most = max(time, key=lambda rule: time[rule])
-        own = [place for place in alike if _first_rule(results[place]) == most]
-        typical = results[max(own, key=lambda place: results[place].facts.duration_ns)]
-        for place in set(alike).difference(own):
-            times = results[place].facts.duration_ns / typical.facts.duration_ns
-            told[place] = replace(results[place], diagnosis=scaled(typical.diagnosis, times))
-    return told
+    voters = others or results
+    groups = [(one, [voters[place] for place in one.places]) for one in same_work([own.facts for own in voters])]
+    return [_as_most(one, groups) for one in results]
+
+
+def _as_most(own: RuleResults, groups: Sequence[tuple[SameWork, Sequence[RuleResults]]]) -> RuleResults:
+    """Return the results of a launch, with the first finding that most have which do its work."""
+    work, alike = next(((work, some) for work, some in groups if work.takes_in(own.facts)), (None, ()))
+    if work is None:
+        return own
+    own = own if own.typical else replace(own, typical=work.typical)
+    time: dict[str, float] = {}
+    for one in alike:
+        time[_first_rule(one)] = time.get(_first_rule(one), 0.0) + one.facts.duration_ns
+    most = max(time, key=lambda rule: time[rule])
+    if _first_rule(own) == most:
+        return own
+    with_most = (one for one in alike if _first_rule(one) == most)
+    longest = max(with_most, key=lambda one: one.facts.duration_ns)
+    times = own.facts.duration_ns / longest.facts.duration_ns if longest.facts.duration_ns else 1.0
+    return replace(own, diagnosis=scaled(longest.diagnosis, times))
 
 
 def _first_rule(results: RuleResults) -> str:
@@ -339,10 +351,28 @@ def judged_alone(launches: Sequence[Launch], most: int | None = MOST_LAUNCHES) -
 def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Iterator[Judged]:
     """Yield what is said of a workload as a whole, then of each of its launches where it has several."""
     single = judged_alone(combined.launches) if len(combined.launches) > 1 else []
-    every = (results_of(run, combined.only([one]), ceilings, whole=False) for one in single)
     together = judged(run, combined, ceilings)
     yield from (together,) if together else ()
-    yield from (_judged(one, whole=False) for one in agreed([one for one in every if one]))
+
+    def alone(one: Launch) -> RuleResults | None:
+        return results_of(run, combined.only([one]), ceilings, whole=False)
+
+    yield from (_judged(one, whole=False) for one in each_judged(single, combined.launches, alone).values() if one)
+
+
+def each_judged(
+    wanted: Sequence[Launch], every: Iterable[Launch], judge: Callable[[Launch], RuleResults | None]
+) -> dict[int, RuleResults | None]:
+    """Return what is said of each of some launches, by index, as it is where ``every`` launch of the run is shown.
+
+    ``judge`` says it of a launch by itself; None without counters.
+    """
+    needed = asked(every, wanted)
+    both = {one.index: one for one in (*wanted, *needed)}
+    found = {one.index: judge(one) for one in steps("judging launches", list(both.values()))}
+    own = [results for one in wanted if (results := found[one.index])]
+    same = iter(agreed(own, [results for one in needed if (results := found[one.index])]))
+    return {one.index: found[one.index] and next(same) for one in wanted}
 
 
 def as_stored(ranked: Ranked) -> StoredFinding:
