@@ -22,7 +22,6 @@ from ncu_assist.errors import EnvironmentProblem
 CAPTURE_LIMIT = 4_000_000  # characters kept of each stream: a program that floods its output must not fill our memory
 LINE_LIMIT = 1_000_000  # characters; a line without an end arrives in pieces
 KILL: signal.Signals = getattr(signal, "SIGKILL", signal.SIGTERM)  # on Windows, which has no other, SIGTERM kills
-PYTHON = (sys.executable, "-P")  # without the folder that it starts in on its path: a random.py there is the user's
 STEPS = (signal.SIGINT, signal.SIGTERM, KILL)
 GRACE_S = 5.0  # between SIGINT, SIGTERM and SIGKILL; ncu needs about a second to write what it has
 POLL_S = 0.05
@@ -43,9 +42,14 @@ for one in $all; do kill -KILL "-$one"; done
 """
 
 
+def python_argv(*arguments: str) -> list[str]:
+    """Return a Python program of ours, without the folder that it starts in on its path: a random.py is the user's."""
+    return [sys.executable, "-P", *arguments]
+
+
 def module_argv(module: str, *arguments: str) -> list[str]:
-    """Return the program that runs a module of ours. In no folder does a file there stand for a module of Python's."""
-    return [*PYTHON, "-m", module, *arguments]
+    """Return the program that runs a module of ours."""
+    return python_argv("-m", module, *arguments)
 
 
 def module_environment() -> dict[str, str]:

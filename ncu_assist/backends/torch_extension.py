@@ -79,7 +79,7 @@ def _build_one(version: Version, folder: Path, env: dict[str, str], is_cancelled
     if artifact.is_file() and log.is_file():
         return BuildOutcome(version.name, artifact, log.read_text(errors="replace"), True, 0.0)
     folder.mkdir(parents=True, exist_ok=True)
-    argv = [*process.PYTHON, "-c", CHILD, str(version.path.resolve()), str(folder)]
+    argv = process.python_argv("-c", CHILD, str(version.path.resolve()), str(folder))
     completed = process.run(argv, env=env, timeout_s=TIMEOUT_S, is_stuck=is_cancelled)
     words = completed.stdout + completed.stderr
     if completed.exit_code != 0 or not artifact.is_file():

@@ -235,6 +235,7 @@ def _note_arguments(words: tuple[str, ...]) -> None:
 
 
 def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json: bool) -> int:
+    from ncu_assist.pipeline.pages.beside import pages_follow
     from ncu_assist.pipeline.planning import dry_run, profile_all
 
     project = options.current_project()
@@ -243,11 +244,12 @@ def _kernel(request: MeasureRequest, ncu: ProfileOptions, is_dry: bool, as_json:
             text = dry_run(project, request, ncu, reporter)
         write(text)
         return 0
-    with progress() as reporter:
-        outcomes = profile_all(project, [request], ncu, reporter)
-    exit_code = write_outcomes(outcomes, "profile", as_json)
-    if outcomes[0].source == "live":
-        write_pages(project, _new_runs(outcomes))
+    with pages_follow():
+        with progress() as reporter:
+            outcomes = profile_all(project, [request], ncu, reporter)
+        exit_code = write_outcomes(outcomes, "profile", as_json)
+        if outcomes[0].source == "live":
+            write_pages(project, _new_runs(outcomes))
     return exit_code
 
 

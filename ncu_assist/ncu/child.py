@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.errors import DamagedData, NcuAssistError, ReaderBug
 
 if TYPE_CHECKING:
-    from ncu_assist.process import Waiting
+    from ncu_assist.process import Completed, Waiting
 
 MEMORY_BYTES = 2 << 30
 FRAME = re.compile(r'^ +File "(.+)", line \d+', re.MULTILINE)  # of a traceback, the last one raised it
@@ -35,24 +35,11 @@ def run_child(
 ) -> None:
     """Run a module of ours with arguments, until it ends or ``stopped`` says yes; ``on_line`` gets what it prints.
 
-    A child of that module that ``get_ready`` started gets the arguments, as a line of JSON, in place of a new one.
-
     ``what`` it reads and with whose ``reader`` are words of messages; ``limit_s`` is for all of it, of which this child
     has ``timeout_s``. Raises what it tells of as JSON in the last line of stderr, errors of ``said`` by exit code, and
     DamagedData when it crashes or does not end in time, ReaderBug when an exception of our code ended it.
     """
-    from ncu_assist import process  # not in the child itself, which is to start at once
-
-    if ready := _one_ready(argv[0]):
-        done = ready.run(json.dumps(argv[1:]).encode(), lambda line: _pass_on(line, on_line), stopped, timeout_s)
-    else:
-        done = process.run(
-            process.module_argv(*argv),
-            env=process.module_environment(),
-            timeout_s=timeout_s,
-            is_stuck=stopped,
-            on_line=on_line,
-        )
+    done = run_module(argv, timeout_s, stopped, on_line)
     if done.timed_out:
         raise DamagedData(f"{what} could not be read within {limit_s:g} s", "profile again")
     last = (done.stderr.strip().splitlines() or [""])[-1]  # NVIDIA's reader may have written before it
@@ -64,6 +51,24 @@ def run_child(
         if _is_ours(done.stderr, last):
             raise ReaderBug(f"{what} cannot be read because of a bug in ncu-assist ({words})", done.stderr)
         raise DamagedData(f"{what} cannot be read: {reader} failed ({words})", "profile again")
+
+
+def run_module(
+    argv: Sequence[str],
+    timeout_s: float | None,
+    stopped: Callable[[], bool] | None,
+    on_line: Callable[[str], None] | None,
+) -> Completed:
+    """Run a module of ours with arguments, as ``process.run`` does.
+
+    A child of that module that ``get_ready`` started gets the arguments, as a line of JSON, in place of a new one.
+    """
+    from ncu_assist import process  # not in the child itself, which is to start at once
+
+    if ready := _one_ready(argv[0]):
+        return ready.run(json.dumps(argv[1:]).encode(), lambda line: _pass_on(line, on_line), stopped, timeout_s)
+    command, env = process.module_argv(*argv), process.module_environment()
+    return process.run(command, env=env, timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
 
 
 _READY: dict[str, list[Waiting]] = {}
@@ -85,21 +90,30 @@ def get_ready(module: str, count: int, *more: str) -> None:
         _READY.setdefault(module, []).extend(Waiting(command, env=module_environment()) for _ in range(count))
 
 
-def end_ready() -> None:
-    """End the children that got ready for nothing."""
-    for waiting in _READY.values():
-        while waiting:
-            waiting.pop().end()
+def ready_count(module: str) -> int:
+    """Return how many children of a module get ready, or are."""
+    return len(_READY.get(module, []))
+
+
+def end_ready(*modules: str) -> None:
+    """End the children of modules that got ready for nothing."""
+    for module in modules:
+        while one := _taken(module):
+            one.end()
 
 
 def _one_ready(module: str) -> Waiting | None:
     """Return a child that is ready, None without one. One that died, or is far from ready, is ended."""
-    waiting = _READY.get(module, [])
-    while waiting:
-        one = waiting.pop()
+    while one := _taken(module):
         if one.ready.wait(SOON_S) and not one.is_over:
             return one
         one.end()
+    return None
+
+
+def _taken(module: str) -> Waiting | None:
+    with contextlib.suppress(KeyError, IndexError):  # several threads may ask
+        return _READY[module].pop()
     return None
 
 
@@ -108,7 +122,7 @@ def _pass_on(line: str, on_line: Callable[[str], None] | None) -> None:
         on_line(line)
 
 
-def handed(arguments: list[str], prepare: Callable[[str], None] | None = None) -> list[str]:
+def handed(arguments: list[str], prepare: Callable[..., None] | None = None) -> list[str]:
     """Return, in a child, its arguments: of one that was started to get ready those that it is handed later.
 
     ``prepare`` is called before, with what ``get_ready`` gave; its errors do not count.

@@ -183,7 +183,7 @@ def _counters() -> Condition:
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.log"
         options = ProfileOptions(section_set="basic", nvtx_include=None, max_launches=1)
-        command = [*process.PYTHON, "-c", PROBE]
+        command = process.python_argv("-c", PROBE)
         argv = profile_argv(ncu, options, Path(folder) / "probe.ncu-rep", log, command)
         done = process.run(argv, env=child_environment(os.environ, Path(folder), None), timeout_s=PROBE_TIMEOUT_S)
         text = (log.read_text(errors="replace") if log.is_file() else "") + done.stdout + done.stderr

@@ -153,7 +153,7 @@ def _warming(job: MeasureJob) -> Iterator[MeasureJob]:
             folder = job.project.work / "measure" / f"ncu-{secrets.token_hex(4)}"
             with contextlib.suppress(EnvironmentProblem, OSError):  # no ncu, no room: told where it is needed
                 stage = ncu_stage(job.project, folder, local, _first_options(job, job.options)).begun(local)
-                begun.callback(end_ready)
+                begun.callback(end_ready, READER, CODE_READER)
                 begun.callback(stage.close)
                 job = replace(job, ncu=stage)
         yield replace(job, executor=warm)
@@ -536,7 +536,7 @@ def _prepare_pages(job: MeasureJob) -> None:
     from ncu_assist.pipeline.pages.writing import prepare_pages
 
     with contextlib.suppress(Exception):  # a bug in a page is met again, and told, when it is written
-        prepare_pages(job.project, job.kernel.name)
+        prepare_pages(job.project, job.kernel.name, len(job.timed))
 
 
 def _chip(device: Device | None) -> str | None:

@@ -25,7 +25,7 @@ from ncu_assist.ncu.command import ALL_SECTIONS, MEMORY_SECTIONS, ProfileOptions
 from ncu_assist.ncu.failures import NothingProfiled, ProfiledLaunch
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
-from ncu_assist.process import PYTHON
+from ncu_assist.process import python_argv
 from ncu_assist.record import Device, Launch, Timing, Toolchain
 from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, bottleneck_of_launch
 from ncu_assist.steps import Reporter
@@ -144,7 +144,7 @@ def control_report(stage: NcuStage, device: str) -> Report | None:
     """
     other = replace(stage, work=stage.work / CONTROL_FOLDER, options=replace(stage.options, section_set=CONTROL_SET))
     try:
-        report = other.run([*PYTHON, "-c", CONTROL_PROGRAM.format(device=device)], _unheard, _unlimited).report
+        report = other.run(python_argv("-c", CONTROL_PROGRAM.format(device=device)), _unheard, _unlimited).report
     except NcuAssistError:
         return None
     return report if report.records else None

@@ -30,12 +30,12 @@ def started(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     run = process.run
 
     def noted(argv: list[str], **options: object) -> process.Completed:
-        seen.append(argv[3] if "--ready" in argv else argv[2])
+        seen.append(argv[4] if "--ready" in argv else argv[3])
         return run(argv, **options)  # type: ignore[arg-type]
 
     monkeypatch.setattr(process, "run", noted)
     yield seen
-    end_ready()
+    end_ready(READER)
 
 
 def all_are_ready() -> bool:

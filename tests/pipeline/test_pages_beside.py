@@ -14,10 +14,14 @@ import pandas as pd
 import pytest
 from factories import make_run, samples_frame, save_run, times
 from measured import Notes
+from patience import CEILING_S
 
 from ncu_assist import process
+from ncu_assist.ncu import child
+from ncu_assist.ncu.child import ready_count
 from ncu_assist.pipeline.pages import beside
-from ncu_assist.pipeline.pages.writing import PageRequest, pages_of, report
+from ncu_assist.pipeline.pages.beside import get_makers_ready, pages_follow
+from ncu_assist.pipeline.pages.writing import PageRequest, Pages, pages_of, report
 from ncu_assist.project import Project, find_project
 from ncu_assist.store import Store, StoredRun
 
@@ -76,6 +80,43 @@ def test_the_pages_of_children_are_the_same(
     assert len(children) == 2
     assert len(theirs) == 4
     assert pages(project) == theirs
+
+
+def test_makers_that_got_ready_make_the_same(
+    project: Project, children: list[Sequence[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page each, of runs that were not there as they got ready; for more pages than that they are not used."""
+    stored = runs(project)
+    monkeypatch.setattr(os, "cpu_count", lambda: 1)
+    for count in (1, 2):
+        assert pages_of(project, stored[:count], Notes())
+        expected = pages(project)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "cpu_count", lambda: 4)
+            get_makers_ready(project.reports, "add_one", count)  # nobody has said that pages follow
+            assert children == []
+            with pages_follow():
+                get_makers_ready(project.reports, "add_one", count)
+                assert all(one.ready.wait(CEILING_S) for one in child._READY[beside.__name__])
+                patch.setattr(Pages, "run_text", None)  # what would make them here
+                written = pages_of(project, stored[:count], Notes())
+                assert ready_count(beside.__name__) == 0
+        assert written is not None
+        assert written.problems == ()
+        assert pages(project) == expected
+        assert len(children) == count
+        children.clear()
+
+
+def test_makers_end_with_the_block(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "cpu_count", lambda: 4)
+    with pages_follow():
+        get_makers_ready(project.reports, "add_one", 3)  # not a core each
+        assert ready_count(beside.__name__) == 0
+        get_makers_ready(project.reports, "add_one", 2)
+        waiting = list(child._READY[beside.__name__])
+        assert len(waiting) == 2
+    assert all(one.is_over for one in waiting)
 
 
 @pytest.mark.parametrize("request_", [PageRequest(every=True), None])

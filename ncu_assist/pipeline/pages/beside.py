@@ -1,6 +1,7 @@
 """The pages of many runs, made in processes beside this one: a page keeps an interpreter busy for half a second.
 
-Run as a child process it makes the pages of a job, and prints the place of each as it is done.
+Run as a child process it makes the pages of a job, and prints the place of each as it is done. Where it is known that
+pages will follow a measurement, such children start during it.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ from pathlib import Path
 import msgspec
 
 from ncu_assist import process
+from ncu_assist.ncu.child import end_ready, get_ready, handed, ready_count, run_module
+from ncu_assist.ncu.report import READER
 
 PAGES_A_CHILD = 2  # at least: to start, a child takes as long as for a page or two
 
@@ -32,6 +35,36 @@ class WantedPage:
     diffs: tuple[str, ...] = ()
 
 
+_FOLLOW: list[bool] = []
+
+
+@contextlib.contextmanager
+def pages_follow() -> Iterator[None]:
+    """In this block pages of new runs are made after they are measured: what makes them gets ready meanwhile."""
+    _FOLLOW.append(True)
+    try:
+        yield
+    finally:
+        _FOLLOW.pop()
+        end_ready(__name__)
+
+
+def get_makers_ready(reports: Path, kernel: str, count: int) -> None:
+    """In a block of ``pages_follow``, start a maker for each of so many pages, where there are cores for all."""
+    if _FOLLOW and count <= process.side_by_side() // 2:
+        get_ready(__name__, count, str(reports), kernel)
+
+
+def _prepare(reports: str, kernel: str) -> None:
+    """Make the page of an earlier run, for all that the next one takes to be there; get its reader ready, too."""
+    from ncu_assist.pipeline.pages.readable import PageStore
+    from ncu_assist.pipeline.pages.run import run_page
+
+    store = PageStore(Path(reports))
+    run_page(next(store.opened(one) for one in store.heads(kernel)), store)
+    get_ready(READER, 1)
+
+
 @contextlib.contextmanager
 def made_beside(
     reports: Path, redact: bool, wanted: Sequence[WantedPage], makers: Sequence[Callable[[], str]]
@@ -43,12 +76,14 @@ def made_beside(
     """
     at_once = process.side_by_side()
     children = min(at_once, len(wanted) // PAGES_A_CHILD)
-    if at_once == 1 or len(wanted) == 1:
+    if is_ready := ready_count(__name__) >= len(wanted):
+        children = len(wanted)
+    elif at_once == 1 or len(wanted) == 1:
         yield makers
         return
     over, done = threading.Event(), [threading.Event() for _ in wanted]
     with contextlib.ExitStack() as stack:
-        folder = _folder(stack) if children > 1 else None
+        folder = _folder(stack) if children > 1 or is_ready else None
         pool = ThreadPoolExecutor(at_once)
         stack.callback(pool.shutdown, cancel_futures=True)
         stack.callback(over.set)
@@ -87,8 +122,8 @@ def _run(
     try:
         job = folder / f"job{min(pages)}.json"
         job.write_bytes(msgspec.json.encode(pages))
-        argv = process.module_argv(__name__, str(reports), str(folder), job.name, "redact" if redact else "")
-        process.run(argv, env=process.module_environment(), on_line=hear, is_stuck=over.is_set)
+        argv = [__name__, str(reports), str(folder), job.name, "redact" if redact else ""]
+        run_module(argv, None, over.is_set, hear)
     finally:
         for place in pages:  # those that it left are made here
             done[place].set()
@@ -103,18 +138,18 @@ def _text(path: Path, done: threading.Event, make: Callable[[], str]) -> str:
     return text
 
 
-def main(reports: Path, folder: Path, job: str, redact: bool) -> None:
+def main(reports: str, folder: str, job: str, redact: str) -> None:
     """Make the pages of a job. One that cannot be made is left to the parent, which says why."""
     from ncu_assist.pipeline.pages.readable import PageStore
     from ncu_assist.pipeline.pages.run import run_page
 
-    store = PageStore(reports)
-    for place, page in msgspec.json.decode((folder / job).read_bytes(), type=dict[int, WantedPage]).items():
+    store, place_of = PageStore(Path(reports)), Path(folder)
+    for place, page in msgspec.json.decode((place_of / job).read_bytes(), type=dict[int, WantedPage]).items():
         with contextlib.suppress(Exception):
             heads = store.heads(page.kernel, page.version)
             stored = next(store.opened(one) for one in heads if one.run_id == page.run_id)
-            text = run_page(stored, store, True, page.diffs, redact)
-            unfinished = folder / f"{place}.unfinished"
+            text = run_page(stored, store, True, page.diffs, bool(redact))
+            unfinished = place_of / f"{place}.unfinished"
             unfinished.write_text(text, encoding="utf-8", errors="surrogatepass")
             unfinished.rename(unfinished.with_suffix(".html"))
         sys.stdout.write(f"{place}\n")
@@ -122,4 +157,4 @@ def main(reports: Path, folder: Path, job: str, redact: bool) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3], bool(sys.argv[4]))
+    main(*handed(sys.argv[1:], _prepare))

@@ -21,7 +21,7 @@ from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, U
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.pipeline.importing import stem
 from ncu_assist.pipeline.opened_reports import BareReport, named
-from ncu_assist.pipeline.pages.beside import WantedPage, made_beside
+from ncu_assist.pipeline.pages.beside import WantedPage, get_makers_ready, made_beside
 from ncu_assist.project import Project
 from ncu_assist.render.table import RUN_PAGE, Link, diff_name, href_to
 from ncu_assist.render.words.values import shown_path
@@ -399,11 +399,13 @@ def page_text(project: Project, request: PageRequest, reporter: Reporter) -> str
     return run_page(_named(pages, request), pages.store, linked=False, redact=request.redact)
 
 
-def prepare_pages(project: Project, kernel: str) -> None:
+def prepare_pages(project: Project, kernel: str, count: int) -> None:
     """Do what the pages of a kernel's new runs need and does not depend on them, for ``pages_of`` to find done.
 
+    In a block of ``pages_follow`` this starts makers of ``count`` pages.
     Modules are imported and templates compiled; what is known of its other runs is worked out, and kept.
     """
+    get_makers_ready(project.reports, kernel, count)
     for name in OF_PAGES:
         importlib.import_module(name)
     from ncu_assist.pipeline.pages.index import archive_state, kernel_ladder
