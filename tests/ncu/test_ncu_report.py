@@ -204,7 +204,7 @@ def test_an_exception_of_our_own_code_is_not_blamed_on_the_file(
     """A KeyError in a module of ours is a bug. An OSError is not: the disk may be full."""
     failing = tmp_path / "failing.py"
     failing.write_text(
-        f"import sys\nfrom ncu_assist.ncu import reader\nreader.int = {fails}\nreader.main(sys.argv[3:])"
+        f"import sys\nfrom ncu_assist.ncu import reader\nreader.int = {fails}\nreader.main(sys.argv[4:])"
     )
     python = tmp_path / "python"
     python.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{failing}" "$@"\n')
