@@ -24,6 +24,7 @@ from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.child import MEMORY_BYTES
 from ncu_assist.ncu.report import Report
 from ncu_assist.project import Project, find_project
+from ncu_assist.quantity import times_as_fast
 from ncu_assist.record import Launch
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.verdict import Verdict
@@ -126,7 +127,7 @@ class RunSummary:
         first = results.diagnosis.first if results else None
         if first is None:
             return ""
-        won = "" if first.severity == "info" else f", up to {first.estimated_speedup:.3g}x"
+        won = "" if first.severity == "info" else f", up to {times_as_fast(first.estimated_speedup)}"
         return f"{first.finding.rule}{won}: {first.finding.message}"
 
     @property

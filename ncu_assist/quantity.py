@@ -36,6 +36,19 @@ def percent(share: float) -> str:
     return f"{100 * share:z.0f} %"
 
 
+def ratio_digits(ratio: float) -> int:
+    """Return how many digits behind the point matter of a ratio of times: more where it is near one."""
+    return 2 if abs(ratio - 1) >= 0.1 else 3
+
+
+WHOLE_FROM = 10.0  # no estimate is so sure that more than a whole number says something
+
+
+def times_as_fast(estimate: float) -> str:
+    """Return how many times as fast an estimate says, wherever it stands: 1.043x, 3.42x, 26x."""
+    return f"{estimate:.{0 if estimate >= WHOLE_FROM else ratio_digits(estimate)}f}x"
+
+
 def digits(value: float, most: int = DIGITS) -> str:
     """Return ``most`` significant digits; whole numbers below 1000 stay whole."""
     if value == int(value) and abs(value) < 1000:

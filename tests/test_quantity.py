@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, quantity, times_as_fast
 
 
 @pytest.mark.parametrize(
@@ -36,3 +36,10 @@ def test_a_quantity_has_three_digits_and_its_unit(value: float, unit: str, text:
 def test_durations() -> None:
     shown = [duration(ns) for ns in (0.0, 512.0, 9_312.0, 999_960.0, 2.5e6, 1.5e9)]
     assert shown == ["0 ns", "512 ns", "9.31 µs", "1.00 ms", "2.50 ms", "1.50 s"]
+
+
+@pytest.mark.parametrize(
+    ("estimate", "text"), [(1.0426, "1.043x"), (1.126, "1.13x"), (9.87, "9.87x"), (26.49, "26x"), (50.0, "50x")]
+)
+def test_an_estimate_has_no_digits_that_say_nothing(estimate: float, text: str) -> None:
+    assert times_as_fast(estimate) == text

@@ -61,7 +61,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ncu_assist.ceilings.chips import LANES, SCHEDULERS
-from ncu_assist.quantity import percent
+from ncu_assist.quantity import percent, times_as_fast
 from ncu_assist.rules import low_bytes_in_flight, warp_divergence
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model import local_traffic
@@ -288,7 +288,7 @@ def _figures(named: list[Change], facts: Facts) -> Iterator[str]:
         then = " and ".join(f"{new} {UNITS[over].partition(' a ')[0]}" for over, (_, new) in values.items())
         now = " and ".join(f"{old}" for old, _ in values.values())
         won, sure = 1.0 / (1.0 - _saved_by(warps, facts)), " if none spills" if "registers" in values else ""
-        yield f"{warps}{fit} with {then}, {here} {now}: {min(won, facts.times_floor or won):.2f}x{sure}"
+        yield f"{warps}{fit} with {then}, {here} {now}: {times_as_fast(min(won, facts.times_floor or won))}{sure}"
         fit, here = "", "now"
 
 

@@ -27,7 +27,6 @@ from __future__ import annotations
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import OF_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA
 from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES, verb
@@ -62,13 +61,12 @@ def find(facts: Facts) -> Finding | None:
     if busiest is None or not busiest.is_busy or (_stands_still(facts) and not busiest.takes_the_time):
         return None
     resource = RESOURCES.get(busiest.name)
-    reached = min(1.0, busiest.load * (OF_CEILING if busiest.name == "DRAM" else 1.0))
     top = next(iter(facts.combined.stalls.items()), None)
     top = None if busiest.takes_the_time or (top and top[0] == READY) else top
     return Finding(
         rule=ID,
         message=f"{busiest.name} {verb(busiest.name)} busy {percent(busiest.share)} of the time, "
-        f"{_distance(facts, busiest, reached, top)}",
+        f"{_distance(facts, busiest, top)}",
         saved_ns=0.0,
         evidence=(
             resource.busy if resource and resource.busy else LINK_EVIDENCE,
@@ -82,11 +80,12 @@ def find(facts: Facts) -> Finding | None:
     )
 
 
-def _distance(facts: Facts, busiest: Busiest, reached: float, top: tuple[str, float] | None) -> str:
+def _distance(facts: Facts, busiest: Busiest, top: tuple[str, float] | None) -> str:
     """Return how far the unit is from what it can reach; and what warps wait for where its work is not all of the time.
 
     ``top`` is the first stall reason and its share in percent; None where they wait for nothing.
     """
+    reached = busiest.reached
     left = 1.0 - reached
     if left < LEAST_SAID:
         return "which is all that it can reach: only with less work for it the kernel takes less time"

@@ -1,7 +1,8 @@
 """No rule explains the time: the finding names the nearest ceiling, its distance, and what warps wait for.
 
-What the hardware does: the nearest ceiling is the resource that was busiest from start to end. If it is far away, warps
-wait.
+What the hardware does: the nearest ceiling is that of the unit which does the largest part of what it can reach: what
+was measured (`ncu-assist ceilings`), or nine tenths of its peak, *assumed*, as in `near-ceiling`. If it is far away,
+warps wait.
 
 Why it costs time: the most frequent stall reason says what warps wait for, and the lines with the most samples say
 where.
@@ -20,9 +21,10 @@ from __future__ import annotations
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS, TOLD_APART, WGMMA, spoken
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
-from ncu_assist.rules.model.dram import OF_CEILING, fill, link_load, reach
+from ncu_assist.rules.model.dram import reach
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.resources import Resource
+from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
+from ncu_assist.rules.model.savings import busiest_unit
 
 ID = "unexplained"
 NEEDS: tuple[str, ...] = ()
@@ -42,25 +44,18 @@ def find(facts: Facts) -> Finding | None:
 
 def _nearest(facts: Facts) -> tuple[str, list[str]]:
     """Return the nearest ceiling in words, and its counter; the link to the host is none of the GPU's own resources."""
-    busiest, link = facts.busiest(), link_load(facts)
-    if link > (busiest[1] if busiest else 0.0):
-        return f"the nearest ceiling is the link to the host, {_short(link)}", ["host_bytes"]
-    if busiest is None or busiest[1] <= 0:
+    busiest = busiest_unit(facts)
+    if busiest is None:
         return "no resource was counted", []
-    return f"the nearest ceiling is {busiest[0].name}, {_distance(facts, *busiest)}", [busiest[0].busy]
-
-
-def _short(share: float) -> str:
-    return f"busy {percent(share)} of the time, {percent(1 - share)} short of its peak"
-
-
-def _distance(facts: Facts, resource: Resource, share: float) -> str:
-    """Return how far a resource is from its ceiling: of DRAM the one measured for such a kernel, where there is one."""
     limit = reach(facts)
-    if resource.name != "DRAM" or facts.ceilings is None or limit.assumed:
-        return _short(share)
-    reached = fill(facts) * OF_CEILING
-    return f"at {percent(reached)} of what a plain kernel of this mix and size gets ({limit.why})"
+    is_measured = busiest.name == "DRAM" and facts.ceilings is not None and not limit.assumed
+    why = f" ({limit.why})" if is_measured else " (assumed)" if facts.ceilings is None else ""
+    reached = f", {percent(busiest.reached)} of what it can reach{why}"
+    if busiest.name == HOST_LINK:  # its time is that at the rate that it can reach
+        name, counter, reached = "the link to the host", "host_bytes", ""
+    else:
+        name, counter = busiest.name, RESOURCES[busiest.name].busy
+    return f"the nearest ceiling is {name}, busy {percent(busiest.share)} of the time{reached}", [counter]
 
 
 def waits(top: tuple[str, float] | None, has_wgmma: bool) -> str:

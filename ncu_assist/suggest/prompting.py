@@ -22,7 +22,7 @@ from ncu_assist.atomic import atomic_write
 from ncu_assist.errors import DamagedData, UsageProblem, did_you_mean
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import spoken
-from ncu_assist.quantity import digits, percent, quantity
+from ncu_assist.quantity import digits, percent, quantity, times_as_fast
 from ncu_assist.render.escape import plain
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.render.words.why import BARRIER, WAITS
@@ -530,4 +530,5 @@ FILTERS = {
     "removed": removed_text,
     "sizes": sizes,
     "story": story_text,
+    "times_as_fast": times_as_fast,
 }

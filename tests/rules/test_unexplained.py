@@ -8,8 +8,10 @@ from types import SimpleNamespace
 import pytest
 from shape_facts import found, made, of_case
 
+from ncu_assist.quantity import percent
 from ncu_assist.record import Device
-from ncu_assist.rules import RULES, Finding, diagnose, unexplained
+from ncu_assist.rules import RULES, Finding, diagnose, near_ceiling, unexplained
+from ncu_assist.rules.model.savings import busiest_unit
 from ncu_assist.rules.model.warnings import IDENTIFIERS, metric_missing
 
 
@@ -22,11 +24,33 @@ def test_alone_and_first_where_no_rule_knows_the_stall() -> None:
 def test_tells_the_nearest_ceiling_and_its_distance() -> None:
     finding = found(unexplained, made({"dram_throughput": 31, "l2_data_busy": 44}, membar=70, wait=20))
     assert finding
-    assert "L2 data" in finding.message
-    assert "56 %" in finding.message
+    assert "L2 data, busy 44 % of the time, 49 % of what it can reach (assumed)" in finding.message
     assert "membar" in finding.message
     assert finding.saved_ns == 0
     assert finding.evidence == ("l2_data_busy", "warps_membar")
+
+
+@pytest.mark.parametrize(
+    ("counted", "unit"),
+    [
+        ({"l2_data_busy": 55, "pipe_alu": 40}, "L2 data"),
+        ({"dram_throughput": 48, "l2_data_busy": 50}, "DRAM"),  # DRAM reaches less of its peak than L2 data
+    ],
+)
+def test_the_distance_is_measured_as_by_near_ceiling(counted: dict[str, float], unit: str) -> None:
+    """One and the same unit and part of what it can reach, on both sides of what tells the two apart."""
+    facts = made(counted, membar=70, wait=20)
+    busiest = busiest_unit(facts)
+    far = found(unexplained, facts)
+    assert busiest
+    assert far
+    assert (busiest.name, busiest.is_busy) == (unit, False)
+    assert f"{percent(busiest.reached)} of what it can reach" in far.message
+    near = made({key: value * 1.3 for key, value in counted.items()}, wait=90)
+    busiest, close = busiest_unit(near), found(near_ceiling, near)
+    assert busiest
+    assert close
+    assert (close.detail["unit"], f"{percent(busiest.reached)} of what it can reach" in close.message) == (unit, True)
 
 
 def test_the_link_to_the_host_may_be_the_nearest() -> None:

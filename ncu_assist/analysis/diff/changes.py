@@ -75,6 +75,10 @@ WHOLE = {
 IMMATERIAL = 0.01  # of the whole; up to 2 % of bank conflicts are arbitration between warps (docs/sources.md)
 TRIFLE, TRIFLE_POINTS = 0.01, 1.0  # a counter that is exact may move by less and explain nothing that anyone would see
 
+# Of a value: both sides then show the same three digits. Executed instructions move by so little where other warps take
+# a turn more in a loop that waits, or a few threads another way: that is a change, and neither better nor worse.
+UNSEEN = 0.001
+
 
 @dataclass(frozen=True)
 class ComparedMetric:
@@ -387,6 +391,6 @@ def _verdict(row: ComparedMetric, noise: NoiseModel) -> ChangeWord:
     distance = noise.distance(reading)
     if distance != "beyond":
         return "unchanged" if distance == "within" else "undecided"
-    if row.better is None:
+    if row.better is None or abs(reading.candidate - reading.baseline) < UNSEEN * reading.larger:
         return "changed"
     return "improved" if (reading.candidate > reading.baseline) == (row.better == "higher") else "regressed"

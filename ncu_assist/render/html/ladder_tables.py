@@ -10,7 +10,7 @@ from ncu_assist.analysis.faults_gone import findings_of
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.analysis.records import ArchivedRun, Damage, Draft, StoredFinding
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, Yardstick, measure_of
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, quantity, times_as_fast
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, RunLinks, Table, Term, Tone, number, percent
@@ -399,7 +399,7 @@ def _estimate_cell(found: StoredFinding | None) -> Cell:
     """Return what a finding is worth; nothing of a remark."""
     if found is None or found.severity == "info" or found.estimated_speedup is None:
         return Cell()
-    worth = number(factor(found.estimated_speedup), found.estimated_speedup)
+    worth = number(times_as_fast(found.estimated_speedup), found.estimated_speedup)
     return replace(worth, note="assumed" if found.assumed else "")
 
 

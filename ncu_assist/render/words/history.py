@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.yardstick import COPY
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, times_as_fast
 from ncu_assist.render.words.floors import copy_words, floor_note
 from ncu_assist.render.words.terms import against
 from ncu_assist.render.words.verdicts import cycle_words, factor, origin, settling
@@ -55,7 +55,7 @@ def fault(finding: StoredFinding) -> str:
 def estimate(finding: StoredFinding) -> str:
     """Return what the fault alone was to win; a tilde where that rests on an assumed ceiling."""
     mark = "~" if finding.assumed else ""
-    return mark + factor(finding.estimated_speedup) if finding.estimated_speedup else "-"
+    return mark + times_as_fast(finding.estimated_speedup) if finding.estimated_speedup else "-"
 
 
 def estimates(both: tuple[StoredFinding, StoredFinding]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ncu_assist.quantity import duration, percent, quantity
+from ncu_assist.quantity import duration, percent, quantity, times_as_fast
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Cell, Column, Link, Table, number
 from ncu_assist.rules.model.libraries import qualified_name
@@ -185,7 +185,7 @@ def _profiled(found: Triage, one: ProfiledGroup, letters: int) -> tuple[Cell, ..
         Cell(one_line(name_of(found, group), letters)),
         Cell() if one.duration_ns is None else number(duration(one.duration_ns), one.duration_ns),
         Cell(one.rule) if one.rule else Cell(),
-        Cell() if speedup is None else number(f"{speedup:.2f}x", speedup),
+        Cell() if speedup is None else number(times_as_fast(speedup), speedup),
         Cell() if share is None else number(f"-{100 * share:.1f} %" if share >= LEAST_SHOWN else "nothing", share),
         Cell(reference, link=Link(reference, one.page)),
     )

@@ -9,7 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import quantity, ratio_digits, times_as_fast
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.render.words.values import collect_again
@@ -245,7 +245,7 @@ def failed_checks(rows: Iterable[WorkloadRow]) -> list[str]:
 
 def factor(speedup: float) -> str:
     """Return a ratio of times with the digits that matter: 3.42x, 1.008x."""
-    return f"{speedup:.{_digits(speedup)}f}x"
+    return f"{speedup:.{ratio_digits(speedup)}f}x"
 
 
 def faster_or_slower(speedup: float) -> str:
@@ -260,18 +260,14 @@ def all_of(names: Sequence[str]) -> str:
     return f"{', '.join(most)} and {last}" if most else last
 
 
-WHOLE_FROM = 10.0  # no estimate is so sure that more than a whole number says something
-
-
 def estimated(speedup: float, assumed: bool) -> str:
     """Return what a finding could win, e.g. ``estimated 1.13x, assumed`` where that rests on a rate that is assumed."""
-    won = factor(speedup) if speedup < WHOLE_FROM else f"{speedup:.0f}x"
-    return f"estimated {won}{', assumed' if assumed else ''}"
+    return f"estimated {times_as_fast(speedup)}{', assumed' if assumed else ''}"
 
 
 def between(low: float, high: float) -> str:
     """Return an interval of ratios, both ends with as many digits, and so many that they differ: ``1.096 to 1.101``."""
-    digits = max(_digits(low), _digits(high))
+    digits = max(ratio_digits(low), ratio_digits(high))
     while f"{low:.{digits}f}" == f"{high:.{digits}f}" and low != high and digits < MOST_DIGITS:
         digits += 1
     return f"{low:.{digits}f} to {high:.{digits}f}"
@@ -287,10 +283,6 @@ def interval_words(verdict: Verdict, turned: bool | None = None) -> str:
     if turned is None:
         turned = verdict.speedup is not None and faster_or_slower(verdict.speedup).endswith("slower")
     return between(*((1 / verdict.high, 1 / verdict.low) if turned else (verdict.low, verdict.high)))
-
-
-def _digits(ratio: float) -> int:
-    return 2 if abs(ratio - 1) >= 0.1 else 3
 
 
 def settling(reason: str, kernel: str, versions: tuple[str, str], workload: str | None) -> str:

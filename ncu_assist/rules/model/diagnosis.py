@@ -8,7 +8,7 @@ from typing import Literal
 
 from ncu_assist.ncu.catalogue.chips import profiler_of
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import percent
+from ncu_assist.quantity import percent, times_as_fast
 from ncu_assist.rules.base import LEAST_WORTH, LIMITS, Finding, Rule, Severity, severity
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.places import Place
@@ -114,8 +114,8 @@ class JointGain:
         """Return the gain in words, without a full stop."""
         first, second = self.alone
         return (
-            f"`{self.rules[0]}` and `{self.rules[1]}` both fixed: up to {self.together:.2f}x, "
-            f"alone {first:.2f}x and {second:.2f}x"
+            f"`{self.rules[0]}` and `{self.rules[1]}` both fixed: up to {times_as_fast(self.together)}, "
+            f"alone {times_as_fast(first)} and {times_as_fast(second)}"
         )
 
 
@@ -311,12 +311,12 @@ def _figures(one: Ranked, facts: Facts) -> str:
     finding, then = one.finding, one.next_limit
     if one.severity == "info" or not finding.advice:
         return ""
-    won = f"{one.estimated_speedup:.2f}x"
+    won = times_as_fast(one.estimated_speedup)
     said, up_to = [finding.figures], "" if f": {won}" in finding.figures else f"up to {won}, "
     if one.to_floor:
         said.append("which is the floor" if not up_to else f"up to {won}, which is the floor")
     if then is not None:
         said.append(f"{up_to}then the {then.name} {verb(then.name)} at {percent(then.load)} of what it can reach")
     if finding.whole_ns - one.saved_ns >= LEAST_WORTH * facts.duration_ns and not (one.to_floor or finding.launches):
-        said.append(f"{_speedup(finding.whole_ns, facts):.2f}x if the fault were gone")
+        said.append(f"{times_as_fast(_speedup(finding.whole_ns, facts))} if the fault were gone")
     return "; ".join(filter(None, said))

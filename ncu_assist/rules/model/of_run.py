@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, floor_of
 from ncu_assist.frame import Combined, combine_tables
+from ncu_assist.quantity import times_as_fast
 from ncu_assist.rules import RULES, debug_build, tensor_underfed
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
@@ -277,7 +278,7 @@ def _of_unoptimised(ranked: Ranked, rebuilt: Ranked | None) -> Ranked:
         return ranked
     figures = finding.figures
     if rebuilt is not None and rebuilt.saved_ns > ranked.saved_ns:
-        figures = "; ".join(filter(None, (figures, f"optimisation alone: {rebuilt.estimated_speedup:.2f}x")))
+        figures = "; ".join(filter(None, (figures, f"optimisation alone: {times_as_fast(rebuilt.estimated_speedup)}")))
     advice = f"{OPTIMISE_FIRST}, {finding.advice}"
     return replace(ranked, finding=replace(finding, advice=advice, figures=figures, assumed=True))
 

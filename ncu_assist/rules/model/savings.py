@@ -48,6 +48,11 @@ class Busiest:
     load: float
 
     @property
+    def reached(self) -> float:
+        """How much it did of the most that it can, 0 to 1: of DRAM the limit is that of a kernel which is done."""
+        return min(1.0, self.load * (OF_CEILING if self.name == "DRAM" else 1.0))
+
+    @property
     def is_busy(self) -> bool:
         """Whether it is busy enough that waiting alone does not explain the time."""
         return self.load >= BUSY
