@@ -390,6 +390,12 @@ class TestNotMeasured:
         assert (both.code, "try: ncu-assist profile add_one v0 v10\n" in both.out) == (4, True)
         assert "not measured: v10 and v0, so nothing was judged" in both.out
 
+    def test_the_only_version_is_named_once(self, run: Run, ladder: Archive) -> None:
+        self.edit(ladder, "v0_torch")
+        said = run("gate", "add_one/v0", "--against", "v0").out
+        assert said.startswith("add_one/v0_torch\n")
+        assert (said.count("NOT MEASURED"), "not measured: v0, so nothing" in said) == (1, True)
+
     def test_a_baseline_that_was_set_is_that_run_and_its_version_may_change(self, run: Run, ladder: Archive) -> None:
         run("baseline", "set", "v9")
         self.edit(ladder, "v9_own")

@@ -184,6 +184,24 @@ def test_values_of_some_launches_are_marked(tmp_path: Path) -> None:
     assert "* each of 1 of 2 launches (else n/a): Sector efficiency, global loads\n" in again
 
 
+def test_a_name_that_says_nothing_alone_has_its_library_before_it(tmp_path: Path) -> None:
+    """As ``show`` has it; a filter takes the name that the report has."""
+    signature = "void cutlass::Kernel<cutlass::gemm::kernel::Gemm<1>>(Params)"
+    gemms = [launch(0, "Kernel", None, signature=signature, duration_ns=ns) for ns in (1e5, 2e5)]
+    others = [launch(1, "reference", None, duration_ns=9e6), launch(2, "Kernel", None, duration_ns=5e3)]
+    facts = {"source": "imported", "workloads": (), "checks": (), "profile": None}
+    runs = []
+    for version, gemm, more in (("old", gemms[0], others[:1]), ("new", gemms[1], others)):
+        run = make_run(kernel=version, version=version, launches=(gemm, *more), **facts)
+        frame = metrics_frame(*({"gpu__time_duration.sum": one.duration_ns} for one in run.launches))
+        runs.append(save_run(Store(tmp_path / "reports"), run, frame))
+    text = diff_text(diff_runs(runs[0], runs[1]), Style())
+    assert "\n#0 CUTLASS Kernel " in text
+    assert "CUTLASS Kernel alone is likely 2.00x slower" in text
+    assert "--filter Kernel\n" in text
+    assert "only in new (1 launch, 5 µs): Kernel\n" in text
+
+
 def test_a_change_that_the_whole_hides_is_near_the_top_with_the_command_that_compares_it(tmp_path: Path) -> None:
     before = program(tmp_path, "old", ("gemm_naive", 1e5), ("reference", 9e6))
     found = diff_runs(before, program(tmp_path, "new", ("gemm_native", 2e5), ("reference", 9e6)))

@@ -15,7 +15,7 @@ from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.markdown import code, escaped
 from ncu_assist.render.table import Badge, Link
 from ncu_assist.render.words.floors import floor_words
-from ncu_assist.render.words.launches import lacking_word, times_words
+from ncu_assist.render.words.launches import kernel_words, lacking_word, times_words
 from ncu_assist.render.words.terms import verdict_badge
 from ncu_assist.render.words.verdicts import estimated, of_representative
 from ncu_assist.rules.model.diagnosis import Ranked
@@ -75,7 +75,7 @@ def what_words(shown: RunView) -> str:
     if len(launches) == 1:
         grid, block = ("x".join(map(str, size)) for size in (launches[0].grid, launches[0].block))
         sizes = f"{grid} blocks of {block} threads" if all(launches[0].grid) else "sizes not recorded"
-        words.append(f"`{one_line(launches[0].kernel, NAME)}`, {sizes}")
+        words.append(f"`{kernel_words(launches[0], NAME)}`, {sizes}")
     elif launches:
         kernels = len({one.signature or one.kernel for one in launches})
         words.append(f"{len(launches)} launches of {kernels} kernel{'s' * (kernels != 1)}")

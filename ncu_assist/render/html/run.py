@@ -36,7 +36,7 @@ from ncu_assist.render.html.source_view import SourceBudget, SourceView, source_
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import Cell, Column, Link, Table, Term, number
 from ncu_assist.render.words.floors import power_words
-from ncu_assist.render.words.launches import why_in_focus
+from ncu_assist.render.words.launches import kernel_words, why_in_focus
 from ncu_assist.render.words.terms import source_badge, term_of
 from ncu_assist.render.words.values import to_export, to_open, to_page, to_profile, to_time
 from ncu_assist.render.words.verdicts import of_representative, origin
@@ -207,7 +207,7 @@ def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...
 
 def _launch_title(shown: RunView) -> str:
     launch = shown.combined.launches[0]
-    return f"#{launch.index} {one_line(launch.kernel, LAUNCH_NAME)}"
+    return f"#{launch.index} {kernel_words(launch, LAUNCH_NAME)}"
 
 
 def _most_to_win(shown: RunView, index: int) -> str:
@@ -390,7 +390,7 @@ def metrics_model(shown: RunView, raw: RawMetrics, picked: int | None = None) ->
     raw = _with_first(raw, picked)
     several = len(raw.launches) + raw.left_out > 1
     columns = [Term("together", "", TOGETHER)] if several else []
-    titles = [Term(f"#{one.index}", one_line(one.kernel, 60)) for one in raw.launches] if several else [Term("value")]
+    titles = [Term(f"#{one.index}", kernel_words(one, 60)) for one in raw.launches] if several else [Term("value")]
     ours = [row for row in raw.rows if row.name in BY_NAME]
     ours.sort(key=lambda row: ORDER[row.name])
     others = [row for row in raw.rows if row.name not in BY_NAME]

@@ -21,7 +21,7 @@ from ncu_assist.render.html.curves import limits_of, occupancy_basis, occupancy_
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first, finding_about
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.launches import bound_note, room_words
+from ncu_assist.render.words.launches import bound_note, kernel_words, room_words
 from ncu_assist.render.words.terms import part_label, stall_name, stall_waits, term_of
 from ncu_assist.render.words.values import drivers_part, to_profile
 from ncu_assist.render.words.verdicts import estimated, impossible_lines
@@ -351,7 +351,7 @@ def _occupancy_row(row: LaunchRow) -> tuple[Cell, ...]:
     values = [facts.get(key) if facts else None for key in OF_LAUNCH]
     allowed = allowed_blocks(facts) if facts else {}
     return (
-        Cell(f"#{row.launch.index} {one_line(row.launch.kernel, 60)}"),
+        Cell(f"#{row.launch.index} {kernel_words(row.launch, 60)}"),
         Cell(limits_of(allowed)[0]) if allowed else Cell(),
         *(
             Cell() if value is None else number(quantity(value, ROWS[key].unit), value)

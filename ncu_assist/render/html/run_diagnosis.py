@@ -25,6 +25,7 @@ from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone
 from ncu_assist.render.words.launches import (
     TO_FLOOR,
     floor_unit,
+    kernel_words,
     lacking_word,
     shape_words,
     spread_sentences,
@@ -167,7 +168,7 @@ def _diagnosis_cell(row: LaunchRow, of: LaunchRow | LaunchGroup) -> Cell:
 
 def _kernel_cell(launch: Launch) -> Cell:
     """Return the name of a kernel, its signature on hover, the start of its template arguments, which tell it apart."""
-    name, signature = one_line(launch.kernel, 80), one_line(launch.signature, SIGNATURE)
+    name, signature = kernel_words(launch, 80), one_line(launch.signature, SIGNATURE)
     inside = one_line("/".join(launch.ranges), ARGUMENTS) if launch.workload is None else ""
     if signature == name:
         return Cell(name, note=inside)

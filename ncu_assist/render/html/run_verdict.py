@@ -37,6 +37,7 @@ from ncu_assist.render.words.history import MOST_SAID, bound_by, history_title, 
 from ncu_assist.render.words.launches import (
     LEAST_TOLD,
     diagnosis_word,
+    kernel_words,
     payoff_sentence,
     selection_words,
     share_words,
@@ -260,7 +261,7 @@ def _to_do_across(shown: RunView, alone: Collection[int]) -> Iterator[AnswerRow]
     """Yield what would pay, the most first, each with the launch of it that has most to win, where the page has it."""
     for place, payoff in enumerate(worth_telling(shown)[:MOST_PAYING]):
         launch = payoff.worst.launch
-        link = Link(f"#{launch.index} {one_line(launch.kernel, 80)}", f"#launch-{launch.index}")
+        link = Link(f"#{launch.index} {kernel_words(launch, 80)}", f"#launch-{launch.index}")
         links = ((link, to_win(payoff)),) if launch.index in alone else ()
         yield AnswerRow("What to do" if not place else "", payoff_sentence(payoff), links=links)
 
@@ -340,7 +341,7 @@ def _longest(shown: RunView) -> Iterator[AnswerRow]:
     if row is None or not row.launch.duration_ns or not whole:
         return
     share = 100 * row.launch.duration_ns / whole
-    name = f"#{row.launch.index} {one_line(row.launch.kernel, 80)}"
+    name = f"#{row.launch.index} {kernel_words(row.launch, 80)}"
     said = f"{duration(row.launch.duration_ns)}, {share:.0f} % of the time"
     yield AnswerRow("Longest launch", "", links=((Link(name, f"#launch-{row.launch.index}"), said),))
 

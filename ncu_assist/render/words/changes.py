@@ -13,6 +13,7 @@ from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.quantity import duration, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Table, Term
+from ncu_assist.render.words.launches import kernel_words
 from ncu_assist.render.words.terms import TONES, term_of
 from ncu_assist.versions import short_name
 
@@ -171,11 +172,12 @@ def label_of(row: PairRow, width: int = LONGEST_NAME) -> str:
     before, after = (max(side, key=lambda one: one.duration_ns or 0.0) for side in (pair.baseline, pair.candidate))
     times = _times_over(row)
     counts = "" if pair.repeats else chain(len(pair.baseline), len(pair.candidate))
-    if counts or before.kernel == after.kernel:
+    names = [kernel_words(one, LONGEST_NAME) for one in (before, after)]
+    if counts or names[0] == names[1]:
         start = f"{counts}: " if counts else "" if times else f"{_numbers(before, after)} "
-        return f"{start}{_middle_cut(after.kernel, width - len(start) - len(times))}{times}"
+        return f"{start}{_middle_cut(names[1], width - len(start) - len(times))}{times}"
     left = width - len(times) - len(TO)
-    return f"{_middle_cut(before.kernel, left // 2)}{TO}{_middle_cut(after.kernel, left - left // 2)}{times}"
+    return f"{_middle_cut(names[0], left // 2)}{TO}{_middle_cut(names[1], left - left // 2)}{times}"
 
 
 def change_of(before: float | None, after: float | None) -> str:
@@ -223,7 +225,7 @@ def only_in(name: str, launches: Sequence[Launch]) -> str:
     """
     kernels: dict[str, list[Launch]] = {}
     for one in launches:
-        kernels.setdefault(one.kernel, []).append(one)
+        kernels.setdefault(kernel_words(one, LONGEST_NAME), []).append(one)
     ordered = sorted(kernels.items(), key=lambda item: -sum(one.duration_ns or 0.0 for one in item[1]))
     shown = [_kernel_alone(kernel, own, len(kernels) > 1) for kernel, own in ordered[:KERNELS]]
     text = ", ".join([*shown, "…"] if ordered[KERNELS:] else shown)

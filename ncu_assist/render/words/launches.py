@@ -11,6 +11,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.rules.model.occupancy import cluster_room, tile_room
 from ncu_assist.rules.model.resources import DRAM_ROWS
 
@@ -42,6 +43,7 @@ FAR_ABOVE = 2.0  # times its floor: from here on it is told what the floor is ma
 ALIKE = 0.9  # of the most that a launch could win: those with at least as much are not worth telling apart
 LEAST_TOLD = 0.005  # of all time: a change that wins less is not worth a sentence
 MOST_KERNELS = 3  # of a selection, by name
+KERNEL = 200  # letters of a kernel where there is room
 NAME, TITLE = 40, 24  # letters of a kernel in a sentence, and in a title
 MOST_NUMBERS = 24  # letters of the numbers of launches
 OF_TEMPLATES = ("Kernel", "Kernel2", "kernel", "device_kernel", "_kernel_agent")  # names that say nothing alone
@@ -51,12 +53,12 @@ LIMIT_WORDS = {"shared": "shared memory", "blocks": "places for blocks"}
 
 def selection_words(launches: Sequence[Launch], profiled: int) -> str:
     """Return which launches of a run these are: ``27 launches``, ``launch 2 of 27, small_scale``."""
-    count, kernels = len(launches), list(dict.fromkeys(one.kernel for one in launches))
+    count, kernels = len(launches), list(dict.fromkeys(kernel_words(one, NAME) for one in launches))
     if count == profiled != 1:
         return f"{count} launches"
     of = f" of {profiled}" if profiled > 1 else ""
     first = f"launch {launches[0].index}{of}" if count == 1 else f"{count}{of} launches"
-    named = ", ".join(one_line(kernel, NAME) for kernel in kernels[:MOST_KERNELS])
+    named = ", ".join(kernels[:MOST_KERNELS])
     return f"{first}, {named}{', …' if len(kernels) > MOST_KERNELS else ''}" if kernels else first
 
 
@@ -77,7 +79,7 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
     count = f"{len(group.rows)} × " if len(group.rows) > 1 else ""
     return (
         Cell(group.numbers, repr(float(group.rows[0].launch.index))),
-        Cell(f"{count}{kernel_words(told)}", note=_ranges(group)),
+        Cell(f"{count}{kernel_words(told.launch)}", note=_ranges(group)),
         Cell(grid_words(group)),
         number(duration(took), took) if took is not None else Cell(),
         Cell() if group.share is None else number(share_words(group.share), group.share),
@@ -92,10 +94,10 @@ def _ranges(group: LaunchGroup) -> str:
     return one_line("/".join(group.ranges)) if group.told.launch.workload is None else ""
 
 
-def kernel_words(row: LaunchRow) -> str:
+def kernel_words(launch: Launch, limit: int = KERNEL) -> str:
     """Return the name of a kernel; the library before one that says nothing alone, e.g. ``CUTLASS Kernel``."""
-    name = one_line(row.launch.kernel)
-    return f"{row.library.library} {name}" if row.library and name in OF_TEMPLATES else name
+    of = library_kernel(launch) if launch.kernel in OF_TEMPLATES else None
+    return one_line(f"{of.library} {launch.kernel}" if of else launch.kernel, limit)
 
 
 def grid_words(group: LaunchGroup) -> str:
@@ -216,7 +218,7 @@ def spread_sentences(shown: RunView) -> list[str]:
     said = [f"over {combined.repeats} runs of the program: {_spread(combined.samples('duration'))}"]
     for group in shown.groups[:MOST_SPREADS] if len(shown.groups) > 1 else ():
         places = [known[row.launch.index] for row in group.rows if row.launch.index in known]
-        name = one_line(kernel_words(group.told), NAME)
+        name = kernel_words(group.told.launch, NAME)
         said.append(f"  {group.numbers} {name}: {_spread(combined.of_places(places).samples('duration'))}")
     return said
 
@@ -234,7 +236,7 @@ def focus_words(shown: RunView) -> str:
         return ""
     launch, count = shown.focus.launch, sum(len(group.rows) for group in shown.groups)
     why = f", {why_in_focus(shown)} of {count} (--launch N: another)" if count > 1 else ""
-    return f"Launch {launch.index}, {one_line(launch.kernel, TITLE)}{why}"
+    return f"Launch {launch.index}, {kernel_words(launch, TITLE)}{why}"
 
 
 def why_in_focus(shown: RunView) -> str:
@@ -242,7 +244,7 @@ def why_in_focus(shown: RunView) -> str:
     if shown.focus is not None and shown.focus.unexplained_ns and shown.payoffs:
         return "the farthest above its floor"
     if shown.focus is None or not shown.focus.winnable_ns:
-        return "the longest"
+        return "the first" if shown.focus is not None and shown.focus.launch.duration_ns is None else "the longest"
     is_most = all((row.winnable_ns or 0.0) <= shown.focus.winnable_ns for group in shown.groups for row in group.rows)
     return "the most to win" if is_most else f"the most to win of {len(shown.payoffs[0].rows)} alike,"
 

@@ -190,19 +190,26 @@ def outlier_words(diff: Diff, *, by_path: bool = False) -> tuple[str, str]:
     named as they were typed; a page, which others read, has no folders.
     """
     from ncu_assist.analysis.diff import outlier  # with the rest of a diff: `explain` needs none
+    from ncu_assist.render.words.launches import kernel_words
 
     found = outlier(diff)
     if found is None:
         return "", ""
     pair, (before, after), likely = found
-    kernels = dict.fromkeys(one_line(side[0].kernel) for side in (pair.baseline, pair.candidate))
+    first = [side[0] for side in (pair.baseline, pair.candidate)]
     times = f"{quantity(before, 'ns')} → {quantity(after, 'ns')}{'' if likely else ', which may be noise'}"
     files = (side.reference if by_path else _file(side) for side in (diff.baseline, diff.candidate))
     sides = [quote(one_line(name)) for name in files]
     on = ["--workload", quote(one_line(diff.workload))] if diff.workload else []
-    filters = [word for name in kernels for word in ("--filter", quote(name))]
+    filters = [
+        word
+        for name in dict.fromkeys(one_line(launch.kernel) for launch in first)
+        for word in ("--filter", quote(name))
+    ]
     moved = f"{'likely ' if likely else ''}{faster_or_slower(before / after)}"
-    return f"{' → '.join(kernels)} alone is {moved} ({times})", " ".join(["ncu-assist diff", *sides, *on, *filters])
+    return f"{' → '.join(dict.fromkeys(map(kernel_words, first)))} alone is {moved} ({times})", " ".join(
+        ["ncu-assist diff", *sides, *on, *filters]
+    )
 
 
 def origin(source: Source, run: Run | DiffSide) -> str:

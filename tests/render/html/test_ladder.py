@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -318,6 +319,19 @@ def test_a_narrow_screen_has_a_drawing_of_its_own(browser: Browser, recorded: Pr
     for wide, narrow in zip(drawn.rows, drawn.narrow.rows, strict=True):
         assert (narrow.time, narrow.step, narrow.shape) == (wide.time, wide.step, wide.shape)
         assert all(words in said for words in (narrow.name, narrow.time, narrow.step))
+
+
+@pytest.mark.parametrize("drawing", ["ladder-narrow", "ladder-chart"])
+def test_no_line_crosses_the_name_of_another(recorded: Project, drawing: str) -> None:
+    """All lines lie below all names, and each name has a halo that hides them."""
+    page = ladder_html(kernel_ladder(recorded, "lightning_decode"))
+    svg = page.partition(f'id="{drawing}"')[2].partition("</svg>")[0]
+    names = [svg.index(f">{name}") for name in ("floor", "device copy", "v0_torch_eager 391")]
+    tags = [svg[svg.rindex("<text", 0, at) : at] for at in names]
+    assert all('class="label halo"' in tag for tag in tags)
+    lines = [found.start() for found in re.finditer('<line class="(ceiling|curve-ghost|peer)', svg)]
+    assert len(lines) == len(names)
+    assert max(lines) < min(names)
 
 
 def test_rows_of_tables_are_blocks_on_a_narrow_screen(browser: Browser, recorded: Project, tmp_path: Path) -> None:
