@@ -62,7 +62,7 @@ def own_last_error(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """The last error of whoever runs the tests, which `bug-report` sends, is not that of a test."""
     folder = tmp_path_factory.mktemp("user")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("ncu_assist.pipeline.bug_report.lock_folder", lambda: folder)
+        patch.setenv("XDG_STATE_HOME", str(folder))  # which children obey too
         yield
 
 

@@ -22,7 +22,7 @@ from ncu_assist.environment import BugReport, Examination, LastError
 from ncu_assist.executors.local import lock_folder
 from ncu_assist.render.redact import Identity, redact_command, redact_text
 
-FILE = "last_error.json"  # beside the locks of this user
+FILE = "last_error.json"  # where programs of this user keep their state, else beside its locks
 LONGEST = 20_000  # letters of a message or a traceback that are kept
 PACKAGES = (
     *("click", "jinja2", "msgspec", "ncu-report", "numpy", "nvidia-ml-py", "openai", "pandas", "protobuf", "pyarrow"),
@@ -35,7 +35,7 @@ def remember(words: Sequence[str], exit_code: int, message: str, hint: str = "",
     told = (message[:LONGEST], hint[:LONGEST], traceback[-LONGEST:])
     now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     found = LastError(now, __version__, shlex.join(["ncu-assist", *words])[:LONGEST], exit_code, *told)
-    folder = lock_folder()
+    folder = _folder()
     with suppress(OSError, UnicodeError):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if folder.is_symlink() or (hasattr(os, "getuid") and folder.stat().st_uid != os.getuid()):
@@ -47,9 +47,15 @@ def remember(words: Sequence[str], exit_code: int, message: str, hint: str = "",
 def recall() -> LastError | None:
     """Return the last error of this user; None where there is none that can be read."""
     try:
-        return msgspec.json.decode((lock_folder() / FILE).read_bytes(), type=LastError)
+        return msgspec.json.decode((_folder() / FILE).read_bytes(), type=LastError)
     except (OSError, msgspec.DecodeError):
         return None
+
+
+def _folder() -> Path:
+    """Return the folder that the XDG specification names for state, where it is set."""
+    state = os.environ.get("XDG_STATE_HOME", "")
+    return Path(state) / "ncu-assist" if Path(state).is_absolute() else lock_folder()
 
 
 def bug_report(version: str, examination: Examination) -> BugReport:

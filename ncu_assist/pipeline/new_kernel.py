@@ -122,7 +122,8 @@ def write_vscode_tasks(project: Project) -> NewKernel:
     return (path.relative_to(project.root),), ("in VS Code: Terminal > Run Task > ncu-assist: findings",)
 
 
-NOT_KEPT = (".ncu-assist/", "/reports/**/*.html")  # builds, and pages, which can always be made again from the runs
+# Builds, pages, which can always be made again from the runs, and prompts, which wait here for a reply.
+NOT_KEPT = (".ncu-assist/", "/reports/**/*.html", "/reports/*/suggest/prompt-*.json")
 
 
 def init(project: Project, here: Path) -> NewKernel:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import getpass
 import socket
+import sys
 from pathlib import Path
 
 import pytest
 from commandline import Run
 
+from ncu_assist import process
 from ncu_assist.pipeline import bug_report as module
 
 
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     """No error of another test is the last one."""
-    monkeypatch.setattr(module, "lock_folder", lambda: tmp_path / "user")
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "user"))
     monkeypatch.setattr(getpass, "getuser", lambda: "grace")
     monkeypatch.setattr(socket, "gethostname", lambda: "gpu17.lab.example")
     folder = tmp_path / "here"
@@ -46,6 +48,20 @@ def test_the_last_error_is_in_it_without_names(run: Run) -> None:
     assert [word for word in ("grace", "gpu17", "secret") if word in text + answer.out] == []
 
 
+def test_a_child_keeps_its_error_where_its_user_keeps_state(
+    run: Run, own_folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locks = own_folder / "locks"
+    monkeypatch.setattr(module, "lock_folder", lambda: locks)
+    process.run([sys.executable, "-m", "ncu_assist", "list", "--jsn"])
+    assert "No such option '--jsn'" in run("bug-report", "--json").json["last_error"]["message"]
+    assert not locks.exists()
+    monkeypatch.delenv("XDG_STATE_HOME")
+    assert run("bug-report", "--json").json["last_error"] is None
+    run("list", "--jsom")
+    assert (locks / module.FILE).is_file()
+
+
 def test_errors_of_click_and_bugs_are_remembered(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     run("list", "--jsn")
     assert "No such option '--jsn'" in run("bug-report", "--json").json["last_error"]["message"]
@@ -68,7 +84,8 @@ def test_a_file(run: Run, own_folder: Path) -> None:
 
 def test_a_folder_that_is_not_ours_is_left_alone(run: Run, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
-    (tmp_path / "user").symlink_to(tmp_path / "other")
+    (tmp_path / "user").mkdir()
+    (tmp_path / "user" / "ncu-assist").symlink_to(tmp_path / "other")
     assert run("list", "--jsn").code == 2
     assert list((tmp_path / "other").iterdir()) == []
 
