@@ -17,7 +17,7 @@ MOST_LISTED = 8  # kernels or ranges in a message, those of most launches
 NAME = 60  # letters of one of them
 FILTERS = "--filter NAME|regex:…|nvtx:…"
 HOW = f"--launch 3, --launch 0-4, or {FILTERS}"
-IN_PYTHON = "[3], [0:5], ['NAME'], ['regex:…'] or ['nvtx:…'], or a list of them"
+IN_PYTHON = "index by 3, 0:5, 'NAME', 'regex:…' or 'nvtx:…', or by a list of them"
 
 Fits = Callable[[Launch], bool]
 
@@ -120,7 +120,7 @@ def _named(text: str, launches: Sequence[Launch]) -> list[Launch]:
     try:
         return list(selection_of(None, [text]).of(launches))
     except UsageProblem as error:
-        hint = IN_PYTHON if FILTERS in error.hint else re.sub(r"^--filter (.*)$", r"['\1']", error.hint)
+        hint = IN_PYTHON if FILTERS in error.hint else re.sub(r"^--filter (.*)$", r"index by '\1'", error.hint)
         raise type(error)(error.message, hint) from error
 
 

@@ -121,7 +121,26 @@ MEANT_BY = {  # what other tools call it
     **dict.fromkeys(("ls", "status"), "list"),
     **dict.fromkeys(("create", "add"), "new"),
     **dict.fromkeys(("log", "ladder"), "history"),
+    **dict.fromkeys(("roofline", "occupancy", "stalls", "source", "sass", "lines", "details", "summary"), "show"),
+    **dict.fromkeys(("ncu", "build", "compile"), "profile"),
+    **dict.fromkeys(("nsys", "hotspots", "trace"), "triage"),
+    **dict.fromkeys(("html", "page"), "report"),
+    **dict.fromkeys(("optimize", "optimise", "improve"), "suggest"),
+    **dict.fromkeys(("pack", "prune", "merge"), "archive"),
+    **dict.fromkeys(("csv", "dump"), "export"),
+    "sql": "query",
 }
+OPTIONS_MEANT_BY = {  # what ncu and other tools call an option
+    **dict.fromkeys(("--kernel-name", "-k", "--kernel-regex"), "--filter"),
+    **dict.fromkeys(("--launch-skip", "--launch-skip-before-match", "-s"), "--skip-launches"),
+    **dict.fromkeys(("--launch-count", "-c"), "--max-launches"),
+    **dict.fromkeys(("--baseline", "--base", "--reference", "--compare"), "--against"),
+    **dict.fromkeys(("--export", "--out", "--file"), "--output"),
+    **dict.fromkeys(("--threshold", "--limit", "--tolerance"), "--fail-on"),
+    "--regex": "--filter",
+}
+FORMATS = ("--csv", "--markdown", "--parquet")  # options of other tools, values of --format here
+LIKE = 0.7  # of the letters behind the dashes: what is less alike is another word
 # These run no kernel, nor anything else that computes on many cores: numpy need not start a thread a core for them.
 ON_ONE_THREAD = (
     *("list", "show", "diff", "history", "trend", "report", "gate", "export", "metrics", "explain", "verify"),
@@ -164,7 +183,10 @@ class LazyGroup(click.Group):
             if args[0] in ("help", "version"):
                 asked = "--version" if args[0] == "version" else " ".join([*args[1:2], "--help"])
                 raise UsageProblem(f"there is no command '{args[0]}', but an option", f"ncu-assist {asked}")
-            meant = f"did you mean '{MEANT_BY[args[0]]}'?" if args[0] in MEANT_BY else did_you_mean(args[0], COMMANDS)
+            meant = MEANT_BY.get(args[0], "")
+            if meant == "profile" and any(one.endswith(REPORT_ENDINGS) for one in args[1:]):
+                meant = "show"  # it was profiled
+            meant = f"did you mean '{meant}'?" if meant else did_you_mean(args[0], COMMANDS)
             raise click.UsageError(f"there is no command '{args[0]}'; {meant}", ctx)
         return super().resolve_command(ctx, args)
 
@@ -331,12 +353,30 @@ def _no_option(error: click.NoSuchOption, asked: str, typed: Sequence[str]) -> t
     for place, word in enumerate(typed):
         if word.startswith(error.option_name) and Path(word).is_file():
             return f"{message}; {word} is a file", _line([*typed[:place], f"./{word}", *typed[place + 1 :]])
-    if not error.possibilities:
+    near = _option_meant(error)
+    if not near:
         return message, f"{asked} --help"
+    return f"{message}; did you mean '{near}'?", _with(typed, error.option_name, near) or f"{asked} --help"
+
+
+def _option_meant(error: click.NoSuchOption) -> str:
+    """Return the option of a command that an unknown one stands for, with its value; empty where none is near."""
     from difflib import get_close_matches
 
-    near = get_close_matches(error.option_name, error.possibilities, n=1, cutoff=0.0)[0]
-    return f"{message}; did you mean '{near}'?", _with(typed, error.option_name, near) or f"{asked} --help"
+    wrong = error.option_name
+    options = [one for one in (error.ctx.command.params if error.ctx else ()) if isinstance(one, click.Option)]
+    known = {name: one for one in options for name in one.opts}
+    if (meant := OPTIONS_MEANT_BY.get(wrong)) in known:
+        return meant
+    form = known.get("--format")
+    if wrong in FORMATS and form is not None and isinstance(form.type, click.Choice):
+        return f"--format={wrong[2:]}" if wrong[2:] in form.type.choices else ""
+    if wrong in OPTIONS_MEANT_BY:
+        return ""  # another tool's, and none of this command's, however it is spelled
+    bare = {name.lstrip("-"): name for name in error.possibilities or ()}
+    near = get_close_matches(wrong.lstrip("-"), bare, n=1, cutoff=LIKE)
+    near = near or [one for one in bare if one.startswith(wrong.lstrip("-"))][:1]
+    return bare[near[0]] if near else ""
 
 
 def _too_many(said: str, words: str, context: click.Context, typed: Sequence[str]) -> tuple[str, str]:

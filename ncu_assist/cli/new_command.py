@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from ncu_assist.cli import options
 from ncu_assist.cli.console import write_new
 from ncu_assist.errors import UsageProblem
 from ncu_assist.render.escape import plain
+from ncu_assist.store.report_names import as_word
 
 
 @click.command("new")
@@ -37,6 +39,11 @@ def command(kernel: str, source: Path | None, other: str | None, with_torch: boo
 
     if (source is None) == (other is None):
         said = "--from and --like exclude each other" if source else "no source was named"
+        if source is None and Path(kernel).suffix == ".cu" and Path(kernel).is_file():
+            name = re.sub(r"\W", "_", Path(kernel).stem, flags=re.ASCII)
+            raise UsageProblem(
+                f"{kernel} is a file, but no kernel was named", f"ncu-assist new {name} --from {as_word(kernel)}"
+            )
         raise UsageProblem(said, f"ncu-assist new {plain(kernel)} --from FILE.cu, or --like KERNEL")
     if with_torch and source is None:
         raise UsageProblem("--torch needs --from", "drop --torch")

@@ -152,10 +152,18 @@ def command(
         raise UsageProblem("--dry-run and --reply exclude each other", "--reply FILE alone")
     if for_tool and not dry_run:
         raise UsageProblem("--for-tool needs --dry-run", "--dry-run --for-tool")
-    if not dry_run:
-        _check_author(model, reply, prompt)
     project = options.current_project()
     is_kernel = reference in kernel_names(project)
+    if not dry_run:
+        try:
+            _check_author(model, reply, prompt)
+        except UsageProblem:  # the version comes first: without one, a model is of no use
+            from ncu_assist.suggest.session import parent_of
+
+            parent_of(
+                project, SuggestRequest(None if is_kernel else reference or None, reference if is_kernel else kernel)
+            )
+            raise
     proves = not dry_run and (_asked_to_prove() if prove is None else prove)
     request = SuggestRequest(
         reference=None if is_kernel else reference or None,

@@ -48,6 +48,7 @@ UNPACK = "unpack it first"
 FETCH = "fetch the file itself: git lfs pull"
 DOWNLOAD = "download the file itself, on GitHub by 'Download raw file'"
 CHECK = "give the report itself, a file .ncu-rep; ncu-assist list names the runs that are here"
+EXPORTED = "give the report that it was exported from"
 READER = "ncu_assist.ncu.reader"
 REPORTS = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report")
 
@@ -57,11 +58,13 @@ FileKind = tuple[str, str]  # what a file is, behind 'this is', and one thing to
 
 TRIAGE = "ncu-assist triage FILE, which says where the time goes; for counters ncu --set full -o REPORT PROGRAM"
 NSYS = ("a Nsight Systems report: a timeline, without the counters of kernels", TRIAGE)
+SOURCE = "a source file, and no report"
+MAIN, C_NAME = re.compile(rb"\bmain\s*\("), re.compile(r"[A-Za-z_]\w*", re.ASCII)
 BY_NAME = {  # endings of files whose first bytes tell nothing
     **dict.fromkeys((".nsys-rep", ".qdrep", ".qdstrm"), NSYS),
     ".ncu-proj": ("a project of Nsight Compute: it names reports and holds none", "give one of its reports"),
     ".nvvp": ("a profile of nvprof or the Visual Profiler", PROFILE),
-    **dict.fromkeys((".cu", ".py"), ("a source file, and no report", "ncu-assist profile FILE")),
+    **dict.fromkeys((".cu", ".py"), (SOURCE, "ncu-assist profile FILE")),
 }
 BY_START = {  # by the first bytes
     b"7z\xbc\xaf": ("a 7z archive", UNPACK),
@@ -74,7 +77,7 @@ BY_START = {  # by the first bytes
     b"GIF8": ("a picture (GIF)", CHECK),
     b"RIFF": ("a picture (WebP) or a recording", CHECK),
     b"%PDF": ("a PDF document", CHECK),
-    b"PAR1": ("a Parquet file", "read an archived run by its name"),
+    b"PAR1": ("a Parquet file, as export and archives have them", "read an archived run by its name; " + EXPORTED),
     b"\x93NUMPY": ("a NumPy array", CHECK),
     b"\x89HDF": ("an HDF5 file", CHECK),
     b"version https://git-lfs": ("a pointer of Git LFS to a file that was not fetched", FETCH),
@@ -82,6 +85,11 @@ BY_START = {  # by the first bytes
 BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
     r"(?i)\s*<(!doctype )?html": ("a web page", DOWNLOAD),
     r"\s*<\?xml": ("an XML file", CHECK),
+    r'\s*\{\s*"schema": "ncu-assist\.': ("JSON that ncu-assist wrote, not a report", EXPORTED),
+    r"(launch,(kernel|metric|rule|file)|name,compute_capability),": (
+        "a table that ncu-assist exported, not a report",
+        EXPORTED,
+    ),
     r'\s*[{\[]\s*["{\[\]}]': ("a JSON file", "ncu-assist triage FILE, if it is a trace of torch.profiler"),
     r"(//.*\s+)*\.version \d": ("PTX code", CHECK),
     r"(?s).*^\s*Section: (GPU Speed Of Light|Command line profiler metrics)": (
@@ -91,7 +99,7 @@ BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
 }
 # Nsight Systems calls itself and its own types by these names, also in a file that was given another ending.
 NSYS_WORDS = re.compile(rb"Nsight Systems|QuadD")
-OF_FILE = re.compile(r"(ncu-assist \w+) FILE")  # in a hint
+OF_FILE = re.compile(r"(ncu-assist (?:\w+|new \w+ --from)) FILE")  # in a hint
 PACKED = re.compile(r"\.(zst|xz|gz)$")
 TAR, TAR_AT = b"ustar", 257
 # Tables that Nsight Systems and nvprof have in the databases that they export.
@@ -116,6 +124,9 @@ def file_kind(head: bytes, path: Path, name: str) -> FileKind | None:
     if found is None and b"\0" in head and NSYS_WORDS.search(head):
         return NSYS
     plain = PACKED.sub("", name.lower())
+    if found is None and plain.endswith(".cu") and not MAIN.search(head):
+        kernel = Path(name).stem
+        return SOURCE, f"ncu-assist new {kernel if C_NAME.fullmatch(kernel) else 'KERNEL'} --from FILE"
     return found or next((kind for ending, kind in BY_NAME.items() if plain.endswith(ending)), None)
 
 

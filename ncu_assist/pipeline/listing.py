@@ -13,7 +13,7 @@ from ncu_assist.analysis.yardstick import OwnAgainstLibrary, own_against_library
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.project import Project
 from ncu_assist.record import Run
-from ncu_assist.sources import misnamed
+from ncu_assist.sources import SOURCES, misnamed
 from ncu_assist.spec import Version, why_skipped
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
@@ -56,6 +56,10 @@ def listing(project: Project, kernel: str | None, among: Sequence[str] | None = 
     own, names = kernel_names(project), listed_kernels(project)
     if kernel is not None and kernel not in names:
         refuse_unreadable(store, kernel, None)
+        if kernel.endswith(tuple(SOURCES)) and (Path.cwd() / kernel).is_file():
+            from ncu_assist.pipeline.planning import no_kernel
+
+            raise no_kernel(project, kernel, Path.cwd())
         raise unknown(f"there is no kernel '{kernel}'", kernel, names)
     chosen = [kernel] if kernel is not None else names if among is None else among
     if kernel in own:

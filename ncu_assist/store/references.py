@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import difflib
+import re
 import shlex
 import stat
 from collections.abc import Callable, Sequence
@@ -39,6 +40,7 @@ from ncu_assist.store.reading import StoredRun
 from ncu_assist.store.report_names import FORMS, REPORT_ENDINGS, as_word, listed
 from ncu_assist.versions import is_called, with_short_names
 
+WEB = re.compile(r"https?://")
 _FILE, _FOLDER = "a file", "a folder"
 _PARTS = ("kernel", "version", "run")  # what the folders below reports/ are of, level by level
 _KINDS = {stat.S_IFREG: _FILE, stat.S_IFDIR: _FOLDER, stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket"}
@@ -63,6 +65,8 @@ def resolve(text: str, store: Store, context: Context) -> StoredRun | Path:
     DamagedData for a damaged one. A kernel's name means its best run, the last where none is checked and timed;
     ``KERNEL@last`` is ``KERNEL/@last``.
     """
+    if text == "-":
+        raise UsageProblem("a report is read from a file, not from a pipe", "ncu-assist show FILE.ncu-rep")
     if text.endswith(REPORT_ENDINGS):
         return existing_report(context.folder / text, text)
     try:
@@ -252,6 +256,8 @@ def existing_report(path: Path, text: str | None = None, command: str = "show") 
     kind, text = _kind(path), text or str(path)
     if kind == _FILE:
         return path
+    if not kind and WEB.match(text):
+        raise UsageProblem(f"{text} is a web address, not a file; download it first", f"curl -LO {shlex.quote(text)}")
     near, beside = _nearest(path), _reports_beside(path)
     within = _reports_within(path)
     other = str(Path(text) / within[0]) if within else str(Path(text).parent / (near or beside[0])) if beside else ""
@@ -263,7 +269,7 @@ def existing_report(path: Path, text: str | None = None, command: str = "show") 
     if kind:
         raise UsageProblem(f"{text} is not a report: it is {kind}", hint)
     others = f"; did you mean '{near}'?" if near else f"; known: {listed(beside)}" if beside else ""
-    raise UsageProblem(f"there is no report {path.name} in that folder{others}", hint)
+    raise UsageProblem(f"there is no report {text}{others}", hint)
 
 
 def _kind(path: Path) -> str:
@@ -278,10 +284,16 @@ def _kind(path: Path) -> str:
 
 def _nearest(path: Path) -> str:
     """Return the name of a report in the folder of a path, nearly the same but for its ending; empty for none."""
-    names = _reports_beside(path)
-    stems = {name.partition(".")[0]: name for name in reversed(names)}
-    near = difflib.get_close_matches(path.name.partition(".")[0], stems, n=1, cutoff=0.5)
-    return stems[near[0]] if near else ""
+    typed = path.name.partition(".")[0]
+    stems = {name: name.partition(".")[0] for name in _reports_beside(path)}
+    near = difflib.get_close_matches(typed, {*stems.values()}, n=len(stems) or 1, cutoff=0.5)
+
+    def likeness(name: str) -> tuple[float, float]:  # the rest of the name tells those apart that begin alike
+        pairs = ((typed, stems[name]), (path.name, name))
+        first, whole = (difflib.SequenceMatcher(None, there, here).ratio() for here, there in pairs)
+        return first, whole
+
+    return max((name for name, stem in stems.items() if stem in near), key=likeness, default="")
 
 
 def _reports_within(folder: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,17 +16,27 @@ FORMS, PACKED = (".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv"), ("",
 REPORT_ENDINGS = tuple(form + packed for form in FORMS for packed in PACKED)
 SURE_ENDINGS = tuple(ending for ending in REPORT_ENDINGS if not ending.startswith(".csv"))  # any table is a .csv
 NAMES_SHOWN = 5
+UNPRINTED = re.compile(r"[\x00-\x1f\x7f]")
 HEAD = 8  # bytes that tell a packed file
 
 
 def listed(names: Sequence[str]) -> str:
     """Return the first names, and a sign that there are more."""
-    return ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
+    return ", ".join(map(_on_one_line, names[:NAMES_SHOWN])) + (" …" if len(names) > NAMES_SHOWN else "")
 
 
 def as_word(path: str) -> str:
     """Return a path as a word for a shell that no command takes for an option."""
-    return shlex.quote(f"./{path}" if path.startswith("-") else path)
+    word = f"./{path}" if path.startswith("-") else path
+    if not UNPRINTED.search(word):
+        return shlex.quote(word)
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"$'{_on_one_line(escaped)}'"  # as bash and zsh read it
+
+
+def _on_one_line(name: str) -> str:
+    """Return a name with what would break the line as Python and shells spell it: ``\\n``."""
+    return UNPRINTED.sub(lambda found: f"\\x{ord(found[0]):02x}" if found[0] != "\n" else "\\n", name)
 
 
 def nothing_measured(folder: Path, command: str = "show", reports: int = 1) -> UsageProblem:

@@ -397,7 +397,7 @@ def test_a_name_within_a_selection_stays_in_it(tmp_path: Path) -> None:
     assert "5 of 27 launches, stream_copy; this is of launch 13" in some._repr_html_()
     with pytest.raises(UsageProblem, match="did you mean 'random_gather'") as caught:
         found["gather"]
-    assert caught.value.hint == "['regex:gather']"
+    assert caught.value.hint == "index by 'regex:gather'"
 
 
 def test_what_is_of_a_workload_is_of_that_alone(recorded: Path) -> None:

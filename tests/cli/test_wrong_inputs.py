@@ -139,6 +139,24 @@ ROWS = [
     ("shell", "explain atomics", 2, "did you mean 'atomic-contention'?", "ncu-assist explain atomic-contention"),
     ("shell", "explain uncoalesced", 2, "uncoalesced", "ncu-assist explain"),
     ("triage", "triage trac.sqlite", 2, "did you mean 'trace.sqlite'?", "ncu-assist triage trace.sqlite"),
+    ("report", "show their.ncu-rep --kernel-name k", 2, "did you mean '--filter'?", "show their.ncu-rep --filter k"),
+    ("report", "show -k k their.ncu-rep", 2, "did you mean '--filter'?", "show --filter k their.ncu-rep"),
+    ("report", "show their.ncu-rep --section Occupancy", 2, "No such option '--section'", "ncu-assist show --help"),
+    ("report", "gate new.ncu-rep --baseline their.ncu-rep", 2, "did you mean '--against'?", "--against their.ncu-rep"),
+    ("report", "diff --baseline new.ncu-rep their.ncu-rep", 2, "'--baseline' of ncu-assist diff", "diff --help"),
+    ("report", "export --csv their.ncu-rep", 2, "did you mean", "ncu-assist export --format=csv their.ncu-rep"),
+    ("shell", "profile --launch-skip 1 -- ./x", 2, "'--skip-launches'?", "profile --skip-launches 1 -- ./x"),
+    ("shell", "profile -c 1 -- ./x", 2, "did you mean '--max-launches'?", "profile --max-launches 1 -- ./x"),
+    ("report", "roofline their.ncu-rep", 2, "did you mean 'show'?", "ncu-assist show their.ncu-rep"),
+    ("report", "ncu their.ncu-rep", 2, "did you mean 'show'?", "ncu-assist show their.ncu-rep"),
+    ("shell", "ncu ./x", 2, "did you mean 'profile'?", "ncu-assist profile ./x"),
+    ("report", "show https://example.org/a.ncu-rep", 2, "is a web address", "curl -LO https://example.org/a.ncu-rep"),
+    ("report", "show -", 2, "read from a file, not from a pipe", "ncu-assist show FILE.ncu-rep"),
+    ("two files", "suggest kernel.cu --dry-run", 7, "this is a source file", "ncu-assist new kernel --from kernel.cu"),
+    ("two files", "new kernel.cu", 2, "kernel.cu is a file", "ncu-assist new kernel --from kernel.cu"),
+    ("two files", "list kernel.cu", 2, "is a file without main()", "ncu-assist new kernel --from kernel.cu"),
+    ("two files", "list one.cu", 2, "a program can be profiled", "ncu-assist profile one.cu"),
+    ("shell", "suggest foo", 2, "there is no kernel or version 'foo'", "ncu-assist list"),
     ("shell", "profil x", 2, "there is no command 'profil'; did you mean 'profile'?", "ncu-assist profile x"),
 ]
 
@@ -160,6 +178,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_gpu: None) -> Path:
     (tmp_path / "old.csv").write_text("a,b")
     for name in ("one.cu", "two.cu"):
         (tmp_path / name).write_text("int main() {}")
+    (tmp_path / "kernel.cu").write_text("__global__ void kernel(float* x) {}")
     write_nsys(tmp_path / "trace.sqlite")
     with sqlite3.connect(tmp_path / "other.sqlite") as database:
         database.execute("CREATE TABLE runs (id INTEGER)")

@@ -71,7 +71,17 @@ def text(words: str) -> Write:
         ("r.ncu-proj", text('<?xml version="1.0"?>'), "this is an XML file", "give the report itself"),
         ("r.csv", text("hello, I am text"), "this is a text, not an Nsight Compute report", "ncu-assist list"),
         ("r.ncu-rep", text("a text\nof lines"), "this is a text, not an Nsight Compute report", "ncu-assist list"),
-        ("k.cu", text("__global__ void k(int n, float* x) {}"), "this is a source file", "ncu-assist profile FILE"),
+        (
+            "k.cu",
+            text("__global__ void k(int n, float* x) {}"),
+            "this is a source file",
+            "ncu-assist new k --from FILE",
+        ),
+        ("9k.cu", text("__global__ void k(float* x) {}"), "this is a source file", "ncu-assist new KERNEL --from FILE"),
+        ("k.cu", text("int main () { k<<<1, 1>>>(); }"), "this is a source file", "ncu-assist profile FILE"),
+        ("r.csv", text("launch,kernel,signature\n0,k,k()"), "a table that ncu-assist exported", "exported from"),
+        ("r.json", text('{\n "schema": "ncu-assist.show/1"}'), "JSON that ncu-assist wrote", "exported from"),
+        ("r.parquet", text("PAR1"), "this is a Parquet file", "the report that it was exported from"),
         ("k.ptx", text("//\n// by NVVM\n.version 8.4\n.target sm_90"), "this is PTX code", "give the report itself"),
         (
             "r.txt",

@@ -205,6 +205,22 @@ def test_a_file_of_any_name_is_a_report(desk: Desk, tmp_path: Path, name: str) -
     assert desk.resolve(name) == tmp_path / name
 
 
+def test_of_reports_that_begin_alike_the_rest_of_the_name_tells(desk: Desk, tmp_path: Path) -> None:
+    for name in ("gemm.4f.s8.ncu-rep", "gemm.b0.s4.ncu-rep", "sort.b0.s4.ncu-rep"):
+        (tmp_path / name).touch()
+    with pytest.raises(UsageProblem, match=r"did you mean 'gemm\.b0\.s4\.ncu-rep'") as problem:
+        desk.resolve("gem.b0.s4.ncu-rep")
+    assert problem.value.hint == "ncu-assist show gemm.b0.s4.ncu-rep"
+
+
+def test_a_list_of_reports_stays_on_its_line(desk: Desk, tmp_path: Path) -> None:
+    (tmp_path / "new\nline's.ncu-rep").touch()
+    with pytest.raises(UsageProblem) as problem:
+        desk.resolve("x.ncu-rep")
+    assert problem.value.message.endswith(r"known: new\nline's.ncu-rep")
+    assert problem.value.hint == r"ncu-assist show $'new\nline\'s.ncu-rep'"
+
+
 @pytest.mark.parametrize("name", ["x.ncu-rep", "out", "out/"])
 def test_a_folder_leads_to_a_report_in_it(desk: Desk, tmp_path: Path, name: str) -> None:
     (tmp_path / name).mkdir()

@@ -40,6 +40,7 @@ class GatedMetric:
         return self == TIME or self.key in ROWS
 
 
+FEWEST_LETTERS = 3  # of a word that an abbreviation begins with
 TIME_EXAMPLE = "--fail-on time:2%"
 TIME = GatedMetric("time", "Time", "ns", LOWER)
 CYCLES = GatedMetric(
@@ -117,7 +118,22 @@ def _near_key(name: str) -> str:
     """Return the key that is spelled like a name that is no one's: keys go before names of ncu that are as near."""
     if "__" in name or name.lower() in MISTAKEN:
         return ""
-    return next(iter(nearest_of(name.lower(), ROWS)), "")
+    return next(iter(nearest_of(name.lower(), ROWS)), "") or _beginning(name.lower())
+
+
+def _beginning(name: str) -> str:
+    """Return the shortest key of words that begin as those of a name do, as ``regs`` for registers; empty for several.
+
+    An abbreviation has at least three letters of a word, and may have its plural.
+    """
+    begun = [one.removesuffix("s") for one in name.split("_") if one]
+    if not begun or min(map(len, begun)) < FEWEST_LETTERS:
+        return ""
+    parts = {key: key.split("_") for key in ROWS}
+    fits = [key for key, words in parts.items() if all(any(word.startswith(one) for word in words) for one in begun)]
+    least = min((len(parts[key]) for key in fits), default=0)
+    shortest = [key for key in fits if len(parts[key]) == least]
+    return shortest[0] if len(shortest) == 1 else ""
 
 
 def _key(subject: object, name: str) -> str:

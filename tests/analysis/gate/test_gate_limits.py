@@ -156,6 +156,8 @@ def test_other_names_of_ncu_stand_for_themselves_and_need_a_sign() -> None:
         ("tme", "time"),
         ("duraton", "duration"),
         ("dram_throughpt", "dram_throughput"),
+        ("regs", "registers"),
+        ("instr", "instructions"),
     ],
 )
 def test_a_name_that_nothing_has_gets_the_nearest(name: str, near: str) -> None:
@@ -164,7 +166,9 @@ def test_a_name_that_nothing_has_gets_the_nearest(name: str, near: str) -> None:
     assert error.hint.startswith(("ncu-assist ", "--fail-on time:"))
 
 
-@pytest.mark.parametrize(("name", "command"), [("frobnicate", "metrics"), ("SOLBottleneck", "metrics")])
+@pytest.mark.parametrize(
+    ("name", "command"), [("frobnicate", "metrics"), ("st", "metrics"), ("SOLBottleneck", "metrics")]
+)
 def test_a_name_that_nothing_resembles_gets_the_list(name: str, command: str) -> None:
     assert refused(f"{name}:+0").hint.startswith(f"ncu-assist {command}")
 
