@@ -130,16 +130,15 @@ MEANT_BY = {  # what other tools call it
     **dict.fromkeys(("csv", "dump"), "export"),
     "sql": "query",
 }
-OPTIONS_MEANT_BY = {  # what ncu and other tools call an option
-    **dict.fromkeys(("--kernel-name", "-k", "--kernel-regex"), "--filter"),
-    **dict.fromkeys(("--launch-skip", "--launch-skip-before-match", "-s"), "--skip-launches"),
-    **dict.fromkeys(("--launch-count", "-c"), "--max-launches"),
-    **dict.fromkeys(("--baseline", "--base", "--reference", "--compare"), "--against"),
-    **dict.fromkeys(("--export", "--out", "--file"), "--output"),
-    **dict.fromkeys(("--threshold", "--limit", "--tolerance"), "--fail-on"),
-    "--regex": "--filter",
+OPTIONS_MEANT_BY = {  # what ncu and other tools call an option, without its dashes
+    **dict.fromkeys(("kernel-name", "k", "kernel-regex", "regex"), "--filter"),
+    **dict.fromkeys(("launch-skip", "launch-skip-before-match", "s"), "--skip-launches"),
+    **dict.fromkeys(("launch-count", "c"), "--max-launches"),
+    **dict.fromkeys(("baseline", "base", "reference", "compare"), "--against"),
+    **dict.fromkeys(("export", "out", "file"), "--output"),
+    **dict.fromkeys(("threshold", "limit", "tolerance"), "--fail-on"),
 }
-FORMATS = ("--csv", "--markdown", "--parquet")  # options of other tools, values of --format here
+FORMATS = ("csv", "markdown", "parquet")  # options of other tools, values of --format here
 LIKE = 0.7  # of the letters behind the dashes: what is less alike is another word
 # These run no kernel, nor anything else that computes on many cores: numpy need not start a thread a core for them.
 ON_ONE_THREAD = (
@@ -363,19 +362,19 @@ def _option_meant(error: click.NoSuchOption) -> str:
     """Return the option of a command that an unknown one stands for, with its value; empty where none is near."""
     from difflib import get_close_matches
 
-    wrong = error.option_name
+    wrong = error.option_name.lstrip("-")
     options = [one for one in (error.ctx.command.params if error.ctx else ()) if isinstance(one, click.Option)]
     known = {name: one for one in options for name in one.opts}
     if (meant := OPTIONS_MEANT_BY.get(wrong)) in known:
         return meant
     form = known.get("--format")
     if wrong in FORMATS and form is not None and isinstance(form.type, click.Choice):
-        return f"--format={wrong[2:]}" if wrong[2:] in form.type.choices else ""
+        return f"--format={wrong}" if wrong in form.type.choices else ""
     if wrong in OPTIONS_MEANT_BY:
         return ""  # another tool's, and none of this command's, however it is spelled
     bare = {name.lstrip("-"): name for name in error.possibilities or ()}
-    near = get_close_matches(wrong.lstrip("-"), bare, n=1, cutoff=LIKE)
-    near = near or [one for one in bare if one.startswith(wrong.lstrip("-"))][:1]
+    near = get_close_matches(wrong, bare, n=1, cutoff=LIKE)
+    near = near or [one for one in bare if one.startswith(wrong)][:1]
     return bare[near[0]] if near else ""
 
 

@@ -85,9 +85,9 @@ BY_START = {  # by the first bytes
 BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
     r"(?i)\s*<(!doctype )?html": ("a web page", DOWNLOAD),
     r"\s*<\?xml": ("an XML file", CHECK),
-    r'\s*\{\s*"schema": "ncu-assist\.': ("JSON that ncu-assist wrote, not a report", EXPORTED),
+    r'\s*\{\s*"schema": "ncu-assist\.': ("an answer in JSON, not a report", EXPORTED),
     r"(launch,(kernel|metric|rule|file)|name,compute_capability),": (
-        "a table that ncu-assist exported, not a report",
+        "a table that `ncu-assist export` wrote, not a report",
         EXPORTED,
     ),
     r'\s*[{\[]\s*["{\[\]}]': ("a JSON file", "ncu-assist triage FILE, if it is a trace of torch.profiler"),

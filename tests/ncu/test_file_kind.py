@@ -79,8 +79,8 @@ def text(words: str) -> Write:
         ),
         ("9k.cu", text("__global__ void k(float* x) {}"), "this is a source file", "ncu-assist new KERNEL --from FILE"),
         ("k.cu", text("int main () { k<<<1, 1>>>(); }"), "this is a source file", "ncu-assist profile FILE"),
-        ("r.csv", text("launch,kernel,signature\n0,k,k()"), "a table that ncu-assist exported", "exported from"),
-        ("r.json", text('{\n "schema": "ncu-assist.show/1"}'), "JSON that ncu-assist wrote", "exported from"),
+        ("r.csv", text("launch,kernel,signature\n0,k,k()"), "a table that `ncu-assist export` wrote", "exported from"),
+        ("r.json", text('{\n "schema": "ncu-assist.show/1"}'), "an answer in JSON, not a report", "exported from"),
         ("r.parquet", text("PAR1"), "this is a Parquet file", "the report that it was exported from"),
         ("k.ptx", text("//\n// by NVVM\n.version 8.4\n.target sm_90"), "this is PTX code", "give the report itself"),
         (
