@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
+from weakref import WeakKeyDictionary
 
 from patience import CEILING_S, soon
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 WIDTHS = (1280, 390)
 HEIGHT = 900
@@ -64,19 +65,24 @@ _OVERLAPS = """() => {
 }"""
 
 # Axe takes a minute for thousands of elements that are all made alike. The first rows of each table, and those with an
-# element of a kind that few rows before had, stand for the others, and for contrast, which is most of that minute, two
-# elements of each look: colours, letters, opacity. Axe judges no contrast of a single sign.
+# element of a kind (name, classes, attributes, colours) that few rows before had, stand for the others, and for
+# contrast, which is most of that minute, two elements of each look: colours, letters, opacity; of pages of one kind,
+# two on all of them together. Axe judges no contrast of a single sign.
 _FIRST_ROWS = """() => document.querySelectorAll("table").forEach((table) => {
   const seen = new Map();
   [...table.tBodies].flatMap((body) => [...body.rows]).forEach((row, place) => {
-    const kinds = new Set([row, ...row.querySelectorAll("*")].map((one) => `${one.tagName} ${one.className}`));
+    const kindOf = (one) => {
+      const { color, backgroundColor } = getComputedStyle(one);
+      return [one.tagName, one.className, color, backgroundColor, ...one.getAttributeNames()].join(" ");
+    };
+    const kinds = new Set([row, ...row.querySelectorAll("*")].map(kindOf));
     const isNew = [...kinds].some((kind) => (seen.get(kind) ?? 0) < 2);
-    if (place >= 20 && !isNew) row.remove();
+    if (place >= 6 && !isNew) row.remove();
     else kinds.forEach((kind) => seen.set(kind, (seen.get(kind) ?? 0) + 1));
   });
 })"""
-_LOOKS = """(within) => {
-  const looks = new Map();
+_LOOKS = """(within, judged) => {
+  const found = [];
   for (const one of document.querySelectorAll(`${within} *`)) {
     const isText = (node) => node.nodeType === Node.TEXT_NODE && node.textContent.trim().length > 1;
     if (![...one.childNodes].some(isText)) continue;
@@ -84,19 +90,26 @@ _LOOKS = """(within) => {
     for (let up = one; up; up = up.parentElement) {
       const style = getComputedStyle(up);
       if (style.backgroundColor !== "rgba(0, 0, 0, 0)") look.push(style.backgroundColor);
+      if (style.backgroundImage !== "none") look.push(style.backgroundImage);
       if (style.opacity !== "1") look.push(style.opacity);
     }
-    const key = look.join("|"), found = looks.get(key) ?? [];
-    if (found.length < 2) looks.set(key, [...found, one]);
+    const key = look.join("|"), before = judged[key] ?? 0;
+    if (before < 2) { judged[key] = before + 1; found.push(one); }
   }
-  return [...looks.values()].flat();
+  return found;
 }"""
-_AXE = """async ({ within, ...options }) => {
-  const where = within ? { include: (LOOKS)(within) } : document;
-  const found = await axe.run(where, { resultTypes: ["violations"], selectors: false, preload: false, ...options });
+_AXE = """async ({ within, judged, runOnly }) => {
+  const looks = (LOOKS)(within, judged);
+  if (runOnly && !looks.length) return { found: [], judged };
+  looks.forEach((one) => one.setAttribute("data-look", ""));
+  axe.configure({ rules: [{ id: "color-contrast", selector: "[data-look]" }] });
+  const options = { resultTypes: ["violations"], selectors: false, preload: false, ...(runOnly && { runOnly }) };
+  const all = await axe.run(document, options);
+  looks.forEach((one) => one.removeAttribute("data-look"));
   const told = (node) => [node.html.slice(0, 160), node.failureSummary];
-  return found.violations.map((one) => [one.impact, one.id, ...told(one.nodes[0])]);
+  return { found: all.violations.map((one) => [one.impact, one.id, ...told(one.nodes[0])]), judged };
 }""".replace("LOOKS", _LOOKS)
+Looks = dict[str, int]  # how many elements of each look were judged
 
 # Launches of a report and pages of a bundle, of which one is seen at a time: all but the first are taken out of the
 # page, which is quick then, and put in its place one by one; of a bundle, whose pages are checked alone, the first few.
@@ -117,23 +130,49 @@ _PROBLEMS = {
 }
 
 
+# A window takes longer to open than most pages: one is kept for all pages that want nothing special, with its first tab
+# open, and thrown away when a page has stored anything in it or a test has failed.
+_WINDOWS: WeakKeyDictionary[Browser, dict[bool, list[BrowserContext]]] = WeakKeyDictionary()
+
+
+@contextlib.contextmanager
+def _window(browser: Browser, scripts: bool, options: dict[str, Any]) -> Iterator[Page]:
+    """A new tab that knows nothing of those before it."""
+    kept = [] if options else _WINDOWS.setdefault(browser, {}).setdefault(scripts, [])
+    if kept:
+        context = kept.pop()
+    else:
+        context = browser.new_context(java_script_enabled=scripts, offline=True, **options)
+        context.set_default_timeout(CEILING_S * 1000)
+        if not options:
+            context.new_page()
+    page = context.new_page()
+    is_clean = False
+    try:
+        yield page
+        is_clean = not page.evaluate("localStorage.length + sessionStorage.length")
+    finally:
+        if options or not is_clean:
+            context.close()
+        else:
+            for one in context.pages[1:]:
+                one.close()
+            kept.append(context)
+
+
 @contextlib.contextmanager
 def opened(browser: Browser, path: Path, width: int = 1280, scripts: bool = True, **options: Any) -> Iterator[Page]:
     """Open a page from file://; fails at the end if anything was written to the console or requested."""
-    context = browser.new_context(
-        viewport={"width": width, "height": HEIGHT}, java_script_enabled=scripts, offline=True, **options
-    )
-    context.set_default_timeout(CEILING_S * 1000)
-    page = context.new_page()
     said: list[str] = []
-    page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
-    page.on("pageerror", lambda error: said.append(f"error: {error}"))
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
-    page.goto(path.resolve().as_uri())
-    yield page
-    settle(page, scripts)  # an icon or a violation of the policy comes a moment after the page
-    context.close()
+    with _window(browser, scripts, options) as page:
+        page.set_viewport_size({"width": width, "height": HEIGHT})
+        page.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"error: {error}"))
+        page.on("request", lambda request: asked.append(request.url))
+        page.goto(path.resolve().as_uri())
+        yield page
+        settle(page, scripts)  # an icon or a violation of the policy comes a moment after the page
     own = path.resolve().as_uri()
     assert said == []
     assert [url for url in asked if url.partition("#")[0] != own and not url.startswith("data:")] == []
@@ -146,7 +185,7 @@ def settle(page: Page, scripts: bool = True) -> None:
 
 def check_page(browser: Browser, path: Path) -> None:
     """Hold a page against everything that needs no knowledge of its content."""
-    with opened(browser, path, color_scheme="light") as page:
+    with opened(browser, path) as page:
         words = _words(page)
         _check_frame(page)
         _check_widths(page)
@@ -161,15 +200,15 @@ def check_fits(browser: Browser, path: Path) -> None:
         _check_widths(page)
 
 
-def check_phone_and_axe(browser: Browser, path: Path) -> None:
+def check_phone_and_axe(browser: Browser, path: Path, judged: Looks | None = None) -> None:
     """A page opens without a message or a request, has a heading, unfolded is no wider than a phone's screen, and axe
-    finds nothing at 1280 pixels."""
+    finds nothing at 1280 pixels. ``judged``: the looks whose contrast pages of this kind were held against before."""
     with opened(browser, path, width=WIDTHS[1]) as page:
         assert page.inner_text("h1:visible")
         _unfold(page)
         assert page.evaluate(_STICKS_OUT) == []
         page.set_viewport_size({"width": WIDTHS[0], "height": HEIGHT})
-        check_axe_of(page)
+        check_axe_of(page, judged)
 
 
 def check_axe(browser: Browser, path: Path) -> None:
@@ -206,28 +245,29 @@ def _unfold(page: Page) -> None:
     page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
 
 
-def check_axe_of(page: Page) -> None:
+def check_axe_of(page: Page, judged: Looks | None = None) -> None:
     from axe_playwright_python.base import AXE_SCRIPT
 
     _unfold(page)
     page.evaluate(_FIRST_ROWS)
     parts = page.evaluate(_PARTS)
     page.evaluate(AXE_SCRIPT)
-    found = _axe_finds(page, "body")
+    found = _axe_finds(page, "body", {} if judged is None else judged)
     for place in range(1, parts):
         page.evaluate(_NEXT_PART, place)
-        found += _axe_finds(page, ":is(.launch, .leaf)")
+        found += _axe_finds(page, ":is(.launch, .leaf)", {} if judged is None else judged)
     serious = [one for one in found if one[0] in SERIOUS or one[1] == "landmark-unique"]
     assert not serious, serious
 
 
-def _axe_finds(page: Page, within: str) -> list[list[str]]:
+def _axe_finds(page: Page, within: str, judged: Looks) -> list[list[str]]:
     """Return what axe finds of what is shown, of contrast only ``within`` a part of the page, in both themes."""
-    found = page.evaluate(_AXE, {"rules": {"color-contrast": {"enabled": False}}})
-    for scheme in SCHEMES:
+    found: list[list[str]] = []
+    for scheme, rules in zip(SCHEMES, (None, ["color-contrast"]), strict=True):  # all but contrast has no theme
         page.emulate_media(color_scheme=scheme)
-        options = {"within": within, "runOnly": ["color-contrast"]}
-        found += [[*one, scheme] for one in page.evaluate(_AXE, options)]
+        told = page.evaluate(_AXE, {"within": within, "judged": judged, "runOnly": rules})
+        judged.update(told["judged"])
+        found += [[*one, scheme] for one in told["found"]]
     return found
 
 

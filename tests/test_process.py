@@ -106,7 +106,7 @@ def test_an_error_of_who_hears_the_lines_is_passed_on(stream: str, then: str) ->
     file = "stdout" if stream == "on_line" else "stderr"
     code = f"import sys; print('this', file=sys.{file}, flush=True); {then}"
     with pytest.raises(ValueError, match="this"):
-        process.run(python(code), **{stream: hear}, timeout_s=60.0)  # type: ignore[arg-type]
+        process.run(python(code), **{stream: hear}, timeout_s=CEILING_S)  # type: ignore[arg-type]
 
 
 def test_a_line_without_an_end_arrives_in_pieces() -> None:

@@ -8,10 +8,10 @@ import importlib.util
 import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pytest
 from browser_checks import check_axe_of
@@ -26,7 +26,7 @@ from ncu_assist.ncu.failures import FAILURES
 from ncu_assist.rules import RULES
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[1]
@@ -157,16 +157,27 @@ class Silent(SimpleHTTPRequestHandler):
         """Say nothing."""
 
 
+@pytest.fixture(scope="module")
+def windows(browser: Browser) -> Callable[[int, str], BrowserContext]:
+    """A window of each width and scheme, with a first tab that keeps it open: it takes longer to open than a page."""
+
+    @functools.cache
+    def window(width: int, scheme: Literal["light", "dark"]) -> BrowserContext:
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        context.set_default_timeout(CEILING_S * 1000)
+        context.new_page()
+        return context
+
+    return window
+
+
 @pytest.fixture
-def page(browser: Browser, site: str, request: pytest.FixtureRequest) -> Iterator[Page]:
-    width, scheme = request.param
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    context.set_default_timeout(CEILING_S * 1000)
-    page = context.new_page()
+def page(windows: Callable[[int, str], BrowserContext], site: str, request: pytest.FixtureRequest) -> Iterator[Page]:
+    page = windows(*request.param).new_page()
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     yield page
-    context.close()
+    page.close()
     assert [url for url in asked if not url.startswith((site, "data:", "blob:"))] == []
 
 

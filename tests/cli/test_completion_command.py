@@ -16,6 +16,7 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 from commandline import Run
+from patience import CEILING_S
 from recorded_family import copy_family
 from requirements import needs
 
@@ -23,7 +24,6 @@ from ncu_assist.cli import COMMANDS, cli
 from ncu_assist.cli.completing import VARIABLE
 
 ROOT = Path(__file__).parents[2]
-ANSWER_S = 60.0  # a loaded machine; a shell answers within half a second
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def _typed(argv: list[str], setup: str, line: str, expected: str, cwd: Path, env
     try:
         for text, awaited in ((f"{setup}; echo rea''dy\n", "ready"), (line, expected)):
             os.write(ours, text.encode())
-            until = time.monotonic() + ANSWER_S
+            until = time.monotonic() + CEILING_S
             while awaited not in shown and time.monotonic() < until:
                 if select.select([ours], [], [], 0.2)[0]:
                     shown += os.read(ours, 4096).decode(errors="replace")

@@ -12,6 +12,7 @@ import pytest
 from fakes.fake_gpu import FakeGpu
 from fakes.fake_ncu import install
 from kernel_folder import write_kernel
+from patience import CEILING_S
 from pipeline.measured import VERSIONS, WORKLOADS
 
 from ncu_assist.harness.request import HarnessSettings
@@ -23,7 +24,7 @@ from ncu_assist.store import Store
 
 
 def make_jobs(
-    root: Path, names: list[str], gpu: FakeGpu, counted: bool = True, limit_s: float = 60.0
+    root: Path, names: list[str], gpu: FakeGpu, counted: bool = True, limit_s: float = CEILING_S
 ) -> list[MeasureJob]:
     """Return a job for each kernel: two versions on two workloads, check, bench and, if ``counted``, ncu."""
     made = write_kernel(root, VERSIONS, WORKLOADS)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from cli.commandline import Run, measure_here, run
 from fakes.fake_gpu import FakeGpu, gpus, hashed
-from patience import has_ended, soon
+from patience import CEILING_S, has_ended, soon
 from pipeline.measured import Notes
 from pipeline.shared_out import again, assert_whole, fake_ncu_first, make_jobs
 
@@ -194,7 +194,7 @@ def test_ctrl_c_ends_the_children_of_all_workers(tmp_path: Path) -> None:
     main = subprocess.Popen(argv, env=env, start_new_session=True, stderr=subprocess.PIPE, text=True)
     assert soon(lambda: len(list(tmp_path.glob("pid-*"))) == 2)
     os.killpg(main.pid, signal.SIGINT)  # as a terminal does: to the workers, too
-    assert "KeyboardInterrupt" in main.communicate(timeout=60)[1]
+    assert "KeyboardInterrupt" in main.communicate(timeout=CEILING_S)[1]
     assert all(has_ended(int(path.name.removeprefix("pid-"))) for path in tmp_path.glob("pid-*"))
 
 

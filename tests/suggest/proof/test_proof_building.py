@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 from kernel_folder import PYTHON_VERSION, TOML
+from patience import CEILING_S
 from pipeline.measured import Notes
 from planted import PYTHON, write_planted
 from requirements import require
@@ -193,7 +194,7 @@ def test_a_build_waits_for_nobody_who_uses_a_gpu_or_builds(tmp_path: Path) -> No
 
 
 def test_builds_of_several_drafts_run_beside_one_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    together = threading.Barrier(2, timeout=20)
+    together = threading.Barrier(2, timeout=CEILING_S)
 
     def meets(*_: Any) -> str:
         together.wait()  # which breaks where one build waits for the other

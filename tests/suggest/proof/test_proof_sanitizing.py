@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from fakes.fake_sanitizer import install
+from patience import CEILING_S
 from requirements import require
 from suggest.proof.on_cpu import FASTER, project_of, proved
 
@@ -43,7 +44,7 @@ def _sanitize(draft: Draft) -> ProofStage:
 
 def test_a_race_is_rejected_before_anything_is_timed(project: Project, tool: Path) -> None:
     (tool / "v2_awake-racecheck.txt").write_text(RACE)
-    draft = proved(project, FASTER, sanitize_s=60.0).draft
+    draft = proved(project, FASTER, sanitize_s=CEILING_S).draft
     said = "racecheck: race on shared memory at v2.cu:12 and v2.cu:15: write and read (in add_one, 255 times)"
     assert (draft.fate, draft.reason) == ("rejected", said)
     assert not _sanitize(draft).passed
@@ -52,7 +53,7 @@ def test_a_race_is_rejected_before_anything_is_timed(project: Project, tool: Pat
 
 
 def test_where_nothing_is_found_that_is_said_with_the_workloads(project: Project, no_ncu: None, tool: Path) -> None:
-    draft = proved(project, FASTER, sanitize_s=60.0).draft
+    draft = proved(project, FASTER, sanitize_s=CEILING_S).draft
     assert draft.reason.startswith("right, and faster")
     stage = _sanitize(draft)
     assert stage.passed
@@ -60,23 +61,23 @@ def test_where_nothing_is_found_that_is_said_with_the_workloads(project: Project
 
 
 @pytest.mark.parametrize(
-    ("mode", "said"),
+    ("mode", "limit_s", "said"),
     [
-        ("hang", "memcheck: no result: was not done after 2 s and was ended"),
-        ("broken", "memcheck: no result: its libraries are not next to it: a broken installation; try: "),
+        ("hang", 2.0, "memcheck: no result: was not done after 2 s and was ended"),
+        ("broken", CEILING_S, "memcheck: no result: its libraries are not next to it: a broken installation; try: "),
     ],
 )
 def test_what_comes_to_no_end_rejects_nobody_and_is_said(
-    project: Project, mode: str, said: str, no_ncu: None, tool: Path
+    project: Project, mode: str, limit_s: float, said: str, no_ncu: None, tool: Path
 ) -> None:
     (tool / "mode").write_text(mode)
-    draft = proved(project, FASTER, sanitize_s=2.0).draft
+    draft = proved(project, FASTER, sanitize_s=limit_s).draft
     assert draft.reason.startswith("right, and faster")
     assert _sanitize(draft).passed
     assert _sanitize(draft).said.startswith(said)
 
 
 def test_without_the_tool_the_stage_is_skipped_and_that_is_said(project: Project, no_ncu: None) -> None:
-    draft = proved(project, FASTER, sanitize_s=60.0).draft
+    draft = proved(project, FASTER, sanitize_s=CEILING_S).draft
     assert _sanitize(draft).passed
     assert _sanitize(draft).said == "skipped: there is no compute-sanitizer on PATH or beside nvcc"
