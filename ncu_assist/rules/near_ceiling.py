@@ -6,7 +6,8 @@ helps: more warps, fewer stalls and faster other units do not.
 Why it costs time: no rule knows a cause. The distance to the ceiling is what perfect overlap could still win.
 
 What to try: give this unit less to do: for DRAM and L2 fewer bytes, for L1 more reuse in registers, for a pipe or the
-issue slots fewer instructions for the same result. For a matrix product on the FMA pipe, use the tensor cores if its
+issue slots fewer instructions for the same result. If the FMA pipe is full and its products and sums were not counted
+(`--set basic`), see whether both are one instruction. For a matrix product on the FMA pipe, use the tensor cores if its
 accuracy allows it. If the unit takes the time, stopping is an answer too: this work is near its ceiling, and only an
 algorithm with less of it is faster. Further away the same work may still be done faster, if the unit waits less: the
 finding then says what warps wait for as well, as `unexplained` does of kernels that are further away still.
@@ -28,9 +29,9 @@ from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.pipes import FMA
+from ncu_assist.rules.model.pipes import FMA, ISSUE
 from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES, verb
-from ncu_assist.rules.model.savings import Busiest, busiest_unit
+from ncu_assist.rules.model.savings import Busiest, busiest_unit, loads, takes_the_time
 from ncu_assist.rules.unexplained import waits
 
 ID = "near-ceiling"
@@ -43,6 +44,9 @@ READY = "not_selected"  # the stall reason of a warp that could issue: it waits 
 MOST = 50.0  # percent of all warp states
 LEAST_SAID = 0.005  # of the time: less would be said as 0 %
 FEWER = "do the same with fewer instructions"
+FLOATS = ("fp32_add_per_cycle", "fp32_mul_per_cycle", "fp32_fma_per_cycle")
+# With these counted `pipe-bound` says it. Full of pairs apart, the FMA pipe or the issue slots are the busiest unit.
+PAIRS = "see whether products and sums are one instruction (fmaf, no -fmad=false), which the report does not count"
 IDLE_PERCENT = 1.0  # of the time that tensor cores work: less is some helper's
 LESS_BYTES = "move fewer bytes"
 LESS = {
@@ -104,8 +108,13 @@ def _distance(facts: Facts, busiest: Busiest, top: tuple[str, float] | None) -> 
 def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
     """Return what to do less of; a pipe of products is not the last word where the tensor cores stand idle."""
     idle = facts.get("pipe_tensor_cycles")
+    fewer = FEWER
+    if busiest.name in (FMA, ISSUE) and takes_the_time(FMA, loads(facts)[FMA]) and facts.lacks(*FLOATS):
+        fewer = f"{FEWER}: {PAIRS}"
     if busiest.name == FMA and idle is not None and idle < IDLE_PERCENT:
-        return f"{FEWER}; for a matrix product use the tensor cores, which are idle, if its accuracy allows it"
+        return f"{fewer}; for a matrix product use the tensor cores, which are idle, if its accuracy allows it"
+    if fewer is not FEWER:
+        return fewer
     return f"{LESS.get(busiest.name, LESS.get(group, LESS_BYTES))}, {STOP if busiest.takes_the_time else OVERLAP}"
 
 

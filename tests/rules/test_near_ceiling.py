@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from made_facts import gallery
 from shape_facts import found, made, of_case
 
 from ncu_assist.ceilings import ceilings_of
@@ -135,3 +136,19 @@ def test_a_product_on_the_fma_pipe_is_told_of_idle_tensor_cores(tensor: float, s
     finding = found(near_ceiling, made(busy))
     assert finding
     assert ("tensor cores, which are idle" in finding.advice) is said
+
+
+FLOATS = ("fp32_add_per_cycle", "fp32_mul_per_cycle", "fp32_fma_per_cycle")
+
+
+def test_a_full_fma_pipe_whose_sums_nobody_counted_may_be_full_of_pairs() -> None:
+    """What `pipe-bound` says where they are counted; of a pipe that is not full nothing is said."""
+    unknown = diagnose(gallery("pipe_fma_unfused", without=FLOATS), RULES).findings[0].finding
+    assert unknown.rule == near_ceiling.ID
+    assert "see whether products and sums are one instruction" in unknown.advice
+    issue = found(
+        near_ceiling,
+        made({"issue_slots_busy": 95, "pipe_fma": 40, "sm_cycles_active": 1e5, "sm_cycles_elapsed": 1e5}, wait=90),
+    )
+    assert issue
+    assert "one instruction" not in issue.advice
