@@ -374,7 +374,7 @@ def test_far_less_than_was_estimated_says_what_came_instead(tmp_path: Path) -> N
     (step,) = faults_gone(judged(history_of(before, after))).values()
     told = list(words.prediction_legend([step]))
     assert (
-        "v2: 10.00x is what pipe-bound alone was to win if nothing else cost time; what replaced it has faults of its "
+        "v2: 10x is what pipe-bound alone was to win if nothing else cost time; what replaced it has faults of its "
         "own, uncoalesced-global-store 2.50x"
     ) in told
     near = replace(step, achieved=6.0)

@@ -183,7 +183,7 @@ def test_rounded_values_are_named_and_no_change(tmp_path: Path) -> None:
     assert (found.baseline.notes, found.candidate.notes) == ((ROUNDED,), ())
     assert changes(found)["sector_efficiency_store"].verdict == "unchanged"
     assert found.launches[0].changes == found.changes
-    more = foreign(tmp_path, "more", ("a", 1e5, {STORED: 9.09, INSTRUCTIONS: 1e6 + 1e3}), notes=(ROUNDED,))
+    more = foreign(tmp_path, "more", ("a", 1e5, {STORED: 9.09, INSTRUCTIONS: 1e6 + 2e3}), notes=(ROUNDED,))
     assert changes(diff_runs(more, whole))["instructions"].verdict == "improved"
 
 
