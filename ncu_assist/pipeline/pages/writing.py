@@ -10,6 +10,7 @@ import difflib
 import importlib
 import shlex
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -232,12 +233,12 @@ class Pages:
             self.tried(partial(add, diff_path(pair), partial(self._diff_page, pair, workload, pages)))
         return bundle_html({INDEX: ladder_html(ladder, frozenset(pages)), **pages})
 
-    def index(self) -> None:
-        """Write the index over everything, with links to the pages that exist."""
+    def index(self, known: Callable[[], ArchiveState] | None = None) -> None:
+        """Write the index over everything, which ``known`` tells, with links to the pages that exist."""
         from ncu_assist.pipeline.pages.index import archive_state
         from ncu_assist.render.html.index import index_html
 
-        reports, state = self.project.reports, archive_state(self.project)
+        reports, state = self.project.reports, known() if known else archive_state(self.project)
         self._withdraw_all(state.damaged)
         there = frozenset(path for path in _index_links(state) if (reports / path).is_file())
         self._write("index", "", reports / INDEX, lambda: index_html(state, there))
@@ -372,7 +373,7 @@ def report(project: Project, request: PageRequest, reporter: Reporter) -> Writte
         return pages.written(pages.done[0])
     ladders = _planned(pages, [stored])
     pages.run(stored)
-    return _and_around(pages, [stored], ladders)
+    return _and_around(pages, ladders)
 
 
 def _check_selection(pages: Pages, request: PageRequest) -> None:
@@ -426,9 +427,13 @@ def pages_of(project: Project, runs: Sequence[StoredRun], reporter: Reporter) ->
     if not runs:
         return None
     try:
+        from ncu_assist.pipeline.pages.index import archive_state
+
         ladders = _planned(pages, runs, diffs=False)
-        pages.runs("pages", runs)
-        written = _and_around(pages, runs, ladders)
+        with ThreadPoolExecutor(1) as meanwhile:  # other processes make the pages, or read reports for them
+            state = meanwhile.submit(archive_state, project)
+            pages.runs("pages", runs)
+            written = _and_around(pages, ladders, state.result)
     except Exception as error:  # a bug in a page must not look like a failed measurement
         problem, again = f"{type(error).__name__}: {error}", f"ncu-assist report {runs[-1].run.kernel}"
         reporter.note(f"the runs are stored, but not all of their pages are: {problem}; try: {again}")
@@ -479,11 +484,15 @@ def _planned(pages: Pages, runs: Sequence[StoredRun], diffs: bool = True) -> lis
     return found
 
 
-def _and_around(pages: Pages, runs: Sequence[StoredRun], ladders: Sequence[tuple[KernelLadder, set[str]]]) -> Written:
-    """Write the ladders of runs with their diffs, then the index."""
+def _and_around(
+    pages: Pages,
+    ladders: Sequence[tuple[KernelLadder, set[str]]],
+    state: Callable[[], ArchiveState] | None = None,
+) -> Written:
+    """Write the ladders of runs with their diffs, then the index, of ``state`` if that is known."""
     for ladder, versions in ladders:
         pages.tried(partial(pages.ladder, ladder, versions))
-    pages.tried(pages.index)
+    pages.tried(partial(pages.index, state))
     return pages.written(pages.done[0])
 
 
