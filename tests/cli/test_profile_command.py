@@ -501,7 +501,7 @@ WRONG_PROGRAMS = [
     (["./nowhere"], 2, "there is no file or kernel './nowhere'", "ncu-assist list"),
     (["nowhere.py"], 2, "there is no file or kernel 'nowhere.py'", "ncu-assist list"),
     (["trian.py", "--steps", "3"], 2, "'trian.py'; did you mean 'train.py'?", "ncu-assist profile train.py --steps 3"),
-    (["add_one", "--steps", "3"], 2, "No such option '--steps'", "ncu-assist profile add_one --"),
+    (["add_one", "--steps", "3"], 2, "No such option '--steps'", "ncu-assist profile --help"),
     (["--", "nowhere"], 2, "there is no program 'nowhere' on PATH", "name the path of nowhere"),
     (["."], 2, ". is a folder, but not a kernel's", "ncu-assist list"),
     (["old.ncu-rep"], 2, "old.ncu-rep is a report", "ncu-assist show old.ncu-rep"),

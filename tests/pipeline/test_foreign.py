@@ -159,7 +159,7 @@ def test_reports_that_cannot_be_imported(tmp_path: Path) -> None:
     with pytest.raises(DamagedData) as told:
         import_report(Project(tmp_path), cut, NAMES)
     assert told.value.hint.startswith("get the file again")
-    with pytest.raises(UsageProblem, match=r"there is no report nothere.ncu-rep"):
+    with pytest.raises(UsageProblem, match=r"there is no report \S*nothere.ncu-rep"):
         import_report(Project(tmp_path), tmp_path / "nothere.ncu-rep", NAMES)
     assert not (tmp_path / "reports").exists()
 

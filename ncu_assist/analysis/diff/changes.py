@@ -391,6 +391,6 @@ def _verdict(row: ComparedMetric, noise: NoiseModel) -> ChangeWord:
     distance = noise.distance(reading)
     if distance != "beyond":
         return "unchanged" if distance == "within" else "undecided"
-    if row.better is None or abs(reading.candidate - reading.baseline) < UNSEEN * reading.larger:
+    if row.better is None or abs(reading.candidate - reading.baseline) < UNSEEN * abs(reading.baseline):
         return "changed"
     return "improved" if (reading.candidate > reading.baseline) == (row.better == "higher") else "regressed"

@@ -91,7 +91,7 @@ def gate_title(gate: Gate | NotMeasured) -> str:
     """Return what was compared with what, e.g. ``lightning_decode/v7 against v6``."""
     baseline, candidate = sides(gate)
     kernel = _kernel_and_version(gate.candidate)[0]
-    if isinstance(gate, NotMeasured) and gate.baseline == gate.candidate:  # the only version of its kernel
+    if isinstance(gate, NotMeasured) and not gate.window and gate.baseline == gate.candidate:  # the only version
         return _reference_of(gate.candidate)
     is_named = _is_short(gate) or bool(gate.by_window if isinstance(gate, Gate) else gate.window)
     return f"{kernel}/{candidate} against {baseline}" if is_named else f"{candidate} against {baseline}"
