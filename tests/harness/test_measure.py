@@ -21,7 +21,10 @@ from ncu_assist.spec_file import read_kernel
 pytestmark = pytest.mark.slow
 
 SEGFAULT = "def add_one(x, y):\n    import os, signal\n    os.kill(os.getpid(), signal.SIGSEGV)\n"
-HANG = "def add_one(x, y):\n    import pathlib, signal\n    pathlib.Path('hangs').touch()\n    signal.pause()\n"
+HANG = (
+    "def add_one(x, y):\n    import os, pathlib, signal\n    pathlib.Path('hangs').write_text(str(os.getpid()))\n"
+    "    signal.pause()\n"
+)
 HUNGRY = "def add_one(x, y):\n    torch.empty(1 << 60, dtype=torch.uint8)\n"
 LATE_SEGFAULT = "CALLS = [0]\n\n\ndef add_one(x, y):\n    CALLS[0] += 1\n    torch.add(x, 1.0, out=y)\n" + (
     "    if CALLS[0] > 40:\n        import os, signal\n        os.kill(os.getpid(), signal.SIGSEGV)\n"
@@ -47,7 +50,11 @@ def _measure(root: Path, request: HarnessRequest) -> tuple[Measured, list[Event]
 
 @needs("torch")
 def test_bad_versions_leave_the_others_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    leaping(monkeypatch, client, (tmp_path / "hangs").exists)
+    def hangs() -> bool:
+        pid = (tmp_path / "hangs").read_text() if (tmp_path / "hangs").exists() else ""
+        return bool(pid) and Path("/proc", pid).exists()
+
+    leaping(monkeypatch, client, hangs, again=True)  # whenever the last sign of life is read
     sources = {
         "v0_right.py": PYTHON["v0_right.py"],
         "v1_segfault.py": SEGFAULT,
