@@ -26,6 +26,7 @@ from pipeline.shared_out import assert_whole, make_jobs
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, NcuAssistError, UsageProblem
 from ncu_assist.executors import EXECUTORS
+from ncu_assist.pipeline import gpu_workers
 from ncu_assist.pipeline.cluster import cluster_workers
 from ncu_assist.pipeline.gpu_workers import TICK_S
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
@@ -208,8 +209,11 @@ def test_neither_a_worker_nor_the_scheduler_takes_work_with_it(tmp_path: Path) -
 
 
 @pytest.mark.slow
-def test_a_worker_that_starts_again_gets_what_the_other_failed_at(tmp_path: Path) -> None:
+def test_a_worker_that_starts_again_gets_what_the_other_failed_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """One worker is killed and starts late; the disk of the only other is full meanwhile."""
+    monkeypatch.setattr(gpu_workers, "RESTART_S", CEILING_S)
     faults = tmp_path / "faults"
     faults.mkdir()
     jobs = make_jobs(tmp_path, ["one", "two"], replace(waiting(tmp_path, ["one", "two"]), faults=faults))
@@ -332,6 +336,7 @@ from fakes.fake_gpu import FakeGpu
 from pipeline.measured import Notes
 from pipeline.shared_out import make_jobs
 from pipeline.test_cluster import waiting
+from ncu_assist.pipeline import gpu_workers
 from ncu_assist.pipeline.cluster import cluster_workers
 from ncu_assist.pipeline.gpu_workers import TICK_S
 from ncu_assist.pipeline.measuring import measure_all
