@@ -157,4 +157,7 @@ def main(reports: str, folder: str, job: str, redact: str) -> None:
 
 
 if __name__ == "__main__":
-    main(*handed(sys.argv[1:], _prepare))
+    try:
+        main(*handed(sys.argv[1:], _prepare))
+    finally:
+        end_ready(READER)  # of a run without a report
