@@ -55,7 +55,10 @@ def module_argv(module: str, *arguments: str) -> list[str]:
 def module_environment() -> dict[str, str]:
     """Return this process's environment, in which a child in any folder imports this same package."""
     package = Path(__file__).parents[1]
-    if package.name == "site-packages":  # it is found there; named first, it would also stand before Python's own
+    if package.name in (
+        "site-packages",
+        "dist-packages",
+    ):  # it is found there; named first, it would also stand before Python's own
         return dict(os.environ)
     path = filter(None, [str(package), os.environ.get("PYTHONPATH")])
     return {**os.environ, "PYTHONPATH": os.pathsep.join(path)}

@@ -169,10 +169,15 @@ def check_kernel_name(name: str) -> None:
     wrong = _Mistakes(Path(name))
     _check_name(wrong.folder, wrong)
     if wrong.found or wrong.folder.name != name:
-        better = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "my_kernel"
-        better = better if C_NAME.fullmatch(better) else f"kernel_{better}"
+        better = function_name(name)
         said = f"'{name}' cannot be a function name in C and Python, and each version has a function of that name"
         raise UsageProblem(f"{said}; did you mean '{better}'?", f"ncu-assist new {better}")
+
+
+def function_name(name: str) -> str:
+    """Return the nearest name to this one that a function of C and of Python can have, words of theirs apart."""
+    better = re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_") or "my_kernel"
+    return better if C_NAME.fullmatch(better) else f"kernel_{better}"
 
 
 def is_function_name(name: str) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import click
@@ -40,7 +39,9 @@ def command(kernel: str, source: Path | None, other: str | None, with_torch: boo
     if (source is None) == (other is None):
         said = "--from and --like exclude each other" if source else "no source was named"
         if source is None and Path(kernel).suffix == ".cu" and Path(kernel).is_file():
-            name = re.sub(r"\W", "_", Path(kernel).stem, flags=re.ASCII)
+            from ncu_assist.spec_file import function_name
+
+            name = function_name(Path(kernel).stem)
             raise UsageProblem(
                 f"{kernel} is a file, but no kernel was named", f"ncu-assist new {name} --from {as_word(kernel)}"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -146,7 +147,7 @@ def command(
     from ncu_assist.spec_file import kernel_names
     from ncu_assist.suggest.model import Endpoint
     from ncu_assist.suggest.proof.prover import ProofOptions
-    from ncu_assist.suggest.session import ReplyOptions, SuggestRequest
+    from ncu_assist.suggest.session import ReplyOptions, SuggestRequest, parent_of
 
     if dry_run and reply is not None:
         raise UsageProblem("--dry-run and --reply exclude each other", "--reply FILE alone")
@@ -154,20 +155,16 @@ def command(
         raise UsageProblem("--for-tool needs --dry-run", "--dry-run --for-tool")
     project = options.current_project()
     is_kernel = reference in kernel_names(project)
+    parent = SuggestRequest(None if is_kernel else reference or None, reference if is_kernel else kernel)
     if not dry_run:
         try:
             _check_author(model, reply, prompt)
         except UsageProblem:  # the version comes first: without one, a model is of no use
-            from ncu_assist.suggest.session import parent_of
-
-            parent_of(
-                project, SuggestRequest(None if is_kernel else reference or None, reference if is_kernel else kernel)
-            )
+            parent_of(project, parent)
             raise
     proves = not dry_run and (_asked_to_prove() if prove is None else prove)
-    request = SuggestRequest(
-        reference=None if is_kernel else reference or None,
-        kernel=reference if is_kernel else kernel,
+    request = replace(
+        parent,
         workload=workload,
         candidates=candidates,
         rounds=rounds,

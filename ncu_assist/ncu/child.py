@@ -1,4 +1,7 @@
-"""The child processes that read reports: what they may take, so that a damaged one cannot take the machine's memory."""
+"""The child processes that read reports, and may get ready before, as those do that make pages.
+
+What they may take is limited, so that a damaged report cannot take the machine's memory.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,7 @@ def run_child(
     has ``timeout_s``. Raises what it tells of as JSON in the last line of stderr, errors of ``said`` by exit code, and
     DamagedData when it crashes or does not end in time, ReaderBug when an exception of our code ended it.
     """
-    done = run_module(argv, timeout_s, stopped, on_line)
+    done = run_module(argv, timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
     if done.timed_out:
         raise DamagedData(f"{what} could not be read within {limit_s:g} s", "profile again")
     last = (done.stderr.strip().splitlines() or [""])[-1]  # NVIDIA's reader may have written before it
@@ -55,9 +58,10 @@ def run_child(
 
 def run_module(
     argv: Sequence[str],
-    timeout_s: float | None,
-    stopped: Callable[[], bool] | None,
-    on_line: Callable[[str], None] | None,
+    *,
+    timeout_s: float | None = None,
+    is_stuck: Callable[[], bool] | None = None,
+    on_line: Callable[[str], None] | None = None,
 ) -> Completed:
     """Run a module of ours with arguments, as ``process.run`` does.
 
@@ -66,9 +70,9 @@ def run_module(
     from ncu_assist import process  # not in the child itself, which is to start at once
 
     if ready := _one_ready(argv[0]):
-        return ready.run(json.dumps(argv[1:]).encode(), lambda line: _pass_on(line, on_line), stopped, timeout_s)
+        return ready.run(json.dumps(argv[1:]).encode(), lambda line: _pass_on(line, on_line), is_stuck, timeout_s)
     command, env = process.module_argv(*argv), process.module_environment()
-    return process.run(command, env=env, timeout_s=timeout_s, is_stuck=stopped, on_line=on_line)
+    return process.run(command, env=env, timeout_s=timeout_s, is_stuck=is_stuck, on_line=on_line)
 
 
 _READY: dict[str, list[Waiting]] = {}

@@ -108,12 +108,12 @@ def _distance(facts: Facts, busiest: Busiest, top: tuple[str, float] | None) -> 
 def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
     """Return what to do less of; a pipe of products is not the last word where the tensor cores stand idle."""
     idle = facts.get("pipe_tensor_cycles")
-    fewer = FEWER
-    if busiest.name in (FMA, ISSUE) and takes_the_time(FMA, loads(facts)[FMA]) and facts.lacks(*FLOATS):
-        fewer = f"{FEWER}: {PAIRS}"
+    is_full = busiest.name in (FMA, ISSUE) and takes_the_time(FMA, loads(facts)[FMA])
+    may_be_pairs = is_full and facts.lacks(*FLOATS)
+    fewer = f"{FEWER}: {PAIRS}" if may_be_pairs else FEWER
     if busiest.name == FMA and idle is not None and idle < IDLE_PERCENT:
         return f"{fewer}; for a matrix product use the tensor cores, which are idle, if its accuracy allows it"
-    if fewer is not FEWER:
+    if may_be_pairs:
         return fewer
     return f"{LESS.get(busiest.name, LESS.get(group, LESS_BYTES))}, {STOP if busiest.takes_the_time else OVERLAP}"
 

@@ -201,7 +201,7 @@ class NotMeasured:
     @property
     def missing(self) -> tuple[Unmeasured, ...]:
         """The sides that are not measured, the candidate first; one where a version is to be held against itself."""
-        both = (self.candidate,) if self.window or self.baseline == self.candidate else (self.candidate, self.baseline)
+        both = (self.candidate,) if self.baseline == self.candidate else (self.candidate, self.baseline)
         return tuple(one for one in both if isinstance(one, Unmeasured))
 
 

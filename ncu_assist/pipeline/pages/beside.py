@@ -123,7 +123,7 @@ def _run(
         job = folder / f"job{min(pages)}.json"
         job.write_bytes(msgspec.json.encode(pages))
         argv = [__name__, str(reports), str(folder), job.name, "redact" if redact else ""]
-        run_module(argv, None, over.is_set, hear)
+        run_module(argv, is_stuck=over.is_set, on_line=hear)
     finally:
         for place in pages:  # those that it left are made here
             done[place].set()
