@@ -33,7 +33,7 @@ from ncu_assist.project import Project
 from ncu_assist.record import Source
 from ncu_assist.sources import VERSION_FILE, misnamed, reference_problem, source_sha256, versions_and_mistakes
 from ncu_assist.spec import Kernel, Version, Workload, unserved, why_skipped
-from ncu_assist.spec_file import kernel_names, load_kernel
+from ncu_assist.spec_file import function_name, kernel_names, load_kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import newest_of_source
@@ -95,7 +95,10 @@ def _of_file(word: str, path: Path) -> tuple[str, str]:
         return f"{word} is a file, not a kernel; it can be profiled as a program", f"ncu-assist profile {program}"
     if not has_main(path):
         alone = f"{word} is a file without main(), and cannot be run alone; {A_KERNEL}"
-        return f"{alone}; or call it from a program, and profile that", f"ncu-assist new {name} --from {quoted}"
+        return (
+            f"{alone}; or call it from a program, and profile that",
+            f"ncu-assist new {function_name(path.stem)} --from {quoted}",
+        )
     if path.suffix == ".cu":
         return f"{word} is a file; {A_KERNEL}; a program can be profiled", f"ncu-assist profile {quoted}"
     built = f"{COMPILED[path.suffix]} -o {name} {quoted}"

@@ -20,7 +20,7 @@ from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.importing import RunNames, fit_name
 from ncu_assist.pipeline.planning import has_main, no_kernel
 from ncu_assist.project import Project
-from ncu_assist.spec_file import kernel_names
+from ncu_assist.spec_file import function_name, kernel_names
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store
 from ncu_assist.versions import VERSION_NUMBER
@@ -123,7 +123,7 @@ def _compiled(project: Project, word: str, arguments: Sequence[str], flags: Sequ
     name = _name_of([word])
     if not has_main(Path(word)):
         said = f"{word} has no main(), so it is not a program; give it a main(), or make a kernel folder"
-        raise UsageProblem(said, f"ncu-assist new {name} --from {shlex.quote(word)}")
+        raise UsageProblem(said, f"ncu-assist new {function_name(Path(word).stem)} --from {shlex.quote(word)}")
     nvcc = find_nvcc()
     number = find_arch(nvcc).removeprefix("sm_")
     target = os.path.relpath(project.work / "programs" / name)

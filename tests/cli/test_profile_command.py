@@ -496,6 +496,7 @@ def test_what_makes_a_likely_verdict_certain_is_said(run: Run, programs: Path) -
 # What is wrong, what is said of it, and what is to be tried; nothing is run under ncu.
 WRONG_PROGRAMS = [
     (["alone.cu"], 2, "alone.cu has no main(), so it is not a program", "ncu-assist new alone --from alone.cu"),
+    (["my-k.cu"], 2, "my-k.cu has no main(), so it is not a program", "ncu-assist new my_k --from my-k.cu"),
     (["broken.cu"], 5, "broken.cu does not compile: error: expected a ;", "--nvcc-flags"),
     (["plain"], 2, "plain is a file, but neither a kernel nor an executable program", "chmod +x plain"),
     (["./nowhere"], 2, "there is no file or kernel './nowhere'", "ncu-assist list"),
@@ -531,6 +532,7 @@ def test_what_is_no_program_is_told_before_anything_is_profiled(
     (programs / "plain").write_text("#!/bin/sh\n")
     (programs / "old.ncu-rep").write_text("")
     (programs / "alone.cu").write_text("// int main() {}\n__global__ void f() {}\n")
+    (programs / "my-k.cu").write_text("__global__ void f() {}\n")
     (programs / "broken.cu").write_text(MAIN)
     answer = run("profile", *words)
     assert (answer.code, answer.out) == (code, ""), answer.err
