@@ -21,7 +21,7 @@ from ncu_assist.spec import Kernel, Version
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.store.archive import Store
 from ncu_assist.store.folders import ROOT, is_folder_name
-from ncu_assist.store.index import Listed, RunFacts, RunHead
+from ncu_assist.store.index import Listed, RunFacts, RunHead, by_version
 from ncu_assist.store.reading import StoredRun
 from ncu_assist.store.report_names import REPORT_ENDINGS, nothing_measured
 from ncu_assist.versions import is_called, short_name, with_short_names
@@ -213,15 +213,12 @@ def shown_source(run: RunFacts, machine: str | None) -> Source:
 def recorded_runs_matching(store: Store, kernel: Kernel) -> dict[str, StoredRun | None]:
     """Return for each version of a kernel, by full name, the run that shows it; None where there is none.
 
-    Only runs of exactly this source count. Runs measured on this machine go before recorded ones, new before old.
+    Only runs of exactly this source count: one with counters if there is one. Runs measured on this machine go before
+    recorded ones, new before old.
     """
-    return {version.name: newest_matching(store, kernel.name, version) for version in kernel.versions}
-
-
-def newest_matching(store: Store, kernel: str, version: Version) -> StoredRun | None:
-    """Return the run that shows ``version`` as its source is now, or None: one with counters if there is one."""
-    head = newest_of_source(store.heads(kernel, version.name), source_sha256(version.path))
-    return store.opened(head) if head else None
+    heads = by_version(store.heads(kernel.name))
+    newest = {one.name: newest_of_source(heads.get(one.name, ()), source_sha256(one.path)) for one in kernel.versions}
+    return {name: store.opened(head) if head else None for name, head in newest.items()}
 
 
 def newest_of_source(runs: Iterable[L], sha256: str | None) -> L | None:

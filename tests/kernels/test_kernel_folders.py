@@ -17,7 +17,7 @@ from ncu_assist.sources import header_comment
 from ncu_assist.spec import DTYPE_BYTES, Kernel, Version
 from ncu_assist.spec_file import load_kernel, read_kernel
 from ncu_assist.store.archive import Store
-from ncu_assist.store.choosing import newest_matching
+from ncu_assist.store.choosing import recorded_runs_matching
 
 NAMES = sorted(f.parent.name for f in KERNELS.glob("*/kernel.toml"))
 SPILLED = re.compile(r"(\d+) bytes spill stores")
@@ -114,9 +114,9 @@ def test_cuda_versions_spill_only_where_that_is_the_story(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A source that was recorded was built: its log is in the archive. Another one is built here."""
-    store, unseen = Store(KERNELS.parent / "reports"), []
+    runs, unseen = recorded_runs_matching(Store(KERNELS.parent / "reports"), read_kernel(KERNELS / name)), []
     for version in _cuda(name):
-        stored = newest_matching(store, name, version)
+        stored = runs[version.name]
         if stored is None:
             unseen.append(version)
         else:

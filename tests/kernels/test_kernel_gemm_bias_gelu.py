@@ -21,7 +21,7 @@ from ncu_assist.sources import source_files  # noqa: E402
 from ncu_assist.spec import Version  # noqa: E402
 from ncu_assist.spec_file import read_kernel  # noqa: E402
 from ncu_assist.store import Store  # noqa: E402
-from ncu_assist.store.choosing import newest_matching  # noqa: E402
+from ncu_assist.store.choosing import recorded_runs_matching  # noqa: E402
 
 KERNEL = read_kernel(KERNELS / "gemm_bias_gelu")
 TOLERANCE = KERNEL.tolerances["bfloat16"]
@@ -298,7 +298,7 @@ def test_another_architecture_is_told_what_wgmma_needs(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize("version", TMA, ids=_named)
 def test_no_product_waits_for_another_in_what_was_recorded(version: Version) -> None:
-    stored = newest_matching(Store(KERNELS.parent / "reports"), KERNEL.name, version)
+    stored = recorded_runs_matching(Store(KERNELS.parent / "reports"), KERNEL)[version.name]
     assert stored is not None
     assert not LOSSES.search(stored.read("build.log").decode())
 
