@@ -27,6 +27,7 @@ from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions
 from ncu_assist.pipeline import measuring
 from ncu_assist.pipeline.measuring import measure
 from ncu_assist.pipeline.ncu_stage import NcuStage, ncu_stage
+from ncu_assist.pipeline.pages.beside import pages_follow
 from ncu_assist.pipeline.pages.writing import pages_of
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.project import Project, find_project
@@ -82,13 +83,14 @@ def profile_s(project: Project, kernel: str, versions: Sequence[str], section_se
 
     NcuStage.run, measuring._save = timed_run, timed_save  # type: ignore[method-assign]
     try:
-        began = time.perf_counter()
-        outcome = measure(job, watch)
-        measured = time.perf_counter()
+        with pages_follow():
+            began = time.perf_counter()
+            outcome = measure(job, watch)
+            measured = time.perf_counter()
+            pages_of(project, [one.run for one in outcome.versions if one.run], watch)
+            ended = time.perf_counter()
     finally:
         NcuStage.run, measuring._save = run, save  # type: ignore[method-assign]
-    pages_of(project, [one.run for one in outcome.versions if one.run], watch)
-    ended = time.perf_counter()
     return {
         "build_and_start_s": watch.first("check") - began,
         "check_s": watch.first("bench") - watch.first("check"),
