@@ -336,7 +336,6 @@ from fakes.fake_gpu import FakeGpu
 from pipeline.measured import Notes
 from pipeline.shared_out import make_jobs
 from pipeline.test_cluster import waiting
-from ncu_assist.pipeline import gpu_workers
 from ncu_assist.pipeline.cluster import cluster_workers
 from ncu_assist.pipeline.gpu_workers import TICK_S
 from ncu_assist.pipeline.measuring import measure_all
