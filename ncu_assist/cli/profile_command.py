@@ -315,8 +315,7 @@ def _program(
     is_dry: bool,
     as_json: bool,
 ) -> int:
-    from ncu_assist.pipeline.importing import dry_run, profile_program
-    from ncu_assist.pipeline.programs import build, call_of, full_command, names_for
+    from ncu_assist.pipeline.programs import build, call_of, dry_run, full_command, names_for, profile_program
     from ncu_assist.pipeline.showing import gather
     from ncu_assist.render.json.run import show_json
     from ncu_assist.render.terminal.run import show_text

@@ -1,39 +1,29 @@
-"""Runs that belong to no kernel folder: reports from anywhere as runs of the archive, and any command profiled."""
+"""Reports from anywhere as runs of the archive: how they are named, read and saved."""
 
 from __future__ import annotations
 
 import contextlib
 import re
-import secrets
 import shlex
-import shutil
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
-from ncu_assist.errors import DamagedData, NcuAssistError, ReaderBug, StageFailed, UsageProblem
-from ncu_assist.executors import EXECUTORS
-from ncu_assist.harness.client import TimeLimits
+from ncu_assist.errors import DamagedData, ReaderBug, UsageProblem
 from ncu_assist.ncu import compressed
-from ncu_assist.ncu.command import ProfileOptions, check_set, find_ncu, options_in
-from ncu_assist.ncu.failures import ProfiledLaunch
+from ncu_assist.ncu.command import options_in
 from ncu_assist.ncu.report import read_report, second_opinion
-from ncu_assist.pipeline.archiving import capture_files, profile_facts
 from ncu_assist.pipeline.derived import save_judged
-from ncu_assist.pipeline.ncu_stage import Capture, NcuStage, cost_words
-from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.project import Project
 from ncu_assist.quantity import quantity
-from ncu_assist.record import ROUNDED, Launch, Profile, Run, Source
+from ncu_assist.record import ROUNDED, Profile, Run, Source
 from ncu_assist.render.escape import readable
-from ncu_assist.steps import Pace, Reporter, minutes
+from ncu_assist.steps import minutes
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id
 from ncu_assist.store.folders import is_folder_name
 from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
@@ -86,101 +76,6 @@ def imported_before(store: Store, stored: StoredRun) -> StoredRun | None:
 
     known = (one for one in store.runs(stored.run.kernel, stored.run.version) if one.run.run_id != stored.run.run_id)
     return next((one for one in known if kept(one.run) == kept(stored.run)), None)
-
-
-def profile_program(
-    project: Project,
-    names: RunNames,
-    command: Sequence[str],
-    options: ProfileOptions,
-    reporter: Reporter,
-    build: Callable[[], None] = lambda: None,
-    repeats: int = 1,
-) -> StoredRun:
-    """Profile a command, started in the current folder, and save what it launched as one run.
-
-    ``build`` makes the program, once it is known that it can be profiled. With ``repeats`` it runs so many times, and
-    the run has the launches of all: the report that it keeps is of the first.
-
-    Raises UsageProblem for names or a section set that cannot be, as NcuStage.run does, and StageFailed when no launch
-    was profiled. What was finished before a failure, a time limit or Ctrl-C is saved all the same.
-    """
-    check_names(names)
-    check_set(find_ncu(), options.section_set)
-    build()
-    most = options.max_launches
-    cost = cost_words(options, most * repeats) if most else ""
-    if cost:
-        reporter.note(f"at most {cost}; --max-launches N takes fewer or more")
-    captures: list[Capture] = []
-    pace = Pace((most or 0) * repeats)
-    save = partial(_save, project, names, command, options)
-    for repeat in range(repeats):
-        stage = program_stage(project, secrets.token_hex(6), options)
-
-        def show(launch: ProfiledLaunch, repeat: int = repeat) -> bool:
-            of = f" of at most {most}" if most else ""
-            again = f"{repeat + 1} of {repeats} · " if repeats > 1 else ""
-            left = pace.left(repeat * most + launch.index) if most else ""
-            reporter.status(f"ncu: {again}launch {launch.index + 1}{of} · {launch.name} {launch.percent} %{left}")
-            return False
-
-        try:
-            captures.append(stage.run(list(command), lambda _: None, show))
-        except (NcuAssistError, KeyboardInterrupt) as error:
-            rest = stage.rest()
-            captures += [rest] if rest is not None and rest.report.records else []
-            if captures:
-                kept = save(captures, (f"incomplete: {str(error) or 'interrupted'}",))
-                reporter.note(f"kept what was finished: {len(kept.run.launches)} launches, {kept.reference}")
-            raise
-        found = len(captures[0].report.records)
-        if not found:
-            raise StageFailed("the filter matches no kernel that the program launched", "drop or widen --filter")
-        if most and found == most > 1 and repeat == 0:
-            reporter.note(f"stopped after {found} launches; --max-launches N profiles more")
-        shutil.rmtree(stage.work, ignore_errors=True)
-    return save(captures, ())
-
-
-def _save(
-    project: Project,
-    names: RunNames,
-    command: Sequence[str],
-    options: ProfileOptions,
-    captures: Sequence[Capture],
-    notes: tuple[str, ...],
-) -> StoredRun:
-    """Save the launches of all captures as one run, each capture being a repeat."""
-    import pandas as pd
-
-    first, report = captures[0], captures[0].report
-    records: list[Launch] = []
-    tables = []
-    for repeat, capture in enumerate(captures):
-        tables.append(capture.report.metrics.assign(launch=capture.report.metrics["launch"] + len(records)))
-        records += [replace(one, index=len(records) + one.index, repeat=repeat) for one in capture.report.records]
-    metrics = pd.concat(tables, ignore_index=True) if len(tables) > 1 else report.metrics
-    log = "".join(capture.log for capture in captures)
-    profile = profile_facts(options, len(records), readable(" ".join(command)))
-    toolchain = replace(report.toolchain, python=sys.version.split()[0])
-    found = replace(foreign_run(names, report, "live"), launches=tuple(records))
-    said = (f"the program ran {len(captures)} times; its report is from the first",) if len(captures) > 1 else ()
-    run = replace(found, toolchain=toolchain, profile=profile, notes=(*notes, *said, *report.notes))
-    shared = VersionCapture(tuple(records), metrics, first.data, log, report.device, report.toolchain)
-    return save_judged(Store(project.reports), run, capture_files(shared))
-
-
-def dry_run(project: Project, command: Sequence[str], options: ProfileOptions) -> str:
-    """Return what profile_program would run, as text for a shell."""
-    return program_stage(project, "RUN", options).in_words(command)
-
-
-def program_stage(project: Project, run: str, options: ProfileOptions) -> NcuStage:
-    """Return the stage for a program: in the user's folder, silent as long as it likes, for it may load data first."""
-    total_s = project.settings.profile_timeout_s
-    folder = project.work / "profile" / run
-    return NcuStage(Path.cwd(), folder, EXECUTORS["local"], options, TimeLimits(total_s, total_s))
 
 
 IMPORTED = "imported"  # the kernel that reports without another name belong to

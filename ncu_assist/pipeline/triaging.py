@@ -24,8 +24,8 @@ from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, U
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.ncu.failures import ProfiledLaunch
-from ncu_assist.pipeline.importing import fit_name, profile_program, program_stage
-from ncu_assist.pipeline.programs import ProgramCall, build, names_for
+from ncu_assist.pipeline.importing import fit_name
+from ncu_assist.pipeline.programs import ProgramCall, build, names_for, profile_program, program_stage
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.process import Completed
 from ncu_assist.project import Project

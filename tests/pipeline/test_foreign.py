@@ -16,8 +16,9 @@ from measured import Notes
 
 from ncu_assist.errors import DamagedData, EnvironmentProblem, StageFailed, UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.importing import RunNames, default_names, dry_run, import_report, profile_program
+from ncu_assist.pipeline.importing import RunNames, default_names, import_report
 from ncu_assist.pipeline.ncu_stage import Capture, NcuStage
+from ncu_assist.pipeline.programs import dry_run, profile_program
 from ncu_assist.project import Project, Settings
 from ncu_assist.store import Store
 from ncu_assist.store.folders import is_folder_name

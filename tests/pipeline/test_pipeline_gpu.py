@@ -18,8 +18,9 @@ from ncu_assist.analysis.diff import DiffOptions
 from ncu_assist.executors.local import Local
 from ncu_assist.harness.request import HarnessSettings
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.importing import RunNames, default_names, import_report, profile_program
+from ncu_assist.pipeline.importing import RunNames, default_names, import_report
 from ncu_assist.pipeline.measuring import MeasureJob, measure
+from ncu_assist.pipeline.programs import profile_program
 from ncu_assist.pipeline.reading import compare
 from ncu_assist.project import Project
 from ncu_assist.spec_file import read_kernel
