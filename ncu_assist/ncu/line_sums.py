@@ -32,6 +32,7 @@ ISSUED = f"{STALL_COLUMN}selected"  # the state of a warp that issues: sampled, 
 COST, NS = "cost", "ns"
 BARRIER = "barrier"
 NO_SAMPLES = "no warp states were sampled: ncu-assist profile samples them, as ncu --set full does"
+INTERRUPTED = "the program ended while its kernel was profiled: no warp states were written"
 NO_LINES = "the code has no line numbers: compile with -lineinfo"
 CSV = "a CSV export holds no source lines"
 
@@ -143,7 +144,8 @@ def line_sums(report: Report, launches: Sequence[int], source: SourceTables | No
     times = {launch: report.records[launch].duration_ns for launch in launches}
     total = _plain_sum([part.costs(weights[part.launch]) for part in parts])
     if total <= 0:
-        return LineSums(note=NO_SAMPLES)
+        is_cut = bool(launches) and all(report.records[launch].interrupted for launch in launches)
+        return LineSums(note=INTERRUPTED if is_cut else NO_SAMPLES)
     if not any(part.lined for part in parts):
         return LineSums(note=NO_LINES)
     lines = tuple(_together(parts, weights, times, total, source))

@@ -62,7 +62,7 @@ def find(facts: Facts) -> Finding | None:
         more = ALL_OF_THEM
     return Finding(
         rule=ID,
-        message=f"{kind} {share:.0f} % of all sectors are local memory's, and warps wait for them",
+        message=f"{kind} {share:.0f} % of all sectors are local memory's, {local_traffic.takes_time(facts)}",
         saved_ns=saved,
         evidence=("local_spilling_requests", "local_load_sectors", "local_store_sectors", "registers"),
         relieves=local_traffic.relieved(facts),

@@ -168,7 +168,7 @@ def test_equal_launches_have_a_floor_of_one_unit_where_two_need_as_long(tmp_path
     stored = program(tmp_path, *({"duration_ns": 1e5, "metrics": one} for one in counted))
     view = gather(stored)
     assert [row.floor and row.floor.by for row in view.launches] == ["FMA pipe"] * 4
-    assert floor_units_words(view.groups) == "floor set by: FMA pipe in launches 0, 1, 2, 3"
+    assert floor_units_words(view.groups) == "floor set by: FMA pipe in all 4 launches"
     (alone,) = gather(narrowed(stored, selection_of("2"))).launches
     assert alone.floor == view.launches[2].floor
 
@@ -176,11 +176,14 @@ def test_equal_launches_have_a_floor_of_one_unit_where_two_need_as_long(tmp_path
 def test_launches_whose_floor_one_unit_sets_are_numbered_and_the_rest_counted(tmp_path: Path) -> None:
     idle = {f"{unit}.avg.pct_of_peak_sustained_elapsed": 3.0 for unit in ("sm__throughput", "dram__cycles_active")}
     made = [{"kernel": f"k{place}", "duration_ns": 10500, "metrics": dict(idle)} for place in range(20)]
-    rows = shown(tmp_path, *made).launches
+    near = {"kernel": "near", "duration_ns": 2000, "metrics": dict(idle)}  # at its floor: nothing is told of it
+    rows = shown(tmp_path, *made, near).launches
     assert floor_units_words(launch_groups(rows)) == (
         "floor set by: start in launches 0, 1, 2, 3, 4, 5, 6, 7 and 12 more"
     )
     assert floor_units_words(launch_groups(rows[:2])) == "floor set by: start in launches 0, 1"
+    assert floor_units_words(launch_groups(rows[:20])) == "floor set by: start in all 20 launches"
+    assert floor_units_words(launch_groups([rows[0], rows[-1]])) == "floor set by: start in launch 0"
 
 
 def test_short_launches_together_are_a_chain(tmp_path: Path) -> None:

@@ -199,6 +199,10 @@ def test_words_of_the_field_are_known(run: Run, word: str) -> None:
         ("register spills", "register-spill"),
         ("tensor cores", "tensor core"),
         ("IPC", "ipc"),
+        ("regs", "register"),
+        ("smem", "shared memory"),
+        ("occ", "occupancy"),
+        ("tmem", "TMEM"),
     ],
 )
 def test_a_word_is_known_however_it_is_written(run: Run, typed: str, name: str) -> None:

@@ -139,6 +139,29 @@ def test_a_pattern_matches_keys_names_and_labels() -> None:
     assert keys(["duration", "spill_"]) == ["duration", "spill_instructions"]
 
 
+@pytest.mark.parametrize(
+    ("short", "meant", "not_meant"),
+    [
+        ("regs", "registers", "duration"),
+        ("SMEM", "block_limit_shared_memory", "host_sectors_missed"),  # not sysmem
+        ("shmem", "block_limit_shared_memory", "duration"),
+        ("bw", "dram_bandwidth", "duration"),
+        ("tput", "sm_throughput", "duration"),
+        ("gmem", "global_load_sectors", "local_load_sectors"),
+        ("lmem", "local_load_sectors", "global_load_sectors"),
+        ("insts", "instructions", "duration"),
+    ],
+)
+def test_abbreviations_of_the_field_find_what_they_are_short_for(short: str, meant: str, not_meant: str) -> None:
+    found = keys([short])
+    assert meant in found
+    assert not_meant not in found
+
+
+def test_what_an_abbreviation_is_in_ncus_own_names_is_found_on_a_chip() -> None:
+    assert any("shmem" in one.name for one in search(["shmem"], "ga100").names)
+
+
 def test_names_outside_the_catalogue_are_found_where_it_has_nothing() -> None:
     found = search(["nvlrx__bytes"], None)
     assert found.groups == {}

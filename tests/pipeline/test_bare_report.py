@@ -17,6 +17,7 @@ from ncu_assist.pipeline import opened_reports
 from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
+from ncu_assist.pipeline.reading import side_lines
 from ncu_assist.project import Project
 
 pytestmark = pytest.mark.slow
@@ -100,6 +101,23 @@ def test_a_page_of_one_interrupted_launch_has_neither_sizes_nor_a_rule(tmp_path:
     assert "sizes not recorded" in page
     assert ">unexplained<" not in page
     assert page.count(">interrupted<") >= 2  # what to do, and the diagnosis
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [((0, 1, 2), "the program ended while its kernel was profiled"), ((2,), "no warp states were sampled")],
+)
+def test_nobody_is_told_to_sample_launches_that_were_interrupted(
+    tmp_path: Path, ended: tuple[int, ...], said: str
+) -> None:
+    """A public report of `--set full`, cut by the end of its program: *profile samples them, as --set full does*."""
+    data = read_plain(DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst")
+    for number in ended:
+        data = with_launch(data, number, interrupt(data))
+    path = tmp_path / "ended.ncu-rep"
+    path.write_bytes(data)
+    (stored,) = bare_reports(["ended"], [path], None)
+    assert side_lines(stored, {0, 1, 2}, read={0, 1, 2}).note.startswith(said)
 
 
 def test_what_is_needed_later_is_imported_while_the_child_reads(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from made_facts import gallery, made, told
 from ncu_assist.frame import combine_launches
 from ncu_assist.rules import local_array, register_spill
 from ncu_assist.rules.model import local_traffic
+from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.savings import loads
 
 
@@ -102,13 +103,32 @@ def test_dram_wins_no_more_than_warps_wait_for(stalls: dict[str, float]) -> None
     """A public report: DRAM at 67 %, one warp state in five about memory. Its spills were to win 1.88x."""
     counters = {**BESIDE_SPILLS, "dram_throughput": 81.0, "l2_lookups_busy": 50.0, "no_eligible": 70.0}
     facts = made(1e6, dram_bytes_read=4e8, dram_bytes_write=2.4e8, **counters)
-    by_name = {STALL.format(reason): share for reason, share in stalls.items()} | {STALL.format("selected"): 10.0}
-    tables = [{**table, **by_name} for table in facts.combined.tables]
-    facts = replace(facts, combined=combine_launches(None, facts.combined.launches, tables))
+    facts = _stalled(facts, **stalls)
     (ranked,) = told(register_spill, facts).findings
     most = 0.7 * sum(stalls.get(one, 0.0) for one in ("long_scoreboard", "barrier")) / 90
     queued = 0.7 * stalls["long_scoreboard"] / 90 * local_traffic.local_share(facts)
     assert ranked.finding.saved_ns == pytest.approx(max(0.9 * min(loads(facts)["DRAM"], most), queued) * 1e6)
+
+
+def test_it_says_what_the_time_goes_with() -> None:
+    """A public report: *warps wait for them* beside 9 % of the stalls in long scoreboard; DRAM was the estimate."""
+    counters = {**BESIDE_SPILLS, "no_eligible": 70.0, "instructions": 3e7}
+    moved = {"dram_bytes_read": 4e8, "dram_bytes_write": 2.4e8, "dram_throughput": 81.0, "l2_lookups_busy": 50.0}
+    of_dram = register_spill.find(_stalled(made(1e6, **counters, **moved), long_scoreboard=10.0, barrier=80.0))
+    assert of_dram is not None
+    assert of_dram.message.endswith("local memory's, and DRAM is busy with them")
+    waited = register_spill.find(_stalled(made(1e6, **counters), long_scoreboard=80.0, barrier=10.0))
+    assert waited is not None
+    assert waited.message.endswith("local memory's, and warps wait for them")
+    issued = register_spill.find(_stalled(made(1e6, **counters | {"issue_slots_busy": 60.0}), barrier=90.0))
+    assert issued is not None
+    assert issued.message.endswith("local memory's, and their instructions take issue slots")
+
+
+def _stalled(facts: Facts, **stalls: float) -> Facts:
+    by_name = {STALL.format(reason): share for reason, share in {**stalls, "selected": 10.0}.items()}
+    tables = [{**table, **by_name} for table in facts.combined.tables]
+    return replace(facts, combined=combine_launches(None, facts.combined.launches, tables))
 
 
 def test_local_memory_of_unknown_kind_is_said_in_one_sentence() -> None:

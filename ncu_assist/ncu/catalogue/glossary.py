@@ -190,6 +190,10 @@ _TEXTS = {
         "others"
     ),
     "TMA": "Tensor Memory Accelerator: copies a tile between global and shared memory with one instruction (Hopper)",
+    "TMEM": (
+        "tensor memory: 256 kB in each SM of compute capability 10.x and 11.x, not 12.x. `tcgen05.mma` keeps its sums "
+        "there, so that they take no registers"
+    ),
     "DRAM": "the memory of the GPU: large, and the farthest from the SMs",
     "DRAM rows": (
         "DRAM opens a row before it reads or writes in it, and rows open at a limited rate: single sectors at random "
@@ -298,12 +302,20 @@ GLOSSARY: dict[str, GlossaryEntry] = {
     word: GlossaryEntry(name, text) for name, text in _TEXTS.items() for word in name.lower().split(", ")
 }
 _ALSO_CALLED = {
+    "bw": "bandwidth",
     "coalescing": "coalesced",
     "hbm": "dram",
     "kernel launch": "launch",
+    "occ": "occupancy",
+    "reg": "register",
+    "regs": "register",
+    "shmem": "shared memory",
+    "smem": "shared memory",
     "spilling": "spill",
     "streaming multiprocessor": "sm",
+    "tensor memory": "tmem",
     "thread block": "block",
     "thread block cluster": "cluster",
+    "vram": "dram",
 }
 GLOSSARY |= {word: GLOSSARY[known] for word, known in _ALSO_CALLED.items()}

@@ -138,6 +138,12 @@ NEAR_CHIP = 0.85  # of difflib: one letter of five left out
 MANY = "several metrics have a key that begins with"
 SHORTEST = 4  # letters that a key may be asked for by
 LONG = 6  # letters that say which rule is meant
+# What programmers write for short -> the part of keys and labels that is meant. Matched as they stand, these find
+# nothing, or something else: "smem" is in "sysmem".
+SHORT = {
+    "bw": "bandwidth", "gmem": "global", "insts": "instructions", "lmem": "local", "regs": "register",
+    "shmem": "shared", "smem": "shared", "tput": "throughput",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -159,6 +165,7 @@ class Found:
 def search(patterns: Sequence[str], asked: str | None) -> Found:
     """Return what matches any of ``patterns``: parts of a key, a name or a label, or with ``*`` the whole of it.
 
+    An abbreviation of the field, as ``smem``, finds the rows of what it is short for, and ncu's names that have it.
     Names outside the catalogue are looked through for a chip, and where the catalogue has nothing. Raises UsageProblem
     for a pattern that nothing matches. ``asked`` is a chip or a product, as ``ad102`` or ``RTX 4090``; for one whose
     names were not recorded the nearest answers, and is named.
@@ -269,7 +276,7 @@ def _rows(group: str) -> tuple[Row, ...]:
 
 def _is_wanted(row: Row, patterns: Sequence[str]) -> bool:
     texts = (row.key, row.label, *((*row.names, row.shown_as) if isinstance(row, Metric) else ()))
-    return not patterns or any(_matches(pattern, texts) for pattern in patterns)
+    return not patterns or any(_matches(SHORT.get(pattern.lower(), pattern), texts) for pattern in patterns)
 
 
 def _matches(pattern: str, texts: Sequence[str]) -> bool:

@@ -144,15 +144,21 @@ def floor_unit(row: LaunchRow) -> str:
 def floor_units_words(groups: Sequence[LaunchGroup]) -> str:
     """Return what sets floors far below the times: ``floor set by: host link in launches 0, 1; start in launch 3``."""
     units: dict[str, list[int]] = {}
-    for row in (row for group in groups for row in group.rows):
+    rows = [row for group in groups for row in group.rows]
+    for row in rows:
         if name := floor_unit(row):
             units.setdefault(name, []).append(row.launch.index)
-    told = (f"{name} in {_these_launches(sorted(found))}" for name, found in units.items())
+    told = (f"{name} in {_these_launches(sorted(found), len(rows))}" for name, found in units.items())
     return f"floor set by: {'; '.join(told)}" if units else ""
 
 
-def _these_launches(indices: Sequence[int]) -> str:
-    """Return ``launch 3``, ``launches 0, 1``, or the first of many and how many more there are."""
+def _these_launches(indices: Sequence[int], every: int) -> str:
+    """Return ``launch 3``, ``launches 0, 1``, ``all 20 launches``, or the first of many and how many more there are.
+
+    Two that are all of ``every`` launch shown are named: nobody says ``all 2``.
+    """
+    if 2 < len(indices) == every:
+        return f"all {every} launches"
     numbers = first_numbers(", ".join(map(str, indices))).removesuffix(", …")
     more = len(indices) - numbers.count(",") - 1
     return f"{'launches' if indices[1:] else 'launch'} {numbers}{f' and {more} more' if more else ''}"

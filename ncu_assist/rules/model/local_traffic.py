@@ -24,6 +24,7 @@ READY = "not_selected"  # could issue, another warp did
 MOST_OF_A_THREAD = 255  # registers; one of 256 is for the hardware (CUDA Programming Guide, "Compute Capabilities")
 REGISTERS_OF_A_BLOCK, UNIT = 1 << 16, 8  # at most, and by how many a thread gets them (the same table)
 KIND_UNKNOWN = "local memory, spills or an array: the report does not say which"
+QUEUED = "warps"  # that wait for local memory, or issue its instructions
 MOST = 0.5  # of all sectors: then what L2 and DRAM do is done for local memory
 
 
@@ -58,9 +59,33 @@ def cost_ns(facts: Facts, requests: float, instructions: float = 1) -> float:
     """
     every = facts.value("local_load_requests") + facts.value("local_store_requests")
     part = min(1.0, requests / every) if every else 0.0
-    queued = _wait_share(facts) * local_share(facts) + _issue_share(facts, instructions * every)
-    share = min(1.0, max(queued, _l1_share(facts), _l2_share(facts), _dram_share(facts))) * part
+    share = min(1.0, max(_shares(facts, instructions).values())) * part
     return share * facts.duration_ns if share >= NOTICEABLE else 0.0
+
+
+def takes_time(facts: Facts) -> str:
+    """Return through what local memory takes the time that ``cost_ns`` says, the larger part of it, in words."""
+    shares = _shares(facts)
+    by = max(shares, key=lambda one: shares[one])
+    if by != QUEUED:
+        return f"and {by} is busy with them"
+    is_waited_for = _waited(facts) >= shares[QUEUED] - _waited(facts)
+    return "and warps wait for them" if is_waited_for else "and their instructions take issue slots"
+
+
+def _shares(facts: Facts, instructions: float = 1) -> dict[str, float]:
+    """Return the part of the time that local memory takes by what it keeps busy, and through warps that wait on it."""
+    every = facts.value("local_load_requests") + facts.value("local_store_requests")
+    return {
+        QUEUED: _waited(facts) + _issue_share(facts, instructions * every),
+        "L1": _l1_share(facts),
+        "L2": _l2_share(facts),
+        "DRAM": _dram_share(facts),
+    }
+
+
+def _waited(facts: Facts) -> float:
+    return _wait_share(facts) * local_share(facts)
 
 
 def _wait_share(facts: Facts, reasons: tuple[str, ...] = WAITS) -> float:
