@@ -25,7 +25,8 @@ multiprocessors are idle for up to 9.2 % on average (the sum of 512 MiB 5.1 %, t
 5.6 % on an H100, one wave of 21 µs 9.2 %), because blocks do not start in the same cycle and DRAM is not equally near
 to every multiprocessor. While DRAM or L2 is busy an idle multiprocessor costs nothing, so only the room that they had
 counts. If the cycles of the longest were not counted, it worked no longer than the kernel took. The idle time of the
-mean is then an upper bound, *assumed*. Of warps, the warp states that others could hide shrink by the part that is
+mean is then an upper bound, *assumed*; of more than one wave the finding also says how long a block must last for it.
+Of warps, the warp states that others could hide shrink by the part that is
 missing beyond one half. The larger of the two is named.
 """
 
@@ -44,6 +45,7 @@ from ncu_assist.rules.model.shape import (
     of_each_shape,
     room_beside,
     uncovered_part,
+    uneven_share,
     uneven_work,
     working_share,
 )
@@ -71,11 +73,14 @@ def _of_multiprocessors(facts: Facts) -> Finding | None:
         return None
     mean, longest = facts.value("sm_cycles_active"), facts.get("sm_cycles_active_max")
     times = (facts.value("sm_cycles_elapsed") if longest is None else longest) / mean if mean else 0.0
-    at_most = "up to " if longest is None else ""
+    is_known = longest is not None
+    how_long = (
+        f"works longest works {times:.2f}" if is_known else f"works longest was not counted: it works up to {times:.2f}"
+    )
     return Finding(
         rule=ID,
-        message=f"the multiprocessor that works longest works {at_most}{times:.2f} times as long as the mean, "
-        f"and the others wait for it{_as_if(facts.get('sm_count'), times)}",
+        message=f"the multiprocessor that {how_long} times as long as the mean, and the others wait for it"
+        f"{_as_if(facts.get('sm_count'), times)}{'' if is_known else _longest_block(facts)}",
         saved_ns=saved * facts.duration_ns,
         evidence=("sm_cycles_active_min", "sm_cycles_active", "sm_cycles_active_max", "sm_imbalance", "waves_per_sm"),
         assumed=not knows_uneven(facts),
@@ -105,6 +110,19 @@ def _of_warps(facts: Facts) -> Finding | None:
         assumed=facts.lacks("dram_throughput", "issue_slots_busy", "warps_selected"),
         advice=ADVICE,
     )
+
+
+def _longest_block(facts: Facts) -> str:
+    """Say how long a block must last where many follow one another and the longest multiprocessor was not counted.
+
+    One rests only when no block waits for a place. So a block that ends last has run since then, and the mean block
+    takes no longer than the active time over the waves.
+    """
+    waves, mean = facts.value("waves_per_sm"), facts.value("sm_cycles_active")
+    if waves <= 1 or not mean:
+        return ""
+    longer = uneven_share(facts) * facts.value("sm_cycles_elapsed") / mean * waves
+    return f"; for that, a block must last at least {longer:.0f} times as long as the mean one" if longer >= 2 else ""
 
 
 def _as_if(count: float | None, times: float) -> str:

@@ -29,6 +29,24 @@ def test_where_hardly_any_multiprocessor_works_it_says_how_many() -> None:
     assert half.message.endswith("the others wait for it")
 
 
+def test_where_the_longest_was_not_counted_it_says_what_block_that_takes() -> None:
+    """A public report of 79 waves: active for half of the time. In one wave any block may be long."""
+    counters = UNEVEN | {"sm_cycles_active": 50, "waves_per_sm": 80.0, "grid_size": 84480}
+    many = found(workload_imbalance, without(made(counters), "sm_cycles_active_max"))
+    assert many
+    assert many.assumed
+    assert "longest was not counted: it works up to 2.00 times as long as the mean" in many.message
+    longer = (1.0 - 0.5 - 2_500 / 100_000) / 0.5 * 80
+    assert many.message.endswith(f"; for that, a block must last at least {longer:.0f} times as long as the mean one")
+    single = found(workload_imbalance, without(made(UNEVEN), "sm_cycles_active_max"))
+    assert single
+    assert "a block must last" not in single.message
+    counted = found(workload_imbalance, made(counters))
+    assert counted
+    assert "a block must last" not in counted.message
+    assert "was not counted" not in counted.message
+
+
 def test_saves_the_rest_of_the_mean_multiprocessor() -> None:
     assert saved_share(workload_imbalance, made(UNEVEN)) == pytest.approx(0.65 - 0.1)
 
