@@ -24,7 +24,7 @@ from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.child import MEMORY_BYTES
 from ncu_assist.ncu.report import Report
 from ncu_assist.project import Project, find_project
-from ncu_assist.quantity import times_as_fast
+from ncu_assist.quantity import number_of, times_as_fast
 from ncu_assist.record import Launch
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.verdict import Verdict
@@ -644,7 +644,7 @@ class KernelHistory:
     def __repr__(self) -> str:
         on = f"{self.history.shown}, {', '.join(self.history.gpus) or 'no GPU'}"
         damaged = _damaged_words(self.history.left_out)
-        return f"<{self.history.kernel}: {len(self.history.rows)} versions on {on}{damaged}>"
+        return f"<{self.history.kernel}: {number_of(len(self.history.rows), 'version')} on {on}{damaged}>"
 
     def _repr_html_(self) -> str:
         from ncu_assist.render.html.run_verdict import history_box
@@ -728,7 +728,7 @@ class KernelTrend:
         return plot_trend(self.trend, _axes(ax))
 
     def __repr__(self) -> str:
-        from ncu_assist.render.words.values import number_of
+        from ncu_assist.quantity import number_of
 
         counts = number_of(len(self.trend.points), "run"), number_of(len(self.trend.changes), "change")
         return f"<{self.trend.kernel} on {self.trend.workload}: {', '.join(counts)}>"

@@ -71,7 +71,7 @@ class EnvironmentProblem(NcuAssistError):
 
 
 class NoTorch(EnvironmentProblem):
-    """The child process that measures cannot import torch: it has not looked for a GPU."""
+    """torch is missing where kernels are built or measured: nobody has looked for a GPU."""
 
     kind = "no-torch"
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from ncu_assist.errors import NoSuchName, NoSuchPlace, UsageProblem, cut, did_you_mean
+from ncu_assist.quantity import number_of
 from ncu_assist.record import Launch
 
 NUMBERS = re.compile(r"(\d+)(?:-(\d+))?", re.ASCII)
@@ -146,7 +147,7 @@ def _place(which: object) -> int:
 
 
 def _count(launches: Sequence[Launch]) -> str:
-    return "1 launch" if len(launches) == 1 else f"{len(launches)} launches"
+    return number_of(len(launches), "launch")
 
 
 def _numbers(text: str | None) -> tuple[int, int] | None:
@@ -193,7 +194,7 @@ def _fitting(
     prefix = NVTX if fit is _range_fits else ""
     is_part = len(filters) == 1 and part and any(part in one for one in known)
     raise NoSuchName(
-        f"none of {len(launches)} launches {what} '{', '.join(filters)}'; {_listed(filters, known)}",
+        f"none of {number_of(len(launches), 'launch')} {what} '{', '.join(filters)}'; {_listed(filters, known)}",
         f"--filter {prefix}{REGEX}{re.escape(part)}" if is_part else _how(launches),
     )
 

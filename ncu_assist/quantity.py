@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DURATIONS = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
+SIBILANTS = ("s", "x", "z", "ch", "sh")  # after which a plural has a vowel of its own
 SCALES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
 SHORT = {
     "byte": "B", "byte/s": "B/s", "byte/block": "B/block", "hz": "Hz",
@@ -29,6 +30,16 @@ def duration(nanoseconds: float, most: int = DIGITS) -> str:
     size = _size(nanoseconds, most)
     scale, unit = next(((s, u) for s, u in DURATIONS if size >= s), (1.0, "ns"))
     return f"{digits(nanoseconds / scale, most)} {unit}"
+
+
+def number_of(count: int, noun: str) -> str:
+    """Return a number with its noun: ``1 run``, ``2 runs``, ``3 launches``."""
+    return f"{count} {noun_of(count, noun)}"
+
+
+def noun_of(count: float, noun: str) -> str:
+    """Return a noun as it stands behind a number, or before the names of so many."""
+    return noun if count == 1 else f"{noun}es" if noun.endswith(SIBILANTS) else f"{noun}s"
 
 
 def percent(share: float) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Literal, overload
 
 from ncu_assist.errors import UsageProblem, did_you_mean
+from ncu_assist.quantity import noun_of
 from ncu_assist.versions import Descent, Lineage
 
 _OPERATORS: dict[type[ast.operator], Callable[[int, int], int]] = {
@@ -158,7 +159,7 @@ def why_skipped(version: Version, absent: Collection[str] | None = None) -> str:
     ]
     if not absent:
         return ""
-    return f"package{'s' * (len(absent) > 1)} {', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed"
+    return f"{noun_of(len(absent), 'package')} {', '.join(absent)} {'is' if len(absent) == 1 else 'are'} not installed"
 
 
 @dataclass(frozen=True)

@@ -23,7 +23,7 @@ BOTH = {SMALL: 1e5, LARGE: 1e6}  # workloads and their medians in ns
 NO_CONFLICTS = f"{CONFLICTS}:+0"
 LATER = {"run_id": "20261122T074500Z-2b3c4d", "created": "2026-11-22T07:45:00Z"}
 NO_BASELINE_SET = (
-    "no baseline is set, so this compares with v0 and no later version; "
+    "no baseline is set, so this compares with v0, the first version; "
     "to set one: ncu-assist baseline set add_one/VERSION"
 )
 NO_FOLDER = "kernels/add_one has no kernel.toml: only stored runs were judged, whatever has changed since"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ncu_assist.quantity import duration, quantity, times_as_fast
+from ncu_assist.quantity import duration, number_of, quantity, times_as_fast
 
 
 @pytest.mark.parametrize(
@@ -43,3 +43,19 @@ def test_durations() -> None:
 )
 def test_an_estimate_has_no_digits_that_say_nothing(estimate: float, text: str) -> None:
     assert times_as_fast(estimate) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "text"),
+    [
+        (0, "run", "0 runs"),
+        (1, "run", "1 run"),
+        (2, "more pair", "2 more pairs"),
+        (1, "launch", "1 launch"),
+        (3, "launch", "3 launches"),
+        (2, "pass", "2 passes"),
+        (1024, "byte", "1024 bytes"),
+    ],
+)
+def test_a_number_with_its_noun(count: int, noun: str, text: str) -> None:
+    assert number_of(count, noun) == text

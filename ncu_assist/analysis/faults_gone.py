@@ -11,6 +11,7 @@ from ncu_assist import __version__
 from ncu_assist.analysis.diff.comparability import differences
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
+from ncu_assist.quantity import number_of
 from ncu_assist.rules import ON_ONE_RESOURCE, RULES
 from ncu_assist.rules.base import LEAST_WORTH
 from ncu_assist.rules.model.diagnosis import Ranked
@@ -258,7 +259,7 @@ def _another_program(before: VersionRow, after: VersionRow, history: History) ->
     if all(languages) and languages[0] != languages[1]:
         return f"it is written in another language ({languages[0]}, then {languages[1]})"
     counts = [cell.under_ncu.launches for cell in cells]
-    made = f"{counts[1]} launch{'es' * (counts[1] != 1)}"
+    made = number_of(counts[1], "launch")
     return f"a call makes {made}, before {counts[0]}" if all(counts) and counts[0] != counts[1] else ""
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import CompileStep, Nvcc, build_hash, find_arch, find_nvcc, run_ninja
 from ncu_assist.errors import StageFailed
+from ncu_assist.quantity import number_of
 from ncu_assist.spec import Kernel, Version
 
 # -nodlink: no relocatable device code here, and the device linker would note its library paths in the binary.
@@ -195,7 +196,7 @@ def unfit_launcher(text: str, kernel: Kernel) -> str:
     form = f"write: {launcher_form(kernel)}"
     if len(taken) != len(kernel.arguments) + 1:
         given = f"{', '.join(kernel.arguments)} and the stream"
-        return f"its launcher takes {len(taken)} arguments, but kernel.toml has {given}; {form}"
+        return f"its launcher takes {number_of(len(taken), 'argument')}, but kernel.toml has {given}; {form}"
     for one, name in zip(taken, kernel.arguments, strict=False):
         scalar = SCALAR.fullmatch(one)
         if scalar and name in _tensors(kernel):

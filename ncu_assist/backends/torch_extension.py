@@ -16,7 +16,7 @@ from ncu_assist import process
 from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import build_hash, find_arch, find_ninja, find_nvcc
 from ncu_assist.backends.python import entry_point
-from ncu_assist.errors import EnvironmentProblem, StageFailed
+from ncu_assist.errors import NoTorch, StageFailed
 from ncu_assist.sources import source_files
 from ncu_assist.spec import Kernel, Version
 
@@ -107,9 +107,7 @@ def _torch_version() -> str:
     try:
         return importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError as error:
-        raise EnvironmentProblem(
-            "torch is not installed, and a version includes its headers", "pip install torch"
-        ) from error
+        raise NoTorch("torch is not installed, and a version includes its headers", "pip install torch") from error
 
 
 def _environment(arch: str) -> dict[str, str]:

@@ -24,7 +24,7 @@ WAYS = (
 @options.as_json
 def command(kernel: str | None, limit: int | None, page: int | None, as_json: bool) -> int:
     """List the kernels, or the versions and workloads of KERNEL, with what has been measured."""
-    from ncu_assist.pipeline.listing import left_out, listed_kernels, listing
+    from ncu_assist.pipeline.listing import listed, listed_kernels
     from ncu_assist.sources import reference_problem
 
     project = options.current_project()
@@ -32,22 +32,20 @@ def command(kernel: str | None, limit: int | None, page: int | None, as_json: bo
     shown = names[options.page_of(len(names), limit, page, "kernels")]
     if len(shown) < len(names):
         say(f"page {page or 1}: {len(shown)} of {len(names)} kernels")
-    kernels = listing(project, kernel, shown)
-    damages = left_out(project, f"{kernel}/" if kernel else "")
-    damages = tuple(dict.fromkeys((*damages, *(one for listed in kernels for one in listed.left_out))))
-    note_misnamed(project, *(shown.kernel for shown in kernels))
+    found = listed(project, kernel, shown)
+    note_misnamed(project, *(one.kernel for one in found.kernels))
     if kernel and (folder := project.kernels / kernel).is_dir() and (problem := reference_problem(folder)):
         say(f"note: {problem}")
-    note_damages(damages)
+    note_damages(found.left_out)
     if as_json:
         from ncu_assist.render.json.archive import list_json
 
-        write_json(list_json(kernels, damages))
+        write_json(list_json(found.kernels, found.left_out))
     else:
         from ncu_assist.render.terminal.archive import list_text
 
-        write(list_text(kernels), paged=True)
-    if not kernels:
+        write(list_text(found.kernels), paged=True)
+    if not found.kernels:
         _say_where(project)
     return 0
 

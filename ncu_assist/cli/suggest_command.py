@@ -288,7 +288,7 @@ def _dry_run(project: Project, request: SuggestRequest, answering: ReplyOptions,
     if as_json:
         write_json(prompt_json(prompt.text, prompt.tokens, prompt.dropped, prompt.id))
     else:
-        click.echo(prompt_note(prompt.tokens, prompt.dropped, prompt.id), err=True)
+        click.echo(prompt_note(prompt.tokens, prompt.dropped, prompt.id, request.prompt_tokens), err=True)
         write(prompt.text)
     return 0
 

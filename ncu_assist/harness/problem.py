@@ -16,6 +16,7 @@ import torch
 from ncu_assist.errors import StageFailed
 from ncu_assist.harness.accelerator import OUT_OF_MEMORY, describe
 from ncu_assist.harness.facts import Placement
+from ncu_assist.quantity import number_of
 from ncu_assist.spec import Kernel, Workload
 
 SIGMAS = 6.0
@@ -136,8 +137,8 @@ class Problem:
         tensors = self._ask("make_inputs", workload, seed, self.device)
         if len(tensors) != len(self.kernel.inputs):
             raise ReferenceProblem(
-                f"{self.kernel.name}/reference.py: make_inputs returns {len(tensors)} inputs, but kernel.toml names "
-                f"{len(self.kernel.inputs)}"
+                f"{self.kernel.name}/reference.py: make_inputs returns {number_of(len(tensors), 'input')}, "
+                f"but kernel.toml names {len(self.kernel.inputs)}"
             )
         return tuple(self._placed(name, value) for name, value in zip(self.kernel.inputs, tensors, strict=True))
 

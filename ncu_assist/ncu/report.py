@@ -35,6 +35,7 @@ from ncu_assist.ncu.source.reading import (
     tables_of,
 )
 from ncu_assist.ncu.tables import DURATION, SAMPLED, timeline_frame
+from ncu_assist.quantity import number_of
 from ncu_assist.record import Device, Launch, Toolchain
 
 if TYPE_CHECKING:
@@ -245,7 +246,7 @@ class Report:
 
     def __repr__(self) -> str:
         device = f" on {self.device.name}" if self.device else ""
-        launches = f"{len(self)} launch{'es' * (len(self) != 1)}"
+        launches = number_of(len(self), "launch")
         return f"<{self.path.name}: {launches}{device}, ncu {self.ncu_version or 'unknown'}>"
 
     def _repr_html_(self) -> str:
@@ -534,7 +535,7 @@ def _nvidias_words(path: Path, plain: Path, folder: Path, limits: Limits) -> str
         count = msgspec.json.decode((folder / contents.DOCUMENT).read_bytes(), type=int)
     except DamagedData:
         return "; NVIDIA's reader fails on it too"
-    found = "no launch" if count == 0 else "1 launch" if count == 1 else f"{count} launches"
+    found = number_of(count, "launch") if count else "no launch"
     return f"; NVIDIA's reader finds {found} in it, and does not say that it is damaged"
 
 
@@ -577,9 +578,8 @@ def _absences(contents: Contents) -> list[str]:
     everything = set().union(*(contents.name_lists[number] for number in users))
     lacking = {number: sorted(everything - set(contents.name_lists[number])) for number in sorted(users)}
     return [
-        f"{users[number]} of {len(contents.launches)} launches lack {len(names)} metrics that others have: "
-        + ", ".join(names[:NAMES_SHOWN])
-        + (" …" if len(names) > NAMES_SHOWN else "")
+        f"{users[number]} of {len(contents.launches)} launches lack {number_of(len(names), 'metric')} "
+        "that others have: " + ", ".join(names[:NAMES_SHOWN]) + (" …" if len(names) > NAMES_SHOWN else "")
         for number, names in lacking.items()
         if names
     ]

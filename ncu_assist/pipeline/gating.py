@@ -32,7 +32,7 @@ from ncu_assist.pipeline.gate_sides import (
 from ncu_assist.pipeline.reading import learned_noise, read_waits
 from ncu_assist.pipeline.trend import measured_like
 from ncu_assist.project import Project
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, number_of
 from ncu_assist.record import Run, of_two_kernels
 from ncu_assist.spec import ALL
 from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
@@ -155,7 +155,7 @@ def _no_baseline_set(project: Project, kernel: str, request: GateRequest) -> Ite
     """Yield that v0 stands in for a baseline, and how to set one."""
     if _is_without_baseline(project, kernel, request):
         to_set = f"ncu-assist baseline set {shlex.quote(kernel)}/VERSION"
-        yield f"no baseline is set, so this compares with v0 and no later version; to set one: {to_set}"
+        yield f"no baseline is set, so this compares with v0, the first version; to set one: {to_set}"
 
 
 def _faster_since(project: Project, candidate: StoredRun) -> Iterator[str]:
@@ -360,7 +360,7 @@ def _points(runs: Sequence[StoredRun], like: Run, workload: str, samples: Sample
 
 def _window_notes(window: Sequence[StoredRun], count: int) -> list[str]:
     if len(window) < count:
-        known = f"{len(window)} earlier run{'' if len(window) == 1 else 's'}"
+        known = number_of(len(window), "earlier run")
         return [
             f"of {count} there {'is' if len(window) == 1 else 'are'} {known} on this model of GPU, in other benches"
         ]

@@ -34,6 +34,7 @@ from ncu_assist.executors.local import Stoppable
 from ncu_assist.ncu.command import find_ncu, version_of
 from ncu_assist.pipeline.archiving import Need, Setup, setup_here
 from ncu_assist.pipeline.work_units import UnitResult, WorkUnit, built, do, settled
+from ncu_assist.quantity import number_of
 from ncu_assist.steps import Reporter, minutes
 
 CLUSTER_EXTRA = "pip install 'ncu-assist[cluster]'"
@@ -343,7 +344,7 @@ def on_worker(unit: WorkUnit, topic: str) -> tuple[str, str, bytes, str]:
 def _do_sent(unit: WorkUnit, worker: Any, told: _Told) -> UnitResult:
     """Work on a unit that came with its files, and keep only its build."""
     started = time.monotonic()
-    told.status(f"building {len(unit.versions)} versions")
+    told.status(f"building {number_of(len(unit.versions), 'version')}")
     unit, made = settled(unit, Path(worker.local_directory).absolute() / "bundles")
     unit = unit.apart()
     try:

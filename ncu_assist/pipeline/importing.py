@@ -20,7 +20,7 @@ from ncu_assist.ncu.command import options_in
 from ncu_assist.ncu.report import read_report, second_opinion
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.project import Project
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import number_of, quantity
 from ncu_assist.record import ROUNDED, Profile, Run, Source
 from ncu_assist.render.escape import readable
 from ncu_assist.steps import minutes
@@ -58,7 +58,7 @@ def import_report(
         report = read_report(path, told=told)
         status(f"asking ncu about {path.name}")
         opinion = second_opinion(report)
-    status(f"packing {path.name} and its {len(report)} launches")
+    status(f"packing {path.name} and its {number_of(len(report), 'launch')}")
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         files: dict[str, bytes | Path] = {METRICS: metrics_parquet(report.metrics)}
         plain = compressed.plain_file(path, Path(folder))

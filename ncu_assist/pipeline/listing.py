@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     from ncu_assist.analysis.ledger import Ledger
 
 
-def left_out(project: Project, place: str = "") -> tuple[Damage, ...]:
+def left_out(project: Project, place: str = "", store: Store | None = None) -> tuple[Damage, ...]:
     """Return what of the archive cannot be read at or above a place such as ``add_one/``, of all of it by default."""
     kernel = place.partition("/")[0] or None  # runs of others are not opened
-    return tuple(damage for damage in Store(project.reports).damaged(kernel) if damage.concerns(place))
+    return tuple(damage for damage in (store or Store(project.reports)).damaged(kernel) if damage.concerns(place))
 
 
 def beside(project: Project, reference: str, run: Run | DiffSide) -> tuple[Damage, ...]:
@@ -47,14 +47,36 @@ def listed_kernels(project: Project) -> list[str]:
     return sorted({*kernel_names(project), *Store(project.reports).kernels()})
 
 
-def listing(project: Project, kernel: str | None, among: Sequence[str] | None = None) -> tuple[KernelListing, ...]:
+@dataclass(frozen=True)
+class Listed:
+    """Some kernels, and what of the archive could not be read."""
+
+    kernels: tuple[KernelListing, ...]
+    left_out: tuple[Damage, ...]
+
+
+def listed(project: Project, kernel: str | None, among: Sequence[str]) -> Listed:
+    """Return the kernels ``among`` all or the one named, with what is left out of it or of all kernels.
+
+    The archive is looked through once. Raises UsageProblem for a wrong name.
+    """
+    store = Store(project.reports).seen_once()
+    kernels = listing(project, kernel, among, store)
+    damages = left_out(project, f"{kernel}/" if kernel else "", store)
+    return Listed(kernels, tuple(dict.fromkeys((*damages, *(one for found in kernels for one in found.left_out)))))
+
+
+def listing(
+    project: Project, kernel: str | None, among: Sequence[str] | None = None, store: Store | None = None
+) -> tuple[KernelListing, ...]:
     """Return all kernels, those ``among`` them or the one named, with the run of each version.
 
     Raises UsageProblem for a wrong name.
     """
-    store = Store(project.reports)
-    own, names = kernel_names(project), listed_kernels(project)
-    if kernel is not None and kernel not in names:
+    store = store or Store(project.reports).seen_once()
+    own = kernel_names(project)
+    names = listed_kernels(project) if among is None or kernel not in (None, *own) else among
+    if kernel is not None and kernel not in (*own, *names):
         refuse_unreadable(store, kernel, None)
         if kernel.endswith(tuple(SOURCES)) and (Path.cwd() / kernel).is_file():
             from ncu_assist.pipeline.planning import no_kernel

@@ -58,7 +58,7 @@ from ncu_assist.pipeline.work_units import (
     unpacked,
 )
 from ncu_assist.project import Project
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, number_of
 from ncu_assist.record import Commit, Device, Run, Timing
 from ncu_assist.render.words.sanitizer import result_words
 from ncu_assist.spec import Kernel, Version, Workload, unserved
@@ -279,7 +279,7 @@ class KernelWork:
             names = [version.name for version in job.timed]
             self._request = unbuilt_request(job.kernel, names, job.workloads, job.settings, work)
             return
-        self.reporter.status(f"building {len(job.timed)} versions")
+        self.reporter.status(f"building {number_of(len(job.timed), 'version')}")
         self._built = build_here(job.kernel, job.timed, work)
         _tell_build(self._built, self.reporter)
         self._request = new_request(job.kernel, self._built.outcomes, job.workloads, job.settings, work)
@@ -477,8 +477,8 @@ def _tell_cost(job: MeasureJob, reporter: Reporter) -> None:
         is_counted = is_counted and run is not None
     cost = cost_words(job.options, launches, seconds, guessed, is_counted)
     if cost:
-        what = f"{len(job.versions)} versions on {len(job.workloads)} workloads"
-        reporter.note(f"{what}: checks, {job.settings.rounds} rounds, {cost}")
+        what = f"{number_of(len(job.versions), 'version')} on {number_of(len(job.workloads), 'workload')}"
+        reporter.note(f"{what}: checks, {number_of(job.settings.rounds, 'round')}, {cost}")
 
 
 def _of(kernel: Kernel, job: MeasureJob) -> MeasureJob:

@@ -15,7 +15,7 @@ from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import GpuSpread, KernelOutcome, VersionOutcome, spread_of
 from ncu_assist.environment import gpu_here
-from ncu_assist.errors import DamagedData, EnvironmentProblem, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NoTorch, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
@@ -446,12 +446,17 @@ def _measure_at(
 def _without_ncu(
     project: Project, request: MeasureRequest, stages: tuple[Stage, ...], reporter: Reporter
 ) -> list[tuple[KernelOutcome, KnownRuns]]:
-    """Measure without ncu. If the driver has no GPU, raise the same error as ``profile``, not torch's."""
+    """Measure without ncu. That the driver has no GPU is said as by ``profile``, not by torch, which may be missing."""
     try:
         return _measure([plan(project, request, stages, reporter=reporter)], request, reporter)
-    except EnvironmentProblem:
+    except EnvironmentProblem as error:
         if HarnessSettings(stages).device == "cuda" and not request.cluster:
-            gpu_here()
+            try:
+                gpu_here()
+            except EnvironmentProblem as lack:
+                if isinstance(error, NoTorch):
+                    raise NoTorch(f"{error.message}; besides, {lack.message}", error.hint) from error
+                raise
         raise
 
 

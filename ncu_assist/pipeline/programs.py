@@ -30,6 +30,7 @@ from ncu_assist.pipeline.ncu_stage import Capture, NcuStage, cost_words
 from ncu_assist.pipeline.planning import has_main, no_kernel
 from ncu_assist.pipeline.profiling import VersionCapture
 from ncu_assist.project import Project
+from ncu_assist.quantity import number_of
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import readable
 from ncu_assist.spec_file import function_name, kernel_names
@@ -175,7 +176,9 @@ def profile_program(
             captures += [rest] if rest is not None and rest.report.records else []
             if captures:
                 kept = save(captures, (f"incomplete: {str(error) or 'interrupted'}",))
-                reporter.note(f"kept what was finished: {len(kept.run.launches)} launches, {kept.reference}")
+                reporter.note(
+                    f"kept what was finished: {number_of(len(kept.run.launches), 'launch')}, {kept.reference}"
+                )
             raise
         found = len(captures[0].report.records)
         if not found:

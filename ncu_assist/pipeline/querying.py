@@ -24,6 +24,7 @@ from ncu_assist.atomic import atomic_write
 from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import NUMBER, DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.project import Project, find_project
+from ncu_assist.quantity import number_of
 from ncu_assist.record import Run
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.store import Damage, Store, StoredRun
@@ -378,7 +379,9 @@ class ArchiveFrames:
 
     def __repr__(self) -> str:
         kernels = len({one.run.kernel for one in self.stored})
-        return f"<archive of {len(self)} runs of {kernels} kernels, {len(self.damaged)} damaged>"
+        return (
+            f"<archive of {number_of(len(self), 'run')} of {number_of(kernels, 'kernel')}, {len(self.damaged)} damaged>"
+        )
 
     def _repr_html_(self) -> str:
         """Return a summary of each kernel, for a notebook."""

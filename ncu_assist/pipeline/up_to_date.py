@@ -22,6 +22,7 @@ from ncu_assist.ncu.command import ADAPTIVE
 from ncu_assist.pipeline.archiving import Setup, need_of
 from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.work_units import OneGpu, WorkPlace
+from ncu_assist.quantity import number_of
 from ncu_assist.record import Run, Toolchain
 from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_sha256
 from ncu_assist.spec import Version, Workload, unserved, why_skipped
@@ -228,7 +229,7 @@ class _Judge:
         elif run.bench.flush != settings.flush:
             yield f"timed with --flush {run.bench.flush}"
         elif run.bench.rounds < settings.rounds:
-            yield f"timed in {run.bench.rounds} rounds, not {settings.rounds}"
+            yield f"timed in {number_of(run.bench.rounds, 'round')}, not {settings.rounds}"
         damage = damage_of(stored)
         if damage is not None:
             yield damage.message

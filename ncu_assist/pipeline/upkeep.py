@@ -19,6 +19,7 @@ from ncu_assist.pipeline.history import history_of
 from ncu_assist.pipeline.pages.index import kernel_state
 from ncu_assist.pipeline.pages.readable import PageStore
 from ncu_assist.project import Project
+from ncu_assist.quantity import number_of
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Damage, Store, StoredRun
 from ncu_assist.store.baselines import get_baseline, write_baseline
@@ -49,7 +50,7 @@ def pack(project: Project, kernels: Sequence[str], reporter: Reporter) -> Packed
     for kernel in chosen(store, kernels):
         try:
             for batch in _batches(store, kernel, done):
-                reporter.status(f"packing {len(batch)} runs of {kernel}")
+                reporter.status(f"packing {number_of(len(batch), 'run')} of {kernel}")
                 _pack(store, kernel, batch, done)
         except OSError as error:
             raise environment_problem(error, "pack") from error
@@ -292,7 +293,7 @@ def prune(project: Project, kernels: Sequence[str], keep: KeepRules, plan: Prune
     try:
         for kernel in dict.fromkeys(one.kernel for one, _ in going):
             mine = {one.key for one, _ in going if one.kernel == kernel}
-            reporter.status(f"removing {len(mine)} runs of {kernel}")
+            reporter.status(f"removing {number_of(len(mine), 'run')} of {kernel}")
             for version, run_id in mine:
                 folder = store.reports / kernel / version / run_id
                 if folder.is_dir():

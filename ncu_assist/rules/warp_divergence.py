@@ -33,6 +33,7 @@ estimated, 1.6x and 0.8x achieved).
 from __future__ import annotations
 
 from ncu_assist.ceilings.chips import LANES
+from ncu_assist.quantity import noun_of
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import L2_PARTS, TENSOR, instruction_time, memory_instructions, swaps
@@ -80,7 +81,7 @@ def find(facts: Facts) -> Finding | None:
     if divergent:
         cause = "because its branches diverge"
     elif threads % LANES:
-        cause = f"because a block has {threads:.0f} thread{'s' * (threads != 1)}"
+        cause = f"because a block has {threads:.0f} {noun_of(threads, 'thread')}"
     elif divergent is None:
         cause = "why is not known, as its branches were not counted"
     else:

@@ -9,6 +9,7 @@ from typing import Self, TypeVar
 
 from ncu_assist.errors import DamagedData, NewerData
 from ncu_assist.frame.columns import Samples
+from ncu_assist.quantity import number_of
 from ncu_assist.record import Run
 from ncu_assist.steps import steps
 from ncu_assist.store.findings import FINDINGS, decode_findings
@@ -18,6 +19,7 @@ from ncu_assist.store.folders import (
     RUN_JSON,
     Damage,
     foreign_files,
+    holds_runs,
     is_folder_name,
     kernel_folders,
     leftovers,
@@ -117,12 +119,12 @@ def _wrong_launches(stored: StoredRun) -> Iterator[str]:
     listed = [launch.index for launch in stored.run.launches]
     logged = stored.run.profile.launches_logged if stored.run.profile else None
     if logged is not None and logged != len(listed):
-        yield f"{RUN_JSON} lists {len(listed)} launches, ncu's log says {logged}"
+        yield f"{RUN_JSON} lists {number_of(len(listed), 'launch')}, ncu's log says {logged}"
     if METRICS not in stored.run.files:
         return
     measured, is_double = stored.measured()
     if measured != sorted(listed):
-        yield f"{METRICS} holds {len(measured)} launches, {RUN_JSON} lists {len(listed)}"
+        yield f"{METRICS} holds {number_of(len(measured), 'launch')}, {RUN_JSON} lists {len(listed)}"
     if is_double:
         yield f"{METRICS} holds a metric twice for one launch"
 
@@ -183,6 +185,7 @@ def _without_reference(stored: StoredRun, error: DamagedData) -> str:
 
 
 T = TypeVar("T")
+Listing = tuple[list[RunHead], list[Damage]]
 
 
 @dataclass(frozen=True)
@@ -194,6 +197,11 @@ class Store:
 
     reports: Path
     left_out: tuple[Damage, ...] = ()
+    _seen: dict[str, Listing] | None = field(default=None, repr=False, compare=False, kw_only=True)
+
+    def seen_once(self) -> Self:
+        """Return the archive as it is when it is first asked of each kernel: no folder is listed a second time."""
+        return replace(self, _seen={})
 
     def save(self, run: Run, files: Mapping[str, bytes | Path]) -> StoredRun:
         """Write a run, its files' sizes and hashes filled in, and return it as it reads back.
@@ -205,8 +213,8 @@ class Store:
 
     def kernels(self) -> tuple[str, ...]:
         """Return the kernels with at least one run, sorted."""
-        loose = {folder.parts[-3] for folder in self._folders(None, None)}
-        return tuple(sorted(loose | {pack.kernel for pack in self.packs() if pack.runs}))
+        folders = [one for one in kernel_folders(self.reports) if isinstance(one, Path)]
+        return tuple(sorted(one.name for one in folders if holds_runs(one) or self._has_packed(one.name)))
 
     def versions(self, kernel: str) -> tuple[str, ...]:
         """Return the versions of a kernel with at least one run, v10 after v9."""
@@ -221,6 +229,34 @@ class Store:
         """Return what the index knows of the runs that can be read, newest first, and what is damaged."""
         if version == DRAFTS or any(name is not None and not is_folder_name(name) for name in (kernel, version)):
             return [], []
+        heads, damages = self._listing(kernel, version)
+        place = "".join(f"{name}/" for name in (kernel, version) if name)
+        lost = {one.path for one in self.left_out}
+        heads = [one for one in heads if one.path not in lost]
+        damages += [one for one in self.left_out if one not in damages and one.concerns(place)]
+        return sorted(heads, key=_age, reverse=True), sorted(damages, key=lambda one: one.path)
+
+    def _listing(self, kernel: str | None, version: str | None) -> Listing:
+        """Return the runs, and what is damaged, in lists of the caller's own: as seen before where that is kept."""
+        if self._seen is None or (kernel is None and version is not None):
+            return self._look(kernel, version)
+        heads: list[RunHead] = []
+        damages: list[Damage] = []
+        for one in kernel_folders(self.reports, kernel):
+            if isinstance(one, Damage):
+                damages.append(one)
+                continue
+            if one.name not in self._seen:
+                self._seen[one.name] = self._look(one.name, None)
+            found, wrong = self._seen[one.name]
+            heads += found
+            damages += wrong
+        if version is None:
+            return heads, damages
+        place = f"{kernel}/{version}/"
+        return [one for one in heads if one.version == version], [one for one in damages if one.concerns(place)]
+
+    def _look(self, kernel: str | None, version: str | None) -> Listing:
         folders: dict[str, list[Path]] = {name: [] for name in self._kernels(kernel)}
         damages: list[Damage] = []
         for one in run_folders(self.reports, kernel, version):
@@ -233,11 +269,7 @@ class Store:
             found, wrong = entries(self.reports, name, loose, version)
             heads += found
             damages += wrong
-        lost = {one.path for one in self.left_out}
-        heads = [one for one in heads if one.path not in lost]
-        place = "".join(f"{name}/" for name in (kernel, version) if name)
-        damages += [one for one in self.left_out if one not in damages and one.concerns(place)]
-        return sorted(heads, key=_age, reverse=True), sorted(damages, key=lambda one: one.path)
+        return heads, damages
 
     def whole(self, kernel: str | None = None) -> tuple[list[RunHead], list[Damage]]:
         """Return what can be read whole and what cannot, by the hashes of what a ladder shows too."""
@@ -373,6 +405,9 @@ class Store:
         kernel, *key = folder.parts[-3:]
         pack = next((one for one in self.packs(kernel) if (key[0], key[1]) in one.runs), None)
         return pack is not None and not any(packed_problems(pack, (key[0], key[1]), True))
+
+    def _has_packed(self, kernel: str) -> bool:
+        return any(pack.runs for pack in opened_packs(self.reports, kernel)[0])
 
     def _kernels(self, kernel: str | None) -> list[str]:
         if kernel is not None and not is_folder_name(kernel):

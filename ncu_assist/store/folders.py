@@ -128,6 +128,16 @@ def run_folders(reports: Path, kernel: str | None = None, version: str | None = 
             yield from _below(folder, "/".join(folder.parts[-2:]), None)
 
 
+def holds_runs(kernel: Path) -> bool:
+    """Tell whether the folder of a kernel has one of a run; looks no further than the first."""
+    for version in _below(kernel, kernel.name, None):
+        if isinstance(version, Path) and version.name != DRAFTS:
+            place = f"{kernel.name}/{version.name}"
+            if any(isinstance(one, Path) for one in _below(version, place, None)):
+                return True
+    return False
+
+
 def leftovers(reports: Path) -> Iterator[Path]:
     """Yield what interrupted writes left; a folder that cannot be read is named by the others."""
     for folder in version_folders(reports):

@@ -18,6 +18,7 @@ import msgspec
 from ncu_assist.backends.cuda import split_parameters, without_comments
 from ncu_assist.backends.torch_extension import TORCH_HEADER
 from ncu_assist.errors import NcuAssistError, cut
+from ncu_assist.quantity import number_of
 from ncu_assist.sources import HEADER_COMMENT
 from ncu_assist.spec import Kernel, python_tree
 from ncu_assist.store.drafts import Claim, MetricPrediction, QuotedEvidence
@@ -573,7 +574,8 @@ def _check_python(tree: ast.Module, kernel: Kernel) -> None:
         raise UnusableReply(f"'{kernel.name}' is no plain function")
     if isinstance(last, ast.FunctionDef) and not _takes(last.args, len(wanted)):
         raise UnusableReply(
-            f"'{kernel.name}' has another signature: it is called with {len(wanted)} arguments, {', '.join(wanted)}"
+            f"'{kernel.name}' has another signature: it is called with {number_of(len(wanted), 'argument')}, "
+            f"{', '.join(wanted)}"
         )
 
 
@@ -610,7 +612,7 @@ def _check_launcher(source: str, kernel: Kernel) -> None:
     kinds = [*("*" if name in tensors else "integer" for name in kernel.arguments), "stream"]
     if not any(_fits(parameters, kinds) for parameters in found):
         raise UnusableReply(
-            f"'{kernel.name}' has another signature: it is called with {len(kinds)} arguments, "
+            f"'{kernel.name}' has another signature: it is called with {number_of(len(kinds), 'argument')}, "
             f"{', '.join((*kernel.arguments, 'stream'))}, pointers for tensors, long long for integers"
         )
 

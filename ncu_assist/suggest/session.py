@@ -16,6 +16,7 @@ from ncu_assist.errors import ModelProblem, UsageProblem
 from ncu_assist.pipeline.gpu_workers import gpu_workers
 from ncu_assist.pipeline.opened_reports import named
 from ncu_assist.project import Project
+from ncu_assist.quantity import number_of
 from ncu_assist.spec_file import kernel_names, load_kernel
 from ncu_assist.steps import Reporter
 from ncu_assist.store import Store, StoredRun
@@ -223,7 +224,7 @@ def _answered(
     """
     archive, ids = PromptArchive(project.reports), (prompt_id,) if prompt_id else ids_in(reply)
     if len(ids) > 1:
-        raise UsageProblem(f"the reply names {len(ids)} prompts: {', '.join(ids)}", f"--prompt {ids[0]}")
+        raise UsageProblem(f"the reply names {number_of(len(ids), 'prompt')}: {', '.join(ids)}", f"--prompt {ids[0]}")
     if ids:
         prompt = archive.find(ids[0])
         _check_parent(project, request, prompt)
@@ -392,7 +393,7 @@ class SuggestSession:
         calls = f"after each of up to {self.author.tool_calls} tool calls and " if self.author.tool_calls else ""
         is_measured = self.prover is not None and not isinstance(self.prover, DraftCompiler)
         self.reporter.note(
-            f"{count} draft{'s' * (count > 1)}: at least about {prompt + extra:,} tokens are sent{total}. "
+            f"{number_of(count, 'draft')}: at least about {prompt + extra:,} tokens are sent{total}. "
             f"They are sent again {calls}for each repair. Replies are extra."
             + (" Each draft that builds is checked, timed and profiled." if is_measured else "")
         )

@@ -71,7 +71,7 @@ def test_what_is_meant(asked: tuple[str | None, ...], found: list[int]) -> None:
         ((None, "nvtx:regex:*"), "nothing to repeat at letter 1, before '*'", r"\("),
         ((None, "regex:a["), "unterminated character set at letter 2", r"\("),
         ((None, "zzz"), "none of 4 launches", "--launch 3, --launch 0-3, or --filter"),
-        (("1", "zzz"), "none of 1 launches", "--launch 1, or --filter"),
+        (("1", "zzz"), "none of 1 launch ", "--launch 1, or --filter"),
         ((None, ""), "a filter is empty", "--filter NAME"),
         ((None, "nvtx:/"), "a filter is empty", "--filter NAME"),
     ],

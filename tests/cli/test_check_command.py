@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,11 @@ from commandline import Run, measure_here
 from kernel_folder import write_kernel
 from pipeline.measured import RIGHT, WORKLOADS, WRONG
 from requirements import require
+
+from ncu_assist.backends import torch_extension
+from ncu_assist.backends.nvcc import Nvcc
+from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.pipeline import planning
 
 
 def test_right_and_wrong_versions(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,3 +131,27 @@ def test_without_a_gpu(run: Run, recorded: Path) -> None:
     answer = run("check", "lightning_decode", "v0")
     assert (answer.code, answer.out) == (6, "")
     assert "try: " in answer.err
+
+
+@pytest.mark.parametrize("command", ["check", "bench"])
+def test_without_torch_and_a_gpu_it_says_both_and_what_to_install(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    write_kernel(tmp_path, {"v1_ext.cu": "#include <torch/extension.h>\n"})
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("NCU_ASSIST_ARCH", "sm_90")
+    monkeypatch.setattr(torch_extension, "find_nvcc", lambda: Nvcc(Path("nvcc"), "13.0.88", ()))
+
+    def no_package(name: str) -> str:
+        raise PackageNotFoundError(name)
+
+    def no_driver() -> None:
+        raise EnvironmentProblem("there is no working NVIDIA driver", "nvidia-smi")
+
+    monkeypatch.setattr(torch_extension.importlib.metadata, "version", no_package)
+    monkeypatch.setattr(planning, "gpu_here", no_driver)
+    answer = run(command, "add_one", "v1")
+    assert answer.code == 6
+    said = " ".join(answer.err.split())
+    assert "torch is not installed, and a version includes its headers; besides, there is no working NVIDIA" in said
+    assert "pip install torch" in said

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,8 @@ from kernel_folder import PYTHON_VERSION, TOML, write_kernel
 
 from ncu_assist.cli import COMMANDS
 from ncu_assist.errors import StageFailed
-from ncu_assist.store import Store, samples_parquet
+from ncu_assist.store import Store, StoredRun, index, samples_parquet
+from ncu_assist.store.reading import open_run
 
 
 def test_kernels_versions_and_what_was_measured(run: Run, recorded: Path) -> None:
@@ -273,3 +275,18 @@ def test_samples_that_are_not_those_of_the_record_are_named(run: Run, family: Pa
     answer = run("list", "softmax")
     assert (answer.code, "own / library" in answer.out) == (0, False)
     assert f"left out: reports/softmax/v5_triton_row/{stored.run.run_id}: samples.parquet has " in answer.err
+
+
+def test_each_run_is_opened_once(run: Run, recorded: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = recorded / "kernels" / "lightning_decode" / "v7_registers_128bit.cu"
+    path.write_text(path.read_text() + "\nint more;\n")  # without a run: whether it has a damaged one is looked up
+    folders: Counter[Path] = Counter()
+
+    def counted(folder: Path) -> StoredRun:
+        folders[folder] += 1
+        return open_run(folder)
+
+    monkeypatch.setattr(index, "open_run", counted)
+    assert run("list").code == 0
+    assert len(folders) > 1
+    assert set(folders.values()) == {1}

@@ -10,6 +10,8 @@ from commandline import Run, change, files
 from requirements import require
 from suggest.protocol_server import calling, error, protocol_server, raw, streamed
 
+from ncu_assist.render.terminal.drafts import prompt_note
+
 REPLIES = Path(__file__).parent.parent / "suggest" / "replies"
 RIGHT, WRONG = str(REPLIES / "coalesced_load.md"), str(REPLIES / "rounded_exponent.md")
 
@@ -75,7 +77,14 @@ class TestPrompt:
     @pytest.mark.slow
     def test_a_small_budget_says_what_it_left_out(self, run: Run, recorded: Path) -> None:
         answer = run("suggest", "v6", "--dry-run", "--max-prompt-tokens", "4000")
-        assert "left out for --max-prompt-tokens: further findings" in answer.err
+        assert "left out, as --max-prompt-tokens is 4,000: further findings" in answer.err
+        assert "to leave out less: a larger --max-prompt-tokens N" in answer.err
+
+    def test_what_is_left_out_by_default_is_not_said_to_be_asked_for(self) -> None:
+        said = prompt_note(8_000, ("further findings",), "prompt-1")
+        assert "left out, as a prompt is short by default: further findings" in said
+        assert "to leave out less: a larger --max-prompt-tokens N" in said
+        assert "--max-prompt-tokens" not in prompt_note(8_000, (), "prompt-1")
 
     @pytest.mark.slow
     def test_a_budget_that_nothing_fits_into(self, run: Run, recorded: Path) -> None:

@@ -59,7 +59,7 @@ def test_what_the_columns_say_is_there_as_metrics(tmp_path: Path) -> None:
 
 
 def test_a_launch_that_lacks_a_metric_is_told(tmp_path: Path) -> None:
-    assert read(tmp_path, PAGE).notes == ("1 of 2 launches lack 1 metrics that others have: launch__func_cache_config",)
+    assert read(tmp_path, PAGE).notes == ("1 of 2 launches lack 1 metric that others have: launch__func_cache_config",)
 
 
 def test_labels_are_left_out_and_counted(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from ncu_assist.ncu import reader, report_file
 from ncu_assist.ncu.compressed import compress, read_plain
 from ncu_assist.ncu.report import Report, read_report
 from ncu_assist.ncu.tables import launch_records
+from ncu_assist.quantity import number_of
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +142,7 @@ def test_fewer_launches_than_ncu_logged_is_damaged(full_path: Path, full: bytes,
 def test_a_launch_that_lacks_metrics_is_told(full: bytes, tmp_path: Path, written: int, lacking: int) -> None:
     report = read_report(without_metrics(full, 1, written, tmp_path))
     (note,) = report.notes
-    assert note.startswith(f"1 of 3 launches lack {lacking} metrics that others have: ")
+    assert note.startswith(f"1 of 3 launches lack {number_of(lacking, 'metric')} that others have: ")
 
 
 def without_metrics(data: bytes, launch: int, count: int, folder: Path) -> Path:

@@ -13,6 +13,7 @@ from kernel_folder import write_kernel
 from measured import RIGHT, VERSIONS, Notes, make_job
 from requirements import needs
 
+from ncu_assist.pipeline import measuring
 from ncu_assist.pipeline.archiving import Tools, need_of, setup_here
 from ncu_assist.pipeline.measuring import MeasureJob
 from ncu_assist.pipeline.up_to_date import known_runs, measure_changed, spans
@@ -260,3 +261,15 @@ def test_versions_are_named_by_their_spans() -> None:
     order = [f"v{number}_x" for number in range(11)]
     assert spans(order, order) == "v0 … v10"
     assert spans([order[9], *order[:4], order[5], order[6]], order) == "v0 … v3, v5, v6, v9"
+
+
+def test_the_planned_work_is_told_in_the_singular_where_it_is_one(
+    notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(measuring, "cost_words", lambda *_: "ncu takes a minute")
+    job = make_job(tmp_path, {"v0_naive.py": RIGHT})
+    one = replace(job, workloads=job.workloads[:1], settings=replace(job.settings, rounds=1))
+    for planned in (one, job):
+        measuring._tell_cost(planned, notes)
+    assert notes.notes[0].startswith("1 version on 1 workload: checks, 1 round, ")
+    assert notes.notes[1].startswith("1 version on 2 workloads: checks, 12 rounds, ")

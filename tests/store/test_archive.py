@@ -225,3 +225,32 @@ def test_a_rename_that_a_network_file_system_sent_twice_has_worked(
     monkeypatch.setattr(Path, "rename", removed)
     with pytest.raises(EnvironmentProblem, match="could not be stored"):
         store.save(make_run(run_id="20261121T074501Z-ffffff"), {"a": b""})
+
+
+def test_an_archive_that_is_seen_once_answers_as_one_that_is_looked_at_each_time(store: Store) -> None:
+    for version in ("v0_torch", "v1_torch"):
+        for kernel in ("add_one", "add_two"):
+            store.save(make_run(kernel=kernel, version=version), {"ncu.log": b"c"})
+    (store.reports / "add_one" / "v1_torch" / make_run().run_id / "ncu.log").unlink()
+    (store.reports / "add_one" / "v3_link").symlink_to(store.reports)
+    (store.reports / "add_two" / "v0_torch" / "not-a-run").write_text("")
+    (store.reports / "no_kernel").write_text("")
+    once = store.seen_once()
+    for _ in range(2):
+        for kernel in (None, "add_one", "add_two", "no_kernel", "other", ".."):
+            for version in (None, "v0_torch", "v1_torch", "v3_link", "v9"):
+                assert once.listed(kernel, version) == store.listed(kernel, version), (kernel, version)
+            whole, seen = store.without_changed(kernel), once.without_changed(kernel)
+            assert (seen.left_out, seen.listed(kernel)) == (whole.left_out, whole.listed(kernel))
+    assert once.kernels() == store.kernels() == ("add_one", "add_two")
+    shutil.rmtree(store.reports / "add_two")
+    assert once.heads("add_one") == store.heads("add_one")
+    assert once.kernels() == ("add_one",)
+
+
+def test_a_kernel_has_runs_where_a_folder_of_one_is_there_and_not_with_drafts_alone(store: Store) -> None:
+    (store.reports / "drafted" / "suggest" / "draft-1").mkdir(parents=True)
+    (store.reports / "empty" / "v0_torch").mkdir(parents=True)
+    (store.reports / "broken" / "v0_torch").mkdir(parents=True)
+    (store.reports / "broken" / "v1_torch" / "20261121T074500Z-1a2b3c").mkdir(parents=True)
+    assert store.kernels() == ("broken",)

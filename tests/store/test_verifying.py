@@ -62,9 +62,9 @@ def test_an_unknown_file_is_found_and_a_page_is_not(store: Store) -> None:
 
 def test_launches_must_agree_with_the_log_and_the_table(store: Store) -> None:
     saved(store, profile=replace(PROFILE, launches_logged=2), launches=(launch(0), launch(1)))
-    assert problems(store) == ["metrics.parquet holds 1 launches, run.json lists 2"]
+    assert problems(store) == ["metrics.parquet holds 1 launch, run.json lists 2"]
     saved(store, run_id="b", profile=replace(PROFILE, launches_logged=3))
-    assert "run.json lists 1 launches, ncu's log says 3" in problems(store)
+    assert "run.json lists 1 launch, ncu's log says 3" in problems(store)
 
 
 def test_a_metric_twice_is_found(store: Store) -> None:

@@ -13,7 +13,7 @@ from ncu_assist.analysis.gate import LimitKind
 from ncu_assist.errors import NcuAssistError, UsageProblem
 from ncu_assist.ncu.catalogue.chips import in_report, on_chip, recorded_units
 from ncu_assist.ncu.catalogue.lookup import NamedRollup, explain
-from ncu_assist.ncu.catalogue.metric import LOWER, Better, Metric
+from ncu_assist.ncu.catalogue.metric import HIGHER, LOWER, Better, Metric
 from ncu_assist.ncu.catalogue.metric_doctor import MISTAKEN, suggestion
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS, Derived
@@ -40,6 +40,12 @@ class GatedMetric:
         return self == TIME or self.key in ROWS
 
 
+# What counts the loss that a rule is about, for who names the rule, or its last word, where a metric is wanted.
+COUNTED_BY = {
+    "register-spill": "local_spilling_requests",
+    "shared-bank-conflict": "shared_wavefronts_excessive",
+    "warp-divergence": "threads_per_instruction",
+}
 FEWEST_LETTERS = 3  # of a word that an abbreviation begins with
 TIME_EXAMPLE = "--fail-on time:2%"
 TIME = GatedMetric("time", "Time", "ns", LOWER)
@@ -118,7 +124,19 @@ def _near_key(name: str) -> str:
     """Return the key that is spelled like a name that is no one's: keys go before names of ncu that are as near."""
     if "__" in name or name.lower() in MISTAKEN:
         return ""
-    return next(iter(nearest_of(name.lower(), ROWS)), "") or _beginning(name.lower())
+    typed = name.lower().replace("-", "_")
+    return next(iter(nearest_of(typed, ROWS)), "") or _of_rule(typed) or _beginning(typed)
+
+
+def _of_rule(name: str) -> str:
+    """Return what counts the loss of the rule that a name is about, as ``spills`` or ``bank_conflicts``."""
+    words = [one.removesuffix("s") for one in name.split("_") if one]
+    found = set()
+    for rule, key in COUNTED_BY.items():
+        parts = rule.split("-")
+        if words and words[-1].startswith(parts[-1]) and all(any(map(one.startswith, parts)) for one in words):
+            found.add(key)
+    return found.pop() if len(found) == 1 else ""
 
 
 def _beginning(name: str) -> str:
@@ -213,7 +231,7 @@ def parse_limit(text: str, in_runs: Names) -> Limit:
     number = float(form["number"]) if form else float("inf")
     if not (name and colon and form and isfinite(number)):
         near = meant(text) if text and not colon else ""
-        limit = _nearly(text, in_runs) or (f"{near}:{'2%' if near == TIME.key else '+0'}" if near else "")
+        limit = _nearly(text, in_runs) or (_no_worse(near, in_runs) if near else "")
         help_ = f"; did you mean '{limit}'?" if limit else ", such as time:2% or registers:+0"
         raise UsageProblem(f"--fail-on '{text}' is no limit: one is {GRAMMAR}{help_}", EXAMPLE)
     metric = gated(name, in_runs)
@@ -229,6 +247,12 @@ def parse_limit(text: str, in_runs: Names) -> Limit:
     return Limit(metric, rise, scaled, kind, amount.replace(" ", ""))
 
 
+def _no_worse(name: str, in_runs: Names) -> str:
+    """Return the limit under which a metric may not get worse at all; of time, not by more than is told apart well."""
+    metric = gated(name, in_runs)
+    return f"{TIME.key}:2%" if metric == TIME else f"{metric.key}:{'-' if metric.better == HIGHER else '+'}0"
+
+
 def _nearly(text: str, in_runs: Names) -> str:
     """Return the limit that is most likely meant by what is none, empty where nobody can tell; no name means time."""
     form = NEARLY.fullmatch(text.strip())
@@ -242,7 +266,8 @@ def _nearly(text: str, in_runs: Names) -> str:
     if metric == TIME:
         return f"{TIME.key}:{max(float(number), 100 * MARGIN):g}%"
     unit = "pt" if metric.unit == "%" else form["unit"].replace("pt", "")
-    return f"{metric.key}:{sign or ('+' if metric.better is None or float(number) == 0 else '')}{number}{unit}"
+    is_rise = metric.better is None or (metric.better == LOWER and float(number) == 0)
+    return f"{metric.key}:{sign or ('+' if is_rise else '')}{number}{unit}"
 
 
 def _kind(metric: GatedMetric, form: re.Match[str], number: float) -> LimitKind:

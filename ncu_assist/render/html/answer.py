@@ -9,7 +9,7 @@ from pathlib import PurePath
 
 from ncu_assist.analysis.launches import OTHER_FORMAT, launch_floor
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, number_of
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.run_diagnosis import diagnosis_first
 from ncu_assist.render.markdown import code, escaped
@@ -78,7 +78,7 @@ def what_words(shown: RunView) -> str:
         words.append(f"`{kernel_words(launches[0], NAME)}`, {sizes}")
     elif launches:
         kernels = len({one.signature or one.kernel for one in launches})
-        words.append(f"{len(launches)} launches of {kernels} kernel{'s' * (kernels != 1)}")
+        words.append(f"{len(launches)} launches of {number_of(kernels, 'kernel')}")
     words.append(run.device.name if run.device else "")
     return "; ".join(one_line(word, NAME * 3) for word in words if word)
 

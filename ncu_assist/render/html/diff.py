@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ncu_assist.analysis.diff import Change
 from ncu_assist.analysis.diff.comparing import CounterValues, busy_units, stalls_of_both
 from ncu_assist.analysis.run_view import RunView
-from ncu_assist.quantity import digits, duration, quantity
+from ncu_assist.quantity import digits, duration, noun_of, quantity
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, ChartSection
@@ -269,4 +269,4 @@ def _limits(shown: RunView) -> str:
         return ABSENT
     fewest = min(allowed.values())
     tight = [LIMITS.get(word, word) for word, count in allowed.items() if count == fewest]
-    return f"{' and '.join(tight)}: {digits(fewest)} block{'s' * (fewest != 1)} fit an SM"
+    return f"{' and '.join(tight)}: {digits(fewest)} {noun_of(fewest, 'block')} fit an SM"

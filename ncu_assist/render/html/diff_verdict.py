@@ -17,7 +17,7 @@ from ncu_assist.analysis.yardstick import COPY, measure_of
 from ncu_assist.ncu.catalogue.rows import OVER_LAUNCHES
 from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.ncu.line_sums import LineCost
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, number_of, quantity
 from ncu_assist.record import Run, Timing
 from ncu_assist.render.diff_facts import DiffFacts
 from ncu_assist.render.escape import one_line
@@ -484,7 +484,7 @@ def _check_words(shown: RunView, side: DiffSide) -> str:
 def _ncu_words(shown: RunView, side: DiffSide) -> str:
     if not side.launches:
         return "launched no kernel" if shown.run.launched_nothing else "no counters"
-    count = "1 launch" if side.launches == 1 else f"{side.launches} launches"
+    count = number_of(side.launches, "launch")
     if side.compared != side.launches:
         count = f"{count}, {side.compared} compared"
     return f"{duration(side.duration_ns)}, {count}" if side.duration_ns is not None else count

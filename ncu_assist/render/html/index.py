@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.archive import ArchiveState, KernelState
 from ncu_assist.analysis.run_view import in_l2
 from ncu_assist.analysis.yardstick import COPY, share, yardstick
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, number_of
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.ladder_tables import UNREADABLE, damaged_table
 from ncu_assist.render.html.page import Head, PageSection, page, provenance, scoped, table_section
@@ -29,7 +29,7 @@ from ncu_assist.render.words.triage import (
     triage_title,
 )
 from ncu_assist.render.words.triage import triage_provenance as recorded
-from ncu_assist.render.words.values import number_of, unread
+from ncu_assist.render.words.values import unread
 from ncu_assist.render.words.verdicts import level_words
 from ncu_assist.versions import short_name
 

@@ -9,7 +9,7 @@ from ncu_assist.analysis.archive import KernelLadder
 from ncu_assist.analysis.faults_gone import faults_gone
 from ncu_assist.analysis.history import History, HistoryCell
 from ncu_assist.analysis.yardstick import COPY, OPERATIONS, OwnAgainstLibrary
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, number_of
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.ladder_chart import bandwidth_bars, ladder_chart, small_charts, sweep_bars
 from ncu_assist.render.html.ladder_tables import (
@@ -40,7 +40,7 @@ from ncu_assist.render.words.history import (
     with_faults_gone,
 )
 from ncu_assist.render.words.history_tables import faults_gone_table, other_gpus_table, other_libraries, versions_table
-from ncu_assist.render.words.values import number_of, unread
+from ncu_assist.render.words.values import unread
 from ncu_assist.render.words.verdicts import factor, faster_or_slower, interval_words, level_words, origin
 from ncu_assist.verdict import Verdict
 

@@ -13,7 +13,7 @@ from ncu_assist.analysis.run_view import BARS, RunView, throughputs
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS, ISSUED, MBARRIER, STALL_REASONS, TOLD_APART, in_ncu, spoken
-from ncu_assist.quantity import digits, quantity
+from ncu_assist.quantity import digits, noun_of, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
@@ -320,7 +320,7 @@ def occupancy_model(shown: RunView) -> dict[str, object]:
 
 def _limiter(allowed: dict[str, float]) -> str:
     names, fewest = limits_of(allowed)
-    return f"Limited by {names}: {digits(fewest)} block{'s' * (fewest != 1)} fit{'s' * (fewest == 1)} an SM."
+    return f"Limited by {names}: {digits(fewest)} {noun_of(fewest, 'block')} fit{'s' * (fewest == 1)} an SM."
 
 
 def _limit_bars(allowed: dict[str, float]) -> Bars:

@@ -15,7 +15,7 @@ from ncu_assist.analysis.launches import LaunchGroup, LaunchRow, shared
 from ncu_assist.analysis.run_view import RunView, WorkloadRow, gigabytes_per_second
 from ncu_assist.analysis.trend import Trend
 from ncu_assist.analysis.yardstick import COPY, LINK, OPERATIONS, Yardstick, measure_of
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, number_of, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.answer import AnswerRow, Href, answer_markdown, answer_rows, what_words
@@ -56,7 +56,7 @@ from ncu_assist.render.words.trend import (
     trend_provenance,
     trend_title,
 )
-from ncu_assist.render.words.values import number_of, to_compare, to_time
+from ncu_assist.render.words.values import to_compare, to_time
 from ncu_assist.render.words.verdicts import (
     UNCUT,
     counted,
@@ -123,7 +123,7 @@ def _counted(shown: RunView) -> Iterator[Fact]:
         yield Fact(Term("Bound by"), bound.name, f"{bound.percent:.0f} % at the busiest unit{of}")
     if under is not None:
         count = len(shown.combined.launches)
-        yield Fact(term_of("duration", "Under ncu"), duration(under), f"{count} launch{'es' * (count > 1)}")
+        yield Fact(term_of("duration", "Under ncu"), duration(under), number_of(count, "launch"))
     if moved is not None:
         yield Fact(term_of("dram_bytes", "DRAM traffic"), quantity(moved, "byte"), _of_needed(shown.row, moved))
 
@@ -457,7 +457,7 @@ def history_box(history: History) -> str:
             words.append(f"bound by {bound_by(cell)}")
         rows.append(AnswerRow(one_line(row.version), ", ".join(words)))
     on = next((one for one in history.against_library if one.workload == history.shown), None)
-    said = library_sentence(on) or f"{len(history.rows)} versions"
+    said = library_sentence(on) or number_of(len(history.rows), "version")
     rows += [AnswerRow("Also on", one_line(", ".join(one.gpu for one in history.others)))] if history.others else []
     title = ", ".join([history_title(history), *history.gpus])
     return _box(one_line(title), said, tuple(rows))

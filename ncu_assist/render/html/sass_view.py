@@ -13,7 +13,7 @@ from pathlib import PurePath
 
 from ncu_assist.ceilings.chips import LANES
 from ncu_assist.ncu.code import Cost, FunctionCode, SassInstruction
-from ncu_assist.quantity import digits, quantity
+from ncu_assist.quantity import digits, number_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.source_heat import (
     Heat,
@@ -73,7 +73,7 @@ class SassFunction:
     def size(self) -> str:
         """How many instructions it has, and how many of them the page, where that is not all."""
         here = sum(1 if row.id else row.hidden.count("\n") + 1 if row.hidden else 0 for row in self.rows)
-        every = f"{self.count} instruction{'s' * (self.count != 1)}"
+        every = number_of(self.count, "instruction")
         if here == self.count:
             return every
         return f"{here} of {every} here; the rest are cold: ncu-assist export --table sass"
@@ -210,7 +210,7 @@ def _gap(own: Sequence[SassInstruction], place: int, is_hidden: bool) -> SassRow
     of the line above.
     """
     most = max(one.cost.samples for one in own)
-    said = f"{len(own)} instruction{'s' * (len(own) != 1)} {_little(most, len(own))}"
+    said = f"{number_of(len(own), 'instruction')} {_little(most, len(own))}"
     if not is_hidden:
         return SassRow(f"{said}, not on this page")
     above = ["", *(one.file for one in own)]

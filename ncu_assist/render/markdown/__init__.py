@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff import Change, Diff
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import number_of, quantity
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.table import Table
 from ncu_assist.render.words.changes import counter_note, flags_by_role, pair_table, rows_of, short_change_table
@@ -186,7 +186,7 @@ def _with_code(line: str) -> str:
 
 
 def _count_of_metrics(count: int) -> str:
-    return "1 metric" if count == 1 else f"{count} metrics"
+    return number_of(count, "metric")
 
 
 def _flag_lines(diff: Diff) -> list[str]:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.ladder import NOT_MEASURED, SKIPPED, UNREADABLE, KernelListing, VersionOutcome
-from ncu_assist.quantity import duration
+from ncu_assist.quantity import duration, number_of
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.terminal.style import (
     GAP,
@@ -24,7 +24,7 @@ from ncu_assist.render.terminal.style import (
     to_text,
 )
 from ncu_assist.render.words.floors import library_sentence
-from ncu_assist.render.words.values import number_of, query_cell, shown_path
+from ncu_assist.render.words.values import query_cell, shown_path
 from ncu_assist.render.words.verdicts import origin
 
 if TYPE_CHECKING:
@@ -286,7 +286,7 @@ def report_text(written: Written, folder: Path) -> str:
     named = [one for one in others if len(others) < FEW_PAGES or one.kind in ("ladder", "index")]
     lines = [shown_path(one.path, folder) for one in (written.asked, *named)]
     kinds = dict.fromkeys(one.kind for one in others if one not in named)
-    lines += [f"and {counts[kind]} page{'' if counts[kind] == 1 else 's'} of {kind}s" for kind in kinds]
+    lines += [f"and {number_of(counts[kind], 'page')} of {kind}s" for kind in kinds]
     return "\n".join(plain(line) for line in lines)
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.changes import IN_PERCENT
 from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import noun_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, detected, printed, styled, table, to_text
 from ncu_assist.render.words.changes import (
@@ -229,7 +229,7 @@ def _heading(diff: Diff) -> str:
     before, after = (diff.baseline, diff.candidate)
     if (before.compared, after.compared) == (before.launches, after.launches):
         return f"metric ({chain(before.launches, after.launches) or 'under ncu'})"
-    return f"metric ({_of_all(before)} {'launch' if before.launches == 1 else 'launches'} → {_of_all(after)})"
+    return f"metric ({_of_all(before)} {noun_of(before.launches, 'launch')} → {_of_all(after)})"
 
 
 def _of_all(side: DiffSide) -> str:

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.records import REFUSAL, ArchivedDraft, Draft, Proof, Score
-from ncu_assist.quantity import digits, duration
+from ncu_assist.quantity import digits, duration, number_of
 from ncu_assist.render.escape import one_line, plain
 from ncu_assist.render.terminal.style import Style, styled, table, to_text
 from ncu_assist.render.words import drafts as words
-from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import factor
 
 if TYPE_CHECKING:
@@ -157,11 +156,16 @@ def _answer_file(stored: ArchivedDraft) -> Iterator[RenderableType]:
         yield below(f"what to answer its author: reports/{stored.reference}/{REFUSAL}")
 
 
-def prompt_note(tokens: int, dropped: tuple[str, ...], id: str) -> str:
-    """Return what to know of a prompt that was not sent: its size, what it had no room for, and its id."""
+def prompt_note(tokens: int, dropped: tuple[str, ...], id: str, most_tokens: int | None = None) -> str:
+    """Return what to know of a prompt that was not sent: its size, what it had no room for, and its id.
+
+    ``most_tokens`` is the limit that was asked for; None for the default.
+    """
     lines = [f"nothing was sent; the prompt has about {tokens:,} tokens (characters over four)"]
     lines += [f"kept as {id}, which a reply is to name: --reply FILE is checked against it"]
-    lines += [f"left out for --max-prompt-tokens: {what}" for what in dropped]
+    limit = "a prompt is short by default" if most_tokens is None else f"--max-prompt-tokens is {most_tokens:,}"
+    lines += [f"left out, as {limit}: {what}" for what in dropped]
+    lines += ["to leave out less: a larger --max-prompt-tokens N"] if dropped else []
     return "\n".join(lines)
 
 

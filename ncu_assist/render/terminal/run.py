@@ -11,7 +11,7 @@ from ncu_assist.analysis.run_view import BARS, RunView, WorkloadRow, gigabytes_p
 from ncu_assist.analysis.yardstick import OPERATIONS, Yardstick, measure_of
 from ncu_assist.ncu.catalogue.rows import ROWS
 from ncu_assist.ncu.command import UNKNOWN
-from ncu_assist.quantity import digits, duration, quantity
+from ncu_assist.quantity import digits, duration, number_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_lines, hot_lines_text, nvidia_text
 from ncu_assist.render.terminal.launches import BRIEF_ROWS, launches_text
@@ -19,7 +19,7 @@ from ncu_assist.render.terminal.style import Style, detected, styled, table, to_
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
 from ncu_assist.render.words.launches import LIMIT_WORDS, bound_note, focus_words, room_words
 from ncu_assist.render.words.terms import stall_name
-from ncu_assist.render.words.values import ABOUT, drivers_part, number_of
+from ncu_assist.render.words.values import ABOUT, drivers_part
 from ncu_assist.render.words.verdicts import (
     all_of,
     failed_checks,

@@ -10,7 +10,7 @@ from ncu_assist.analysis.diff import PER_LAUNCH, Change, Coverage, Diff, LaunchD
 from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, number_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Table, Term
 from ncu_assist.render.words.launches import kernel_words
@@ -199,13 +199,13 @@ def chain(baseline: int, candidate: int) -> str:
 
 def count_of(launches: int) -> str:
     """Return ``1 launch`` or ``3 launches``."""
-    return f"{launches} launch" if launches == 1 else f"{launches} launches"
+    return number_of(launches, "launch")
 
 
 def more_of(rows: Sequence[PairRow]) -> str:
     """Return how many pairs are not shown, and their time."""
     pairs = [one for row in rows for one in row]
-    count = "1 more pair" if len(pairs) == 1 else f"{len(pairs)} more pairs"
+    count = number_of(len(pairs), "more pair")
     before, after = times_of(pairs)
     return count if before is None or after is None else f"{count}: {quantity(before, 'ns')} → {quantity(after, 'ns')}"
 

@@ -6,9 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.ledger import Ledger, Tally
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, number_of, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import factor
 from ncu_assist.versions import short_name
 

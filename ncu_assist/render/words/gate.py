@@ -24,9 +24,8 @@ from ncu_assist.analysis.gate import (
     Unmeasured,
     worst,
 )
-from ncu_assist.quantity import DIGITS, quantity
+from ncu_assist.quantity import DIGITS, number_of, quantity
 from ncu_assist.render.words.trend import percent
-from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import fewer_cycles, of_both, origin
 from ncu_assist.verdict import MARGIN, REASONS
 from ncu_assist.verdict.levels import FEWEST
@@ -251,7 +250,7 @@ def summary(gate: Gate) -> str:
     """Return the overall word and how many checks came to what, e.g. ``regression: 1 of 20 checks failed``."""
     count = {word: sum(check.outcome == word for check in gate.checks) for word in SHORT}
     total, unclear = len(gate.checks), count["unclear"]
-    checks = f"{total} check{'s' if total > 1 else ''}"
+    checks = number_of(total, "check")
     if gate.outcome == "pass":
         open_ = f", of which {unclear} {'show' if unclear > 1 else 'shows'} nothing beyond the limit" if unclear else ""
         return f"pass: {checks} on {_workloads(gate)}{open_}"

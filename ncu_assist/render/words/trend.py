@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.trend import BY_COMMIT
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, number_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Badge, Cell, Column, Table, Tone, number
-from ncu_assist.render.words.values import number_of
 from ncu_assist.render.words.verdicts import origin
 from ncu_assist.verdict.levels import FEWEST, WITHIN
 from ncu_assist.versions import short_name

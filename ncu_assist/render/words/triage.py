@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ncu_assist.quantity import duration, percent, quantity, times_as_fast
+from ncu_assist.quantity import duration, noun_of, percent, quantity, times_as_fast
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import Cell, Column, Link, Table, number
 from ncu_assist.rules.model.libraries import qualified_name
@@ -119,7 +119,7 @@ def time_lines(found: Triage) -> Iterator[str]:
 
 
 def _band(band: GapBand) -> str:
-    many = f"{band.gaps:,} gap{'s' if band.gaps > 1 else ''}"
+    many = f"{band.gaps:,} {noun_of(band.gaps, 'gap')}"
     upto = f"above {duration(band.least_ns)}" if band.most_ns is None else f"up to {duration(band.most_ns)}"
     return f"{many} {upto} ({duration(band.total_ns)})"
 

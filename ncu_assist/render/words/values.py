@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 from shlex import quote
 from typing import TYPE_CHECKING
 
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import number_of, quantity
 from ncu_assist.render.escape import one_line
 
 if TYPE_CHECKING:
@@ -58,11 +58,6 @@ def shown_path(path: Path, folder: Path) -> str:
     """Return a path relative to the folder one stands in, where it lies below that, else the whole of it."""
     whole, here = path.absolute(), folder.absolute()
     return str(whole.relative_to(here)) if whole.is_relative_to(here) else str(whole)
-
-
-def number_of(count: int, noun: str) -> str:
-    """Return a number with its noun: ``1 run``, ``2 runs``."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
 def unread(damages: Sequence[Damage]) -> str:

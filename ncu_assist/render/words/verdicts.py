@@ -9,7 +9,7 @@ from shlex import quote
 from typing import TYPE_CHECKING
 
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import quantity, ratio_digits, times_as_fast
+from ncu_assist.quantity import number_of, quantity, ratio_digits, times_as_fast
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.render.words.values import collect_again
@@ -391,7 +391,7 @@ def fewer_cycles(speedup: float) -> str:
 def _sampled(verdict: Verdict, turned: bool) -> str:
     if verdict.low is None or verdict.high is None:
         if verdict.samples is None:
-            return f"{verdict.pairs} pair{'s' * (verdict.pairs != 1)}" if verdict.pairs else ""
+            return number_of(verdict.pairs, "pair") if verdict.pairs else ""
         before, after = verdict.samples
         return "one sample a side" if before == after == 1 else f"not paired, {before} and {after} samples"
     return f"99 % interval {interval_words(verdict, turned)}, {verdict.pairs} pairs"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, Place, answering_lines, base_name, told_changes
 from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.ncu.line_sums import LineCost
-from ncu_assist.quantity import duration, quantity
+from ncu_assist.quantity import duration, number_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.verdicts import factor, names
 from ncu_assist.rules.model.resources import LATENCY
@@ -213,7 +213,7 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
 
 
 def _launches(before: int, after: int) -> str:
-    return f"; {before} launch{'es' * (before != 1)} → {after}"
+    return f"; {number_of(before, 'launch')} → {after}"
 
 
 def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:

@@ -11,7 +11,7 @@ from ncu_assist.ncu.catalogue.glossary import GlossaryEntry
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.noise import SHORT_NS
 from ncu_assist.ncu.catalogue.rows import ROWS
-from ncu_assist.quantity import quantity
+from ncu_assist.quantity import noun_of, quantity
 from ncu_assist.rules.model.diagnosis import Diagnosis, by_last_release
 from ncu_assist.rules.model.facts import Facts
 
@@ -80,7 +80,7 @@ def metric_missing(diagnosis: Diagnosis, facts: Facts) -> str:
     options = " ".join(f"--section {IDENTIFIERS.get(one, one)}" for one in lacking) if len(lacking) <= FEW else ALL
     rules = ", ".join(gaps) if len(gaps) <= FEW else f"{len(gaps)} of {diagnosis.asked} rules"
     with_what = f"{words}," if (words := by_last_release(facts)) else ""
-    named = f"the section{'s' if len(lacking) > 1 else ''} {', '.join(lacking)}"
+    named = f"the {noun_of(len(lacking), 'section')} {', '.join(lacking)}"
     return f"the report lacks {named}: collect `{options}`{with_what} to ask {rules}"
 
 

@@ -6,9 +6,11 @@ from collections.abc import Collection
 
 import pytest
 
-from ncu_assist.analysis.gate.limits import Limit, parse_limit
+from ncu_assist.analysis.gate.limits import COUNTED_BY, Limit, parse_limit
 from ncu_assist.cli import typed_again
 from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.ncu.catalogue.rows import ROWS
+from ncu_assist.rules import RULES
 
 
 def unread() -> Collection[str]:
@@ -158,12 +160,37 @@ def test_other_names_of_ncu_stand_for_themselves_and_need_a_sign() -> None:
         ("dram_throughpt", "dram_throughput"),
         ("regs", "registers"),
         ("instr", "instructions"),
+        ("spill", "local_spilling_requests"),
+        ("spills", "local_spilling_requests"),
+        ("register-spill", "local_spilling_requests"),
+        ("spilling", "local_spilling_requests"),
+        ("spill_inst", "spill_instructions"),
+        ("bank_conflicts", "shared_wavefronts_excessive"),
     ],
 )
 def test_a_name_that_nothing_has_gets_the_nearest(name: str, near: str) -> None:
     error = refused(f"{name}:+0")
     assert f"no metric is called '{name}'; did you mean '{near}'?" in error.message
     assert error.hint.startswith(("ncu-assist ", "--fail-on time:"))
+
+
+@pytest.mark.parametrize(
+    ("typed", "offered"),
+    [
+        ("spill", "local_spilling_requests:+0"),
+        ("dram_throughput 0%", "dram_throughput:0pt"),
+        ("divergence", "threads_per_instruction:-0"),
+    ],
+)
+def test_a_metric_alone_is_offered_with_the_limit_that_it_may_not_get_worse(typed: str, offered: str) -> None:
+    assert f"did you mean '{offered}'?" in refused(typed).message
+    found, better = limit(offered), ROWS[offered.partition(":")[0]].better
+    assert found.rise == (better == "lower")
+
+
+def test_a_rule_stands_for_a_metric_that_it_looks_at() -> None:
+    for rule, key in COUNTED_BY.items():
+        assert key in {*RULES[rule].NEEDS, *RULES[rule].USES}
 
 
 @pytest.mark.parametrize(
