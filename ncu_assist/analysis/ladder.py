@@ -18,7 +18,7 @@ from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import EnvironmentProblem, StageFailed
 from ncu_assist.frame import combine_tables
 from ncu_assist.verdict import Verdict
-from ncu_assist.versions import is_called
+from ncu_assist.versions import is_called, short_name
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff import Diff
@@ -193,6 +193,11 @@ class KernelListing:
 
 
 Values = Mapping[str, int]
+
+
+def combination_name(version: str, values: Values) -> str:
+    """Return ``v9 with BM=64 STAGES=3``."""
+    return f"{short_name(version)} with {' '.join(f'{name}={value}' for name, value in values.items())}"
 
 
 @dataclass(frozen=True)

@@ -14,8 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
-from ncu_assist.analysis.ladder import TuneOutcome, Values
-from ncu_assist.errors import StageFailed, UsageProblem
+from ncu_assist.analysis.ladder import KernelOutcome, TuneOutcome, Values, combination_name
+from ncu_assist.environment import gpu_here
+from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
+from ncu_assist.executors.local import Local
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.pipeline.watching import copy_folder
@@ -32,10 +34,31 @@ TUNE_LINE = re.compile(r"^[ \t]*tune:[ \t]*(.+)$", re.MULTILINE)  # in the first
 ENTRY = re.compile(r"([A-Za-z_]\w*)=(\d+(?:,\d+)*)")
 EXAMPLE = "BM=64,128 STAGES=3,4"
 MOST = 256  # combinations: nvcc takes a second or more for each on a core
-# `constexpr int BM = 128, BN = 64;`, `#define BM 128`, and in Python `BM = 128` or `BM: tl.constexpr = 128`.
-CONSTANT = r"(?:^|[;{{}}])[^;{{}}#]*?\b(?:constexpr|const)\b[^;{{}}()]*?\b{name}\s*=\s*(\d+)\b(?=\s*[,;])"
-DEFINE = r"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+(\d+)\b"
-ASSIGNED = r"^{name}(?:[ \t]*:[^=\n]+)?[ \t]*=[ \t]*(?:tl\.constexpr\()?(\d+)\b"
+# `constexpr int BM = 128, BN = 64;`, `#define BM 128`, and in Python `BM = 128` or `BM: tl.constexpr = 128`: each up to
+# the value, which has to be a number as a whole. They are looked for where comments and strings are blank.
+CONSTANT = r"\b(?:constexpr|const)\b[^;{{}}()]*?\b{name}\s*=(?!=)\s*"
+DEFINE = r"^[ \t]*#[ \t]*define[ \t]+{name}[ \t]+(?=\S)"
+ASSIGNED = r"^{name}(?:[ \t]*:[^=\n]+)?[ \t]*=(?!=)[ \t]*"
+WHOLE = r"(0|[1-9]\d*)"  # a number with another 0 in front is octal in C++
+CONSTANT_VALUE = re.compile(rf"{WHOLE}(?=\s*[,;])")
+DEFINE_VALUE = re.compile(rf"{WHOLE}(?=[ \t\r]*$)", re.MULTILINE)
+ASSIGNED_VALUE = re.compile(rf"(?:tl\.constexpr\([ \t]*{WHOLE}[ \t]*\)|{WHOLE})(?=[ \t\r]*(?:;|$))", re.MULTILINE)
+DIRECTIVE = re.compile(r"^[ \t]*#(?:\\\r?\n|[^\n])*", re.MULTILINE)
+SAID_VALUE = re.compile(r"(?:\([^()\n]*\)|[^,;\n])*")
+# By the end of a file's name: a number (1'024 opens no character), a comment in `comment`, or a string. What is not
+# closed goes on to the end.
+WORDS = {
+    ".cu": re.compile(
+        r"(?P<number>\b\d(?:'?[\w.])*)|(?P<comment>//(?:\\\r?\n|[^\n])*|/\*.*?(?:\*/|\Z))"
+        r'|R"([^()\\\s]{0,16})\(.*?(?:\)\3"|\Z)|"(?:\\.|[^"\\\n])*"?|' + r"'(?:\\.|[^'\\\n])*'?",
+        re.DOTALL,
+    ),
+    ".py": re.compile(
+        r"(?P<number>(?!))|(?P<comment>#[^\n]*)"
+        r"""|(\"{3}|'{3})(?:\\.|.)*?(?:\3|\Z)|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?""",
+        re.DOTALL,
+    ),
+}
 NUMBER = re.compile(r"(?:constexpr|const)\s+(?:unsigned\s+)?(?:int|long long|unsigned|std::size_t|auto)\s([^;(){}]+);")
 NAMED_NUMBER = re.compile(r"([A-Z]\w*)\s*=\s*(\d+)\s*(?:,|$)")
 # What would take time off by the first finding, by what a constant is called.
@@ -70,6 +93,8 @@ def tune(
     combinations = [own, *(one for one in every if one != own)]
     if len(combinations) > MOST:
         raise UsageProblem(f"{len(combinations)} combinations are more than {MOST}", "try fewer values at a time")
+    if job.settings.device == "cuda" and type(job.executor) is Local:
+        gpu_here()  # before anything is built, and after mistakes, which need none to be seen
     with tempfile.TemporaryDirectory(prefix="ncu-assist-tune-") as folder:
         copy = Project(Path(folder), project.settings)
         copy_folder(project, job.kernel.folder, copy)
@@ -77,7 +102,8 @@ def tune(
         copy.work.mkdir(parents=True, exist_ok=True)
         (copy.work / "build").symlink_to((project.work / "build").resolve())  # what was built once is built
         names = _write(copy.kernels / job.kernel.name, version, text, combinations)
-        outcome = measure(_raced(job, copy, names), reporter)
+        said = _Words(version, dict(zip(names, combinations, strict=True)), reporter)
+        outcome = said.measured(_raced(job, copy, names))
         rows = {row.version: row for row in outcome.versions}
         found = TuneOutcome(
             job.kernel.name,
@@ -86,7 +112,7 @@ def tune(
             job.settings.rounds,
             tuple((one, rows[name]) for one, name in zip(combinations, names, strict=True)),
         )
-        found = _confirmed(found, job, copy, reporter)
+        found = _confirmed(found, job, copy, said)
     if keep and found.winner is not None:
         if version.path.read_bytes().decode("utf-8", "surrogateescape") != text:
             raise StageFailed(f"{version.path.name} was edited meanwhile, so nothing is written", "tune it again")
@@ -94,6 +120,36 @@ def tune(
         version.path.write_bytes(written.encode("utf-8", "surrogateescape"))
         found = replace(found, kept=version.path)
     return found
+
+
+class _Words:
+    """Says combinations as who asked for them knows them, ``v9 with BM=64``: as versions they are in the copy alone."""
+
+    def __init__(self, version: Version, combinations: Mapping[str, Values], reporter: Reporter) -> None:
+        self._reporter = reporter
+        self._known = {name: combination_name(version.name, values) for name, values in combinations.items()}
+        self._known |= {f"{name}{version.path.suffix}": version.path.name for name in combinations}  # the same lines
+        ends = re.escape(version.path.suffix)
+        self._names = re.compile(rf"\b(?:{'|'.join(map(re.escape, combinations))})(?:{ends})?(?!\w)")
+
+    def note(self, text: str) -> None:
+        self._reporter.note(self._of(text))
+
+    def status(self, text: str) -> None:
+        self._reporter.status(self._of(text))
+
+    def measured(self, job: MeasureJob) -> KernelOutcome:
+        """Measure a job; what failed is told without the names of the copy, also by what is raised."""
+        try:
+            outcome = measure(job, self)
+        except (StageFailed, EnvironmentProblem) as error:
+            hint = "" if self._names.search(error.hint) else error.hint  # it would name what is not there
+            raise type(error)(self._of(error.message), hint) from error
+        rows = (replace(row, failure=self._of(row.failure), skipped=self._of(row.skipped)) for row in outcome.versions)
+        return replace(outcome, versions=tuple(rows))
+
+    def _of(self, text: str) -> str:
+        return self._names.sub(lambda found: self._known[found[0]], text)
 
 
 def parsed(text: str) -> dict[str, tuple[int, ...]]:
@@ -127,20 +183,42 @@ def _number(text: str, suffix: str, name: str) -> int:
 
 
 def _place(text: str, suffix: str, name: str) -> tuple[int, int]:
-    """Return where the number of a constant stands, which has to be defined once."""
-    forms = (CONSTANT, DEFINE) if suffix == ".cu" else (ASSIGNED,)
-    places = {match.span(1) for one in forms for match in re.finditer(one.format(name=name), text, re.MULTILINE)}
+    """Return where the number of a constant stands, which has to be defined once, and as nothing but that number."""
+    code = _code(text, suffix)
+    forms, form = [(ASSIGNED, ASSIGNED_VALUE, code)], f"{name} = 64"
+    if suffix == ".cu":
+        plain = DIRECTIVE.sub(lambda found: " " * len(found[0]), code)
+        forms, form = [(CONSTANT, CONSTANT_VALUE, plain), (DEFINE, DEFINE_VALUE, code)], f"constexpr int {name} = 64;"
+    places = [
+        (found.end(), value.match(where, found.end()))
+        for start, value, where in forms
+        for found in re.finditer(start.format(name=name), where, re.MULTILINE)
+    ]
     if len(places) != 1:
-        form = f"constexpr int {name} = 64;" if suffix == ".cu" else f"{name} = 64"
-        count = "no constant" if not places else f"{len(places)} constants"
+        count = f"{len(places)} constants" if places else "no constant"
         raise UsageProblem(f"the source has {count} {name} with a number to change", f"write once: {form}")
-    return places.pop()
+    at, number = places[0]
+    if number is None:
+        said = SAID_VALUE.match(code, at)
+        ends = at + len(said[0].rstrip()) if said else at  # before a comment
+        value = " ".join(text[at:ends].split())
+        raise UsageProblem(f"{name} is '{value}' in the source, no whole number to change", f"write: {form}")
+    return number.span(number.lastindex or 0)
+
+
+def _code(text: str, suffix: str) -> str:
+    """Return a source of the same length whose comments are blanks and whose strings are quotation marks."""
+
+    def blank(found: re.Match[str]) -> str:
+        return found[0] if found["number"] else (" " if found["comment"] else '"') * len(found[0])
+
+    return WORDS[suffix].sub(blank, text)
 
 
 def _from_comment(version: Version, proposed: Mapping[str, tuple[int, ...]], why: str) -> dict[str, tuple[int, ...]]:
-    match = TUNE_LINE.search(header_comment(version.path.read_bytes(), version.path.suffix))
-    if match:
-        return parsed(match[1])
+    lines = TUNE_LINE.findall(header_comment(version.path.read_bytes(), version.path.suffix))
+    if lines:
+        return parsed(" ".join(lines))
     sign = COMMENT_SIGNS[version.path.suffix]
     said = f"; {why}" if proposed else ""
     line = f"{sign} tune: {in_words(proposed) or EXAMPLE}"
@@ -163,7 +241,7 @@ def proposals(project: Project, kernel: Kernel, version: Version, text: str) -> 
     rule, are_short = ranked[0].rule, SHORT_BLOCKS in ranked[0].detail.values()
     names = dict(
         named
-        for line in NUMBER.findall(text)
+        for line in NUMBER.findall(_code(text, version.path.suffix))
         for named in ((one[0], int(one[1])) for one in NAMED_NUMBER.findall(line))
     )
     form = STAGES if rule in MORE_STAGES else TILES if rule in SMALLER or rule in LARGER else None
@@ -203,7 +281,7 @@ def _raced(job: MeasureJob, copy: Project, names: list[str], race: bool = True) 
     return replace(job, project=copy, kernel=kernel, versions=chosen, workloads=workloads, settings=settings)
 
 
-def _confirmed(found: TuneOutcome, job: MeasureJob, copy: Project, reporter: Reporter) -> TuneOutcome:
+def _confirmed(found: TuneOutcome, job: MeasureJob, copy: Project, said: _Words) -> TuneOutcome:
     """Return the outcome with the verdict of the fastest other combination against the file's values.
 
     It is of a bench of its own: the fastest of many looks faster than it is in the bench that it was chosen by.
@@ -212,8 +290,8 @@ def _confirmed(found: TuneOutcome, job: MeasureJob, copy: Project, reporter: Rep
     others = [row for _, row in found.ranked if row is not own]
     if not others or found.timing(own) is None:
         return found
-    reporter.status("the fastest and the file's, once more")
-    versions = measure(_raced(job, copy, [own.version, others[0].version], race=False), reporter).versions
+    said.status("the fastest and the file's, once more")
+    versions = said.measured(_raced(job, copy, [own.version, others[0].version], race=False)).versions
     runs = {row.version: row.run for row in versions if row.run and not row.failure}
     before, after = runs.get(own.version), runs.get(others[0].version)
     if before is None or after is None:

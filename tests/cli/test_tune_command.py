@@ -54,6 +54,8 @@ def test_json_and_keep(run: Run, folder: Path) -> None:
     said = held(run("tune", "add_one", "v1", "--keep", "--json").json)
     assert said["winner"] == {"TURNS": 100}
     assert said["verdict"]["verdict"] == "faster"
+    assert said["verdict"]["baseline"] == "v1 with TURNS=20000"  # the copy's names are nowhere else
+    assert said["verdict"]["candidate"] == "v1 with TURNS=100"
     assert [one["values"] for one in said["combinations"]] == [{"TURNS": 100}, {"TURNS": 20_000}]
     assert said["kept"].endswith("v1_turns.py")
     assert "TURNS = 100\n" in (folder / "v1_turns.py").read_text()
@@ -63,3 +65,11 @@ def test_json_and_keep(run: Run, folder: Path) -> None:
     wrong = run("tune", "add_one", "v1", "--values", "ABSENT=1,2")
     assert (wrong.code, wrong.out) == (2, "")
     assert "no constant ABSENT" in wrong.err
+
+
+def test_without_a_gpu_it_is_refused_before_anything_is_built(run: Run, recorded: Path) -> None:
+    answer = run("tune", "lightning_decode", "v9", "--values", "ROW_GROUPS=0,4")
+    assert (answer.code, answer.out) == (6, "")
+    assert "build" not in answer.err
+    assert not list(recorded.rglob("*.so"))
+    assert not list(recorded.rglob("build/**/*.log"))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, TypedDict
 
 from ncu_assist.analysis.diff import Diff
@@ -16,6 +17,7 @@ from ncu_assist.analysis.ladder import (
     TuneOutcome,
     Values,
     VersionOutcome,
+    combination_name,
 )
 from ncu_assist.harness.sanitizer import Sanitized, SanitizerFinding
 from ncu_assist.record import Source
@@ -214,13 +216,14 @@ def attempt_json(attempt: Attempt) -> dict[str, Any]:
 def tune_json(outcome: TuneOutcome) -> dict[str, Any]:
     """Return what came of tuning a version, the fastest combination first, what has no time at the end."""
     untimed = [(values, row) for values, row in outcome.rows if outcome.timing(row) is None]
+    names = {row.version: combination_name(outcome.version, values) for values, row in outcome.rows}
     return answer(
         "tune",
         TuneAnswer,
         outcome,
         values=dict(outcome.own),
         winner=dict(outcome.winner) if outcome.winner else None,
-        verdict=_verdict(outcome.diff) if outcome.diff else None,
+        verdict=_verdict(outcome.diff, names) if outcome.diff else None,
         combinations=[_combination(outcome, values, row) for values, row in (*outcome.ranked, *untimed)],
         kept=str(outcome.kept) if outcome.kept else None,
     )
@@ -237,8 +240,9 @@ def _combination(outcome: TuneOutcome, values: Values, row: VersionOutcome) -> d
     }
 
 
-def _verdict(diff: Diff) -> dict[str, Any]:
-    sides = {"baseline": diff.baseline.version, "candidate": diff.candidate.version}
+def _verdict(diff: Diff, names: Mapping[str, str] = MappingProxyType({})) -> dict[str, Any]:
+    versions = {"baseline": diff.baseline.version, "candidate": diff.candidate.version}
+    sides = {side: names.get(version, version) for side, version in versions.items()}
     return filled(OutcomeVerdictKeys, diff.verdict, workload=diff.workload, **sides)
 
 
