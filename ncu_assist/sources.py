@@ -47,8 +47,17 @@ def source_sha256(path: Path) -> str:
     """
     digest = hashlib.sha256()
     for file in source_files(path):
-        digest.update(file.name.encode() + b"\0" + code_of(file.read_bytes(), path) + b"\0")
+        digest.update(name_beside(path, file).encode() + b"\0" + code_of(file.read_bytes(), path) + b"\0")
     return digest.hexdigest()
+
+
+def name_beside(path: Path, file: Path) -> str:
+    """Return what one of the ``source_files`` of ``path`` is called: for a module of a package also by its folders.
+
+    Every package has an ``__init__.py``. Headers go by their names alone, as in archives that are older.
+    """
+    is_module = file.suffix == ".py" and file.is_relative_to(path.parent)
+    return file.relative_to(path.parent).as_posix() if is_module else file.name
 
 
 def code_of(source: bytes, version: Path) -> bytes:
@@ -75,6 +84,7 @@ def source_files(path: Path) -> tuple[Path, ...]:
     drafts to see. Raises UsageProblem for one that cannot be read.
     """
     found = {path.resolve(): path}  # a file may be included by several ways, also through ../
+    reference = path.parent / REFERENCE
     waiting = [path]
     while waiting:
         file = waiting.pop()
@@ -82,23 +92,46 @@ def source_files(path: Path) -> tuple[Path, ...]:
             code = file.read_text(encoding="utf-8", errors="replace")
         except OSError as error:
             raise _unreadable_file(file, error) from error
-        for name in _imported(code) if file.suffix == ".py" else LOCAL_INCLUDE.findall(code):
-            included = file.parent / name
+        for included in _imported(code, file, path.parent) if file.suffix == ".py" else _included(code, file):
+            if included == reference or not included.is_file():
+                continue
             whole = included.resolve()
-            if included.name != REFERENCE and included.is_file() and whole not in found:
+            if whole not in found:
                 found[whole] = included
                 waiting.append(included)
     return (path, *sorted(f for f in found.values() if f != path))
 
 
-def _imported(code: str) -> Iterator[str]:
-    """Yield what the modules that Python code imports would be called as files beside it."""
+def _included(code: str, file: Path) -> Iterator[Path]:
+    yield from (file.parent / name for name in LOCAL_INCLUDE.findall(code))
+
+
+def _imported(code: str, file: Path, root: Path) -> Iterator[Path]:
+    """Yield where the modules and packages that a Python file imports would lie if they were below ``root``."""
     for node in _nodes(code):
         match node:
             case ast.Import(names=names):
-                yield from (f"{one.name.partition('.')[0]}.py" for one in names)
-            case ast.ImportFrom(module=module, names=names):
-                yield from (f"{module.partition('.')[0]}.py",) if module else (f"{one.name}.py" for one in names)
+                for one in names:
+                    yield from _on_the_way(root, one.name)
+            case ast.ImportFrom(module=module, names=names, level=level):
+                folder = (root, *file.parents)[min(level, len(file.parents))]
+                folder = folder if folder.is_relative_to(root) else root
+                for one in names:
+                    yield from _on_the_way(folder, ".".join(filter(None, (module, one.name))))
+
+
+def _on_the_way(folder: Path, dotted: str) -> Iterator[Path]:
+    """Yield the files that an import of ``a.b`` below a folder may run: those of ``a``, then those of ``b`` in it.
+
+    Of ``a.*`` it is every module of ``a``, as ``__all__`` may name any.
+    """
+    for part in dotted.split("."):
+        if part == "*":
+            yield from sorted(folder.glob("*.py")) if (folder / "__init__.py").is_file() else ()
+            return
+        yield folder / f"{part}.py"
+        folder /= part
+        yield folder / "__init__.py"
 
 
 def _nodes(code: str) -> Iterator[ast.AST]:
@@ -294,7 +327,7 @@ def _used(path: Path, text: str) -> Iterator[str]:
     if path.suffix.lower() != ".py":
         yield from (name.rpartition("/")[2] for name in LOCAL_INCLUDE.findall(text))
         return
-    yield from _imported(text)
+    yield from (one.name for one in _imported(text, path, path.parent) if one.parent == path.parent)
     for node in _nodes(text):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value.rpartition("/")[2]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from kernel_folder import PYTHON_VERSION, write_kernel
 
-from ncu_assist.sources import discover_versions, misnamed, source_files
+from ncu_assist.sources import discover_versions, misnamed, name_beside, source_files, source_sha256
 
 SIGN = "is not a version: its name is not v<number>_<idea>."
 
@@ -92,3 +92,26 @@ def test_headers_that_include_each_other_through_their_folders_are_read_once(tmp
     for name, other in (("x", "y"), ("y", "x")):
         (tmp_path / "inc" / f"{name}.cuh").write_text(f'#pragma once\n#include "../inc/{other}.cuh"\n')
     assert sorted(file.name for file in source_files(tmp_path / "v1_a.cu")) == ["v1_a.cu", "x.cuh", "y.cuh"]
+
+
+@pytest.mark.parametrize("code", ["from helpers import K", "from helpers.tile import K", "import helpers.tile"])
+@pytest.mark.parametrize("start", ["v1_a.py", "reference.py"])
+def test_the_files_of_a_package_count(tmp_path: Path, code: str, start: str) -> None:
+    package = tmp_path / "helpers"
+    (package / "deep").mkdir(parents=True)
+    own = tmp_path / start
+    own.write_text(code + "\n")
+    alone = source_sha256(own)
+    (package / "__init__.py").write_text("from .tile import *\n")
+    (package / "tile.py").write_text("from .deep import reference\nimport near\n")
+    (package / "deep" / "__init__.py").write_text("")
+    (package / "deep" / "reference.py").write_text("from ..more import K\n")
+    (package / "more.py").write_text("K = 1\n")
+    (package / "unused.py").write_text("")
+    (tmp_path / "near.py").write_text("")
+    names = {name_beside(own, file) for file in source_files(own)}
+    parts = ("__init__.py", "tile.py", "more.py", "deep/__init__.py", "deep/reference.py")
+    assert names == {start, "near.py", *(f"helpers/{part}" for part in parts)}
+    before = source_sha256(own)
+    (package / "more.py").write_text("K = 2\n")
+    assert len({alone, before, source_sha256(own)}) == 3

@@ -15,7 +15,16 @@ from pathlib import Path
 from typing import Any
 
 from ncu_assist.backends.base import BuildOutcome, Call, never
-from ncu_assist.backends.nvcc import CompileStep, Nvcc, build_hash, find_arch, find_nvcc, run_ninja
+from ncu_assist.backends.nvcc import (
+    CompileStep,
+    Nvcc,
+    build_hash,
+    environment_facts,
+    find_arch,
+    find_nvcc,
+    options_said,
+    run_ninja,
+)
 from ncu_assist.errors import StageFailed
 from ncu_assist.quantity import number_of
 from ncu_assist.spec import Kernel, Version
@@ -42,7 +51,7 @@ class Cuda:
         return path.suffix == ".cu"
 
     def options(self) -> str:
-        return " ".join((*FLAGS, find_arch(find_nvcc())))
+        return options_said(FLAGS, find_arch(find_nvcc()))
 
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never
@@ -72,13 +81,14 @@ def compile_sources(
     """Compile files of one root into ``out/<name>-<hash>.so`` and return the outcomes by name.
 
     ``arch`` is that of the GPU here unless given. The hash is over the source with its local includes, the flags,
-    nvcc's version and the architecture. What is there is reused without starting ninja. Raises EnvironmentProblem if
-    nvcc, ninja or write access is missing.
+    nvcc's version, the architecture and what nvcc takes from the environment. What is there is reused without starting
+    ninja. Raises EnvironmentProblem if nvcc, ninja or write access is missing.
     """
     nvcc = find_nvcc()
     arch = arch or find_arch(nvcc)
     out = out.resolve()
-    hashes = {s.name: build_hash(s.path, s.root, *FLAGS, nvcc.version, arch) for s in sources}
+    facts = (*FLAGS, nvcc.version, arch, *environment_facts())
+    hashes = {s.name: build_hash(s.path, s.root, *facts) for s in sources}
     artifacts = {name: out / f"{name}-{one}.so" for name, one in hashes.items()}
     missing = [s for s in sources if not artifacts[s.name].is_file()]
     steps = [

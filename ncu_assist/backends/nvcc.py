@@ -153,6 +153,22 @@ def build_hash(path: Path, root: Path, *facts: str) -> str:
     return digest.hexdigest()[:16]
 
 
+# What nvcc takes from the environment: options before and after its own; and where it finds compiler and headers.
+BEFORE, AFTER = "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"
+FOUND_BY = ("NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH")
+
+
+def options_said(flags: Sequence[str], arch: str) -> str:
+    """Return all options of a build, those of the environment too, in nvcc's order."""
+    before, after = (" ".join(os.environ.get(name, "").split()) for name in (BEFORE, AFTER))
+    return " ".join(filter(None, (before, *flags, arch, after)))
+
+
+def environment_facts(*more: str) -> tuple[str, ...]:
+    """Return what of the environment decides on a build, ``more`` variables among it; nothing of what is not set."""
+    return tuple(f"{name}={value}" for name in (BEFORE, AFTER, *FOUND_BY, *more) if (value := os.environ.get(name)))
+
+
 BUILD_TIMEOUT_S = 1800.0  # for all files together; a heavy template file takes minutes
 
 RULE = """\

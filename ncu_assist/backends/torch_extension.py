@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ncu_assist import process
 from ncu_assist.backends.base import BuildOutcome, Call, never
-from ncu_assist.backends.nvcc import build_hash, find_arch, find_ninja, find_nvcc
+from ncu_assist.backends.nvcc import build_hash, environment_facts, find_arch, find_ninja, find_nvcc, options_said
 from ncu_assist.backends.python import entry_point
 from ncu_assist.errors import NoTorch, StageFailed
 from ncu_assist.sources import source_files
@@ -24,6 +24,7 @@ TORCH_HEADER = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]torch/(extension|library|all|types|torch)\.h[>\"]", re.MULTILINE
 )
 CUDA_FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v")
+COMPILERS = ("CXX", "PYTORCH_NVCC")  # variables by which cpp_extension takes others
 CHILD = "import sys; from ncu_assist.backends.torch_extension import build_extension; build_extension(*sys.argv[1:])"
 TIMEOUT_S = 1800.0  # half a minute a file is usual; templates of CUTLASS take many
 SUFFIX = ".so"
@@ -40,14 +41,14 @@ class TorchExtension:
         return any(TORCH_HEADER.search(f.read_text(encoding="utf-8", errors="replace")) for f in source_files(path))
 
     def options(self) -> str:
-        return " ".join((*CUDA_FLAGS, find_arch(find_nvcc())))
+        return options_said(CUDA_FLAGS, find_arch(find_nvcc()))
 
     def build(
         self, kernel: Kernel, versions: Sequence[Version], work: Path, is_cancelled: Callable[[], bool] = never
     ) -> dict[str, BuildOutcome]:
         nvcc = find_nvcc()
         arch, root = find_arch(nvcc), kernel.folder.parent.parent
-        facts = (*CUDA_FLAGS, nvcc.version, arch, _torch_version(), sys.version)
+        facts = (*CUDA_FLAGS, nvcc.version, arch, _torch_version(), sys.version, *environment_facts(*COMPILERS))
         env = _environment(arch)
         gone = threading.Event()
 

@@ -35,7 +35,7 @@ from ncu_assist.record import (
     Toolchain,
     WorkloadFacts,
 )
-from ncu_assist.sources import source_files, source_sha256
+from ncu_assist.sources import name_beside, source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet
 
@@ -293,13 +293,9 @@ def _silence(capture: VersionCapture) -> tuple[str, ...]:
 
 
 def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:
-    folder = shared.kernel.folder
-    sources = (
-        *source_files(result.version.path),
-        folder / "kernel.toml",
-        *source_files(shared.kernel.reference),
-    )
-    files = {f"source/{path.name}": path.read_bytes() for path in sources}
+    files = dict[str, bytes]()
+    for path in (result.version.path, shared.kernel.folder / "kernel.toml", shared.kernel.reference):
+        files |= {f"source/{name_beside(path, file)}": file.read_bytes() for file in source_files(path)}
     if result.build_log:
         files["build.log"] = result.build_log.encode()
     if result.capture:

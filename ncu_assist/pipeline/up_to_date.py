@@ -24,7 +24,7 @@ from ncu_assist.pipeline.measuring import MeasureJob, measure_all
 from ncu_assist.pipeline.work_units import OneGpu, WorkPlace
 from ncu_assist.quantity import number_of
 from ncu_assist.record import Run, Toolchain
-from ncu_assist.sources import DRAWS_LINE, header_comment, source_files, source_sha256
+from ncu_assist.sources import DRAWS_LINE, header_comment, name_beside, source_files, source_sha256
 from ncu_assist.spec import Version, Workload, unserved, why_skipped
 from ncu_assist.spec_file import FILE
 from ncu_assist.steps import Reporter
@@ -236,11 +236,12 @@ class _Judge:
 
     def _other_problem(self, version: Version, stored: StoredRun) -> Iterator[str]:
         """Yield the changes of a version's problem, in kernel.toml and reference.py."""
-        files = stored.run.files
-        for path in source_files(self.job.kernel.reference):
-            fact = files.get(f"source/{path.name}")
+        files, reference = stored.run.files, self.job.kernel.reference
+        for path in source_files(reference):
+            name = name_beside(reference, path)
+            fact = files.get(f"source/{name}")
             if fact is None or fact.sha256 != hashlib.sha256(path.read_bytes()).hexdigest():
-                yield f"{path.name} has changed"
+                yield f"{name} has changed"
         names = [one.name for one in self.served(version)]
         try:
             now = (self.job.kernel.folder / FILE).read_bytes()

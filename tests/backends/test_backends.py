@@ -120,6 +120,10 @@ def test_a_built_torch_extension_is_reused(tmp_path: Path, monkeypatch: pytest.M
     assert [is_reused(), is_reused()] == [False, True]
     monkeypatch.setattr(torch_extension, "CUDA_FLAGS", ("-O2",))
     assert [is_reused(), is_reused()] == [False, True]
+    for name in ("NVCC_APPEND_FLAGS", "CPATH", "CXX"):
+        monkeypatch.setenv(name, "-G")
+        assert [is_reused(), is_reused()] == [False, True]
+    assert BACKENDS["torch_extension"].options().endswith(" -G")
 
 
 def _plant_artifact(argv: list[str], **how: object) -> object:

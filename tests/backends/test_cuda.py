@@ -81,6 +81,17 @@ def test_an_included_file_is_part_of_the_version(tmp_path: Path) -> None:
 
 
 @needs("nvcc", "ninja")
+def test_options_in_the_environment_build_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = _kernel(tmp_path, {"v1_good.cu": GOOD})
+    assert build_versions(kernel, kernel.versions, tmp_path / "work")["v1_good"].artifact
+    before = BACKENDS["cuda"].options()
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", "--no-such-flag")
+    outcome = build_versions(kernel, kernel.versions, tmp_path / "work")["v1_good"]
+    assert (outcome.artifact, outcome.reused) == (None, False)
+    assert BACKENDS["cuda"].options() == f"{before} --no-such-flag"
+
+
+@needs("nvcc", "ninja")
 def test_a_failed_build_is_tried_again(tmp_path: Path) -> None:
     kernel = _kernel(tmp_path, {"v1_bad.cu": BAD})
     outcomes = [build_versions(kernel, kernel.versions, tmp_path / "work")["v1_bad"] for _ in range(2)]

@@ -126,3 +126,14 @@ def test_all_instructions_of_the_chip_where_the_compiler_knows_them(
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     _has(monkeypatch, "90")
     assert nvcc.find_arch(_nvcc(version)) == arch
+
+
+def test_what_nvcc_takes_from_the_environment_is_of_the_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (nvcc.BEFORE, nvcc.AFTER, *nvcc.FOUND_BY):
+        monkeypatch.delenv(name, raising=False)
+    assert (nvcc.options_said(("-O3",), "sm_90"), nvcc.environment_facts()) == ("-O3 sm_90", ())
+    monkeypatch.setenv("NVCC_APPEND_FLAGS", " -G  -g")
+    monkeypatch.setenv("NVCC_PREPEND_FLAGS", "-DX")
+    monkeypatch.setenv("CPATH", "")
+    assert nvcc.options_said(("-O3",), "sm_90") == "-DX -O3 sm_90 -G -g"
+    assert nvcc.environment_facts() == ("NVCC_PREPEND_FLAGS=-DX", "NVCC_APPEND_FLAGS= -G  -g")

@@ -54,6 +54,7 @@ QUESTIONS: tuple[tuple[str, Callable[[Run, WorkloadFacts | None], object], str],
     ("CUDA", lambda run, _: run.toolchain.cuda, ""),
     ("ncu", lambda run, _: run.toolchain.ncu, ""),
     ("nvcc", lambda run, _: run.toolchain.nvcc, ""),
+    ("nvcc options", lambda run, _: run.toolchain.nvcc_options, ""),
     ("torch", lambda run, _: run.toolchain.torch, ""),
 )
 

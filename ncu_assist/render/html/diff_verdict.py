@@ -511,7 +511,7 @@ def _sample_words(timing: Timing) -> str:
 # What the diff calls the facts that it compares.
 COMPARED_FACTS = {
     **{name: name for name in ("workload", "driver", "CUDA", "ncu", "nvcc", "torch", "section set", "replay mode")},
-    **{name: name for name in ("clock control", "cache control")},
+    **{name: name for name in ("nvcc options", "clock control", "cache control")},
     "GPU": "GPU model",
 }
 # What a fact is called, and how a side answers it: ``ABSENT`` where it is not known.
@@ -531,6 +531,7 @@ SIDE_FACTS: tuple[tuple[str, SideText], ...] = (
     ("CUDA", _of_run(lambda run: run.toolchain.cuda)),
     ("ncu", _of_run(lambda run: run.toolchain.ncu)),
     ("nvcc", _of_run(lambda run: run.toolchain.nvcc)),
+    ("nvcc options", _of_run(lambda run: run.toolchain.nvcc_options)),
     ("torch", _of_run(lambda run: run.toolchain.torch)),
     ("section set", _profiled("section_set")),
     ("clock control", _profiled("clock_control")),

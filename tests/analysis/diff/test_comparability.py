@@ -55,6 +55,14 @@ def test_the_two_spellings_of_a_gpu_differ_in_nothing(tmp_path: Path) -> None:
     assert (diff.differences, diff.verdict.verdict) == ((), "faster")
 
 
+def test_other_options_of_nvcc_are_named_only(tmp_path: Path) -> None:
+    before = saved(tmp_path, "v1_a", 2e5, toolchain=Toolchain(nvcc_options="-O3 sm_90a"))
+    after = saved(tmp_path, "v2_bb", 1e5, toolchain=Toolchain(nvcc_options="-O3 sm_90a -use_fast_math"))
+    diff = diff_runs(before, after)
+    assert [(one.what, one.hard) for one in diff.differences] == [("nvcc options", False)]
+    assert "nvcc options: -O3 sm_90a against -O3 sm_90a -use_fast_math" in diff_text(diff)
+
+
 def test_another_cuda_is_named_only(tmp_path: Path) -> None:
     before = saved(tmp_path, "v1_a", 2e5, toolchain=Toolchain(cuda="12.9"))
     diff = diff_runs(before, saved(tmp_path, "v2_bb", 1e5, toolchain=Toolchain(cuda="13.0")))
