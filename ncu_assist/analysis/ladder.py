@@ -159,7 +159,8 @@ class Attempt:
 
     ``seconds`` are from the moment it was noticed to the verdict. ``diffs`` hold it against the runs ``beside`` it, of
     one bench: of its parent, or what was asked for, and of the fastest version. ``run`` has counters once it is
-    ``done``; ``timed`` is where it ends without them. ``superseded``: a later edit came before the verdict.
+    ``done``; ``timed`` is where it ends without them, and a ``failure`` then says why it could not be profiled.
+    ``superseded``: a later edit came before the verdict.
     """
 
     number: int

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import select
+import signal
 import sys
 import time
 from collections.abc import Iterator
@@ -16,7 +18,7 @@ import click
 
 from ncu_assist.cli import completing, options
 from ncu_assist.cli.console import say, write, write_pages
-from ncu_assist.errors import UsageProblem
+from ncu_assist.errors import EnvironmentProblem, UsageProblem
 
 if TYPE_CHECKING:
     from rich.live import Live
@@ -26,6 +28,9 @@ if TYPE_CHECKING:
 
 KEYS = "p profile now · k keep as the next version · o page · q quit"
 WAITING = "waiting for a file to be saved"
+# What a terminal sends for F1, an arrow, Alt with a letter: ESC, and what follows it.
+SEQUENCE = re.compile(r"\x1b+(?:\[\[?[0-?]*[ -/]*[@-Z\\-~]|O[0-9;]*[@-~]|[^\x1b\[O])")
+SEQUENCE_S = 0.2  # a sequence that is not whole after so long is the key ESC
 
 
 class View(Protocol):
@@ -116,6 +121,7 @@ def command(
     is_screen = not as_json and sys.stdout.isatty() and sys.stdin.isatty()
     project = options.current_project()
     with (
+        _ended_as_by_ctrl_c(),
         _view(is_screen, kernel, as_json) as view,
         FolderWatch(
             project,
@@ -149,21 +155,40 @@ def _measure(watch: FolderWatch, view: View, keys: Keys) -> None:
         view.note(problem.message)
         return
     if version is not None:
-        watch.measure(version, lambda: watch.is_changed() or keys.is_quit(), view.show)
+        watch.measure(version, lambda: watch.is_edited() or keys.is_quit(), view.show)
 
 
 def _act(key: str, watch: FolderWatch, view: View, keys: Keys) -> None:
     last = watch.attempts[-1] if watch.attempts else None
-    if last is None or last.run is None or key not in "pko":
-        view.status(f"{KEYS}: there is no edit yet" if key in "pko" else WAITING)
-        return
+    if key not in "pko":
+        view.status(WAITING)
+    elif last is None or last.run is None:
+        view.status(f"{KEYS}: {_why_nothing(last)}")
+    elif key == "o":
+        _page(watch, view)
+    else:
+        try:
+            _again_or_keep(key, last, watch, view, keys)
+        except (UsageProblem, EnvironmentProblem) as problem:
+            view.note(f"{last.version.partition('_')[0]}: {problem.message}")
+
+
+def _why_nothing(last: Attempt | None) -> str:
+    """Say why there is nothing that a key could act on."""
+    if last is None:
+        return "there is no edit yet"
+    name = last.version.partition("_")[0]
+    if last.state == "failed":
+        return f"the last edit of {name} failed, so there is nothing to profile, keep or show"
+    return f"the last edit of {name} was not measured to the end"
+
+
+def _again_or_keep(key: str, last: Attempt, watch: FolderWatch, view: View, keys: Keys) -> None:
     if key == "p":
-        watch.again(lambda: watch.is_changed() or keys.is_quit(), view.show)
-    elif key == "k":
+        watch.again(lambda: watch.is_edited() or keys.is_quit(), view.show)
+    else:
         path = watch.keep(last)
         view.note(f"kept as {path.name}; {last.version} also has the edit; git restore undoes it there")
-    else:
-        _page(watch, view)
 
 
 def _page(watch: FolderWatch, view: View) -> None:
@@ -186,6 +211,7 @@ class Keys:
     def __init__(self, handle: int | None) -> None:
         self._handle = handle
         self._waiting = ""
+        self._begun, self._begun_at = "", 0.0  # a sequence for a key such as F1 of which more will come
 
     def is_quit(self) -> bool:
         """Tell whether q was pressed; other keys wait until what runs has ended."""
@@ -201,11 +227,24 @@ class Keys:
         return key or None
 
     def _read(self, seconds: float) -> str:
+        """Return the letters that were pressed; what arrows and function keys send is no letter."""
         if self._handle is None:
             time.sleep(seconds)
-        elif select.select([self._handle], [], [], seconds)[0]:
-            return os.read(self._handle, 1).decode("ascii", "replace").lower() or "q"  # nothing more comes: hung up
-        return ""
+            return ""
+        if self._begun and time.monotonic() - self._begun_at > SEQUENCE_S:
+            self._begun = ""
+        if not select.select([self._handle], [], [], seconds)[0]:
+            return ""
+        try:
+            read = os.read(self._handle, 1024).decode("ascii", "replace")
+        except OSError:  # the terminal is gone
+            read = ""
+        if not read:  # nothing more comes: hung up
+            return "q"
+        letters = SEQUENCE.sub("", self._begun + read)
+        letters, self._begun = letters.partition("\x1b")[0], "".join(letters.partition("\x1b")[1:])
+        self._begun_at = time.monotonic()
+        return letters.lower()
 
 
 @contextlib.contextmanager
@@ -223,7 +262,35 @@ def _keys(is_screen: bool) -> Iterator[Keys]:
         tty.setcbreak(handle)
         yield Keys(handle)
     finally:
-        termios.tcsetattr(handle, termios.TCSADRAIN, before)
+        with contextlib.suppress(termios.error):  # it is gone
+            termios.tcsetattr(handle, termios.TCSADRAIN, before)
+
+
+@contextlib.contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, and SIGHUP of a connection that dropped, end the watch as Ctrl-C does, and only once."""
+    numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before = {number: signal.getsignal(number) for number in numbers}
+    heard = [number for number in numbers if before[number] not in (signal.SIG_IGN, None)]  # ignored under nohup
+    was_terminal = [handle for handle in (1, 2) if os.isatty(handle)]
+
+    def end(_number: int, _frame: object) -> None:
+        for number in heard:
+            signal.signal(number, signal.SIG_IGN)
+        for handle in was_terminal:
+            if not os.isatty(handle):  # what is written to a terminal that is gone would be an error more
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, handle)
+                os.close(nowhere)
+        raise KeyboardInterrupt
+
+    for number in heard:
+        signal.signal(number, end)
+    try:
+        yield
+    finally:
+        for number in heard:
+            signal.signal(number, before[number])
 
 
 @contextlib.contextmanager

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ from ncu_assist.executors.base import Executor
 from ncu_assist.executors.local import Local, Stoppable, Warm
 from ncu_assist.harness.client import child_environment
 from ncu_assist.harness.request import new_request
-from ncu_assist.ncu.command import ProfileOptions, find_ncu
+from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.measuring import MeasureJob, measure
 from ncu_assist.pipeline.planning import MeasureRequest, plan
 from ncu_assist.project import Project
@@ -42,7 +43,9 @@ from ncu_assist.store.choosing import fastest_run, live_first
 # A folder has a dozen files: to look at them twenty times a second takes 1 % of a core, works over network disks and in
 # containers, where the system tells of no change, and needs no package.
 POLL_S = 0.05
-NOT_WATCHED = {"__pycache__", ".git"}
+# What editors write beside a file while they have it open, or to find out whether they can.
+OF_EDITORS = (".#*", "#*#", "*~", ".*.sw?", "4913", "___jb_*___")
+NOT_COPIED = ("__pycache__", ".git", *OF_EDITORS)
 WARM_LIMIT_S = 60.0  # a process that is warming up would disturb what ncu counts
 Signature = dict[str, tuple[int, int]]  # of files, by their paths: time of the last change, size
 
@@ -71,16 +74,14 @@ class FolderWatch:
         self._options = ProfileOptions(section_set)
         asked = MeasureRequest(kernel, workload=workload, rounds=rounds)
         self._job = plan(project, asked, ("check", "bench"), reporter=reporter)
-        if self._job.settings.device == "cuda" and type(self._job.executor) is Local:
-            gpu_here()
-        if profiles:
-            try:
-                find_ncu()
-            except EnvironmentProblem as problem:
-                reporter.note(f"verdicts only: {problem.message}")
-                self._profiles = False
         if against:
             self._job.kernel.version(against)
+        missing = self._missing_ncu()
+        if self._job.settings.device == "cuda" and type(self._job.executor) is Local:
+            gpu_here()
+        if profiles and missing:
+            reporter.note(f"verdicts only: {missing}")
+            self._profiles = False
         self.folder = self._job.kernel.folder
         self.attempts: list[Attempt] = []
         self._seen = _signature(self.folder)
@@ -88,6 +89,8 @@ class FolderWatch:
         self._root = Path(tempfile.mkdtemp(prefix="ncu-assist-watch-"))
         self.copy = Project(self._root, project.settings)
         self._sources: dict[int, bytes] = {}  # of the attempts, by number
+        self._looked: tuple[Signature, bool | None] = {}, None  # the last look while something was measured
+        self._ended = ""  # the version whose measurement a save ended, until it is taken again
         base = self._job.executor
         has_pipes = hasattr(os, "mkfifo")
         self._warm = Warm(self._job.settings.device, base) if type(base) is Local and has_pipes else None
@@ -120,8 +123,10 @@ class FolderWatch:
                 self._warm.rehearsal = new_request(kernel, {}, workloads, self._job.settings, work).path
 
     def __exit__(self, *_: object) -> None:
-        self.archive()
-        self._give_back()
+        try:
+            self.archive()
+        finally:
+            self._give_back()
 
     def _give_back(self) -> None:
         if self._warm is not None:
@@ -141,11 +146,31 @@ class FolderWatch:
         """Tell whether a file of the folder was saved since the last edit was taken."""
         return _signature(self.folder) != self._seen
 
+    def is_edited(self) -> bool:
+        """Tell whether code was saved since that ``take`` would return a version for, and no file is being written.
+
+        What is measured may be ended then: something else will be measured in its place.
+        """
+        now = _signature(self.folder)
+        if now == self._seen:
+            return False
+        before, answer = self._looked
+        if now != before:  # the next look tells whether it is whole
+            self._looked = now, None
+            return False
+        if answer is None:
+            answer = False  # nor is half of kernel.toml an edit
+            with contextlib.suppress(UsageProblem, OSError):
+                answer = self._edited(_texts(self.folder))[0] is not None
+            self._looked = now, answer
+        return answer
+
     def take(self) -> Version | None:
         """Return the version that was saved last, once its file is whole; None where no code of a version changed.
 
         Of a header it is the version edited last, or else the newest, that includes it; of kernel.toml and reference.py
-        the same. Raises UsageProblem for a folder that cannot be read as it is now.
+        the same. What a save ended that is no edit in the end is returned again. Raises UsageProblem for a folder that
+        cannot be read as it is now; what was saved in it is taken once it can.
         """
         seen = _signature(self.folder)
         while True:  # an editor may write in several steps
@@ -154,20 +179,39 @@ class FolderWatch:
             if now == seen:
                 break
             seen = now
-        self._seen, before = seen, self._texts
-        self._texts = _texts(self.folder)
-        changed = {name for name, text in self._texts.items() if before.get(name) != text}
+        self._seen = seen
+        texts = _texts(self.folder)
+        try:
+            found, kernel = self._edited(texts)
+            self._copy()
+        except OSError as error:  # a file went while it was read
+            raise UsageProblem(f"{self.folder.name} cannot be read: {error}") from error
+        self._texts = texts
+        if found is None and self._ended:
+            found = next((one for one in kernel.versions if one.name == self._ended), None)
+        self._ended = ""
+        return found
+
+    def _edited(self, texts: dict[Path, bytes]) -> tuple[Version | None, Kernel]:
+        """Return the version whose code differs from what was taken last, None for none, and the kernel as it is."""
+        changed = {name for name, text in texts.items() if self._texts.get(name) != text}
         kernel = read_kernel(self.folder)
-        self._copy()
         shared = bool(changed & {(self.folder / FILE).resolve(), kernel.reference.resolve()})
         found = [
-            one for one in kernel.versions if shared or changed & {file.resolve() for file in source_files(one.path)}
+            one
+            for one in (kernel.versions if changed else ())
+            if shared or changed & {file.resolve() for file in source_files(one.path)}
         ]
         last = self.attempts[-1].version if self.attempts else ""
-        return max(found, key=lambda one: (one.path.resolve() in changed, one.name == last, one.number), default=None)
+        best = max(found, key=lambda one: (one.path.resolve() in changed, one.name == last, one.number), default=None)
+        return best, kernel
 
     def again(self, is_over: Callable[[], bool], on_step: Callable[[Attempt], None]) -> Attempt:
-        """Measure the version of the last edit as it is, with counters. Raises as ``measure`` does."""
+        """Measure the version of the last edit as it is, with counters.
+
+        Raises as ``measure`` does, and EnvironmentProblem without ncu: the last attempt stays as it is then.
+        """
+        find_ncu()
         version = read_kernel(self.copy.kernels / self.folder.name).version(self.attempts[-1].version)
         return self.measure(version, is_over, on_step, profiles=True)
 
@@ -181,7 +225,7 @@ class FolderWatch:
         """Build, check and time a version beside what it is compared with, then profile it; ``on_step`` sees each step.
 
         ``is_over`` says that the person wants something else: what runs is ended then. An error that every version
-        would meet is the attempt's failure.
+        would meet is the attempt's failure. A profile that fails leaves the verdict: the attempt stays ``timed``.
         """
         attempt = Attempt(len(self.attempts) + 1, version.name)
         self._sources[attempt.number] = (self.copy.kernels / self.folder.name / version.path.name).read_bytes()
@@ -205,18 +249,27 @@ class FolderWatch:
                 self.is_warm(WARM_LIMIT_S)
                 step(state="profiling")
 
+        def failed(why: str) -> None:
+            last = self.attempts[-1]
+            is_timed = last.seconds is not None and last.state != "failed"
+            step(failure=why, state="timed" if is_timed else "failed")
+
         step()
         try:
             job = self._job_of(version, is_ended, self._profiles if profiles is None else profiles)
             row = next(one for one in measure(job, self.reporter, timed).versions if one.version == version.name)
-            ended = "failed" if row.failure else "done" if job.options is not None else "timed"
-            step(failure=row.failure, run=row.run or self.attempts[-1].run, state=ended)
+            self.attempts[-1] = replace(self.attempts[-1], run=row.run or self.attempts[-1].run)
+            if row.failure:
+                failed(row.failure)
+            else:
+                step(state="done" if job.options is not None else "timed")
         except KeyboardInterrupt:
             if not over.is_set():
                 raise
+            self._ended = version.name
             step(state="superseded" if self.attempts[-1].seconds is None else "timed")
         except NcuAssistError as error:
-            step(failure=error.message, state="failed")
+            failed(error.message)
         self.warm()
         return self.attempts[-1]
 
@@ -235,7 +288,12 @@ class FolderWatch:
         return None
 
     def keep(self, attempt: Attempt) -> Path:
-        """Write an attempt as the folder's next version, a child of the one that was edited; return its file."""
+        """Write an attempt as the folder's next version, a child of the one that was edited; return its file.
+
+        Raises UsageProblem for one that failed.
+        """
+        if attempt.state == "failed":
+            raise UsageProblem(f"not kept, as it failed: {attempt.failure}", "mend it, or copy the file")
         source = self._sources[attempt.number]
         kernel = read_kernel(self.folder)
         edited = kernel.version(attempt.version)
@@ -248,6 +306,16 @@ class FolderWatch:
         path.write_bytes(b"\n".join([*lines, sign + f" parent: {edited.short}".encode(), code]))
         self._seen, self._texts = _signature(self.folder), _texts(self.folder)
         return path
+
+    def _missing_ncu(self) -> str:
+        """Return why there can be no counters, empty where they can; raises UsageProblem for an unknown section set."""
+        try:
+            ncu = find_ncu()
+            if self._options.section_set != ADAPTIVE:
+                check_set(ncu, self._options.section_set)
+        except EnvironmentProblem as problem:
+            return problem.message
+        return ""
 
     def _job_of(self, version: Version, is_over: Callable[[], bool], profiles: bool) -> MeasureJob:
         kernel = read_kernel(self.copy.kernels / self.folder.name)
@@ -309,23 +377,40 @@ class FolderWatch:
 
 
 def copy_folder(project: Project, folder: Path, copy: Project) -> None:
-    """Copy a kernel folder, and what its versions include from beside it, below the root of another project."""
+    """Copy a kernel folder, and what its versions include from beside it, below the root of another project.
+
+    What editors leave there, and links to nothing, are left out. Raises UsageProblem for what cannot be read.
+    """
     target = copy.kernels / folder.name
     shutil.rmtree(target, ignore_errors=True)
-    shutil.copytree(folder, target, ignore=shutil.ignore_patterns(*NOT_WATCHED))
-    root = project.root.resolve()
-    for version in read_kernel(folder).versions:
-        for file in source_files(version.path):
-            whole = file.resolve()
-            if folder.resolve() not in whole.parents and root in whole.parents:
-                beside = copy.root / whole.relative_to(root)
-                beside.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(whole, beside)
+    try:
+        shutil.copytree(folder, target, ignore=_left_out)
+        root = project.root.resolve()
+        for version in read_kernel(folder).versions:
+            for file in source_files(version.path):
+                whole = file.resolve()
+                if folder.resolve() not in whole.parents and root in whole.parents:
+                    beside = copy.root / whole.relative_to(root)
+                    beside.parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(whole, beside)
+    except OSError as error:
+        each = error.args[0] if isinstance(error, shutil.Error) else None
+        why = each[0][-1] if isinstance(each, list) and each else error
+        raise UsageProblem(f"{folder.name} cannot be copied: {why}") from error
+
+
+def _left_out(folder: str, names: list[str]) -> set[str]:
+    """Return what is not copied of a folder: what editors leave, and links to nothing, pipes and the like."""
+    odd = {name for name in names if not ((path := Path(folder, name)).is_file() or path.is_dir())}
+    return odd | {name for name in names if any(fnmatchcase(name, one) for one in NOT_COPIED)}
 
 
 def _files(folder: Path) -> Iterator[Path]:
+    """Yield the files whose changes are looked at: none that are hidden, nor what editors leave."""
     for path in sorted(folder.rglob("*")):
-        if not NOT_WATCHED & set(path.relative_to(folder).parts) and path.is_file():
+        parts = path.relative_to(folder).parts
+        is_left = any(one.startswith(".") or any(fnmatchcase(one, odd) for odd in NOT_COPIED) for one in parts)
+        if not is_left and path.is_file():
             yield path
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
+import signal
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from commandline import Run, measure_here
+from commandline import Run, measure_here, without_ncu
 from kernel_folder import write_kernel
 from pipeline.measured import RIGHT, VERSIONS, WORKLOADS, WRONG
 from requirements import require
@@ -18,6 +20,7 @@ from rich.live import Live
 from schemas import held
 
 from ncu_assist.analysis.ladder import Attempt
+from ncu_assist.cli import INTERRUPTED
 from ncu_assist.cli.watch_command import KEYS, Keys, Screen
 from ncu_assist.store import Store
 
@@ -97,6 +100,78 @@ def test_keys_are_heard_one_by_one_and_only_q_ends_what_runs() -> None:
     os.close(writing)
     assert keys.next() == "q"  # the terminal is gone
     os.close(reading)
+
+
+@pytest.mark.parametrize("sent", [b"\x1bOP", b"\x1b[A", b"\x1b[15~", b"\x1b[1;5P", b"\x1b[[A", b"\x1bk", b"\x1b\x1bOk"])
+def test_what_a_function_key_sends_is_no_letter(sent: bytes) -> None:
+    reading, writing = os.pipe()
+    keys = Keys(reading)
+    os.write(writing, sent + b"p")
+    assert [keys.next(), keys.next()] == ["p", None]
+    for one in sent:  # a slow line brings it in parts
+        os.write(writing, bytes([one]))
+        assert not keys.is_quit()
+    os.write(writing, b"o")
+    assert [keys.next(), keys.next()] == ["o", None]
+    os.close(writing)
+    os.close(reading)
+
+
+def test_after_esc_alone_letters_are_keys_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    keys = Keys(reading)
+    os.write(writing, b"\x1b")
+    assert keys.next() is None
+    monkeypatch.setattr("ncu_assist.cli.watch_command.SEQUENCE_S", 0.0)
+    os.write(writing, b"q")
+    assert keys.next() == "q"
+    os.close(writing)
+    os.close(reading)
+
+
+@pytest.mark.slow
+def test_keys_after_an_edit_that_failed(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    monkeypatch.setattr("ncu_assist.cli.watch_command.Lines.status", lambda _, text: said.append(text))
+    edited = folder / "v1_shared.py"
+    acted(monkeypatch, lambda: edited.write_text("def ("), "p", "k", "o", lambda: edited.write_text(WRONG), "k")
+    answer = run("watch", "add_one", "--no-profile")
+    assert answer.code == 0
+    assert [text for text in said if "the last edit of v1 failed, so there is nothing to profile" in text][2:]
+    assert not [text for text in said if "no edit yet" in text]
+    assert "v1: not kept, as it failed: " in answer.err
+    assert not list(folder.glob("v2*"))
+
+
+@pytest.mark.slow
+def test_p_without_ncu_leaves_the_verdict(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    edited = folder / "v1_shared.py"
+    acted(monkeypatch, lambda: edited.write_text(RIGHT + "# a\n"), lambda: without_ncu(monkeypatch, folder), "p")
+    answer = run("watch", "add_one", "--no-profile")
+    assert answer.code == 0
+    assert "v1: ncu (Nsight Compute) is not installed here" in answer.err
+    assert "#1 v1: timed" in answer.out
+    assert "#2" not in answer.out
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_it_as_ctrl_c_does(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    made: list[Path] = []
+    before = signal.getsignal(number)
+
+    def kill() -> None:
+        made.extend(Path(tempfile.gettempdir()).glob("ncu-assist-watch-*"))
+        signal.raise_signal(number)
+
+    monkeypatch.setattr(tempfile, "tempdir", str(folder.parent))
+    acted(monkeypatch, kill)
+    assert run("watch", "add_one", "--no-profile").code == INTERRUPTED
+    assert made
+    assert not [path for path in made if path.exists()]
+    assert signal.getsignal(number) == before
 
 
 def test_the_view_has_the_last_ten() -> None:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from cli.commandline import measure_here
+from cli.commandline import Here, measure_here
 from kernel_folder import write_kernel
 from measured import RIGHT, VERSIONS, WORKLOADS, WRONG, Notes
 from requirements import require
 
 from ncu_assist.analysis.ladder import Attempt
-from ncu_assist.errors import EnvironmentProblem
+from ncu_assist.errors import EnvironmentProblem, StageFailed, UsageProblem
+from ncu_assist.executors.local import Stoppable
+from ncu_assist.harness.request import HarnessSettings
+from ncu_assist.pipeline.measuring import MeasureJob
 from ncu_assist.pipeline.watching import FolderWatch
 from ncu_assist.project import find_project
+from ncu_assist.render.terminal.versions import attempt_lines
 from ncu_assist.spec import Version
 from ncu_assist.store import Store
 
@@ -139,6 +144,156 @@ def test_what_is_no_edit(watch: FolderWatch) -> None:
     assert watch.take() is None
     (watch.folder / "README.md").write_text("worklog\n")
     assert watch.take() is None
+
+
+def seen_twice(look: Callable[[], bool]) -> bool:
+    """Look at a folder as often as it takes to know that no file is being written."""
+    look()
+    return look()
+
+
+def by_vim(folder: Path) -> None:
+    (folder / ".v1_shared.py.swp").write_text("typing")
+    (folder / "4913").write_text("")
+
+
+def by_emacs(folder: Path) -> None:
+    (folder / ".#v1_shared.py").symlink_to("someone@here.1234:5678")
+    (folder / "#v1_shared.py#").write_text("typing")
+
+
+def by_a_comment(folder: Path) -> None:
+    path = folder / "v1_shared.py"
+    path.write_text("# a note\n" + path.read_text())
+
+
+def by_prose(folder: Path) -> None:
+    (folder / "README.md").write_text("worklog\n")
+
+
+def by_half_a_description(folder: Path) -> None:
+    (folder / "kernel.toml").write_text("[[[")
+
+
+@pytest.mark.parametrize("touched", [by_vim, by_emacs, by_a_comment, by_prose, by_half_a_description])
+def test_what_is_no_edit_ends_nothing(watch: FolderWatch, touched: Callable[[Path], None]) -> None:
+    version = saved(watch, "v1_shared.py", SLOWER)
+    touched(watch.folder)
+    done = watch.measure(version, watch.is_edited, lambda step: None)
+    assert done.state == "done"
+    assert done.diffs
+    assert not watch.is_edited()
+
+
+@pytest.mark.parametrize("touched", [by_vim, by_emacs])
+def test_what_editors_leave_is_no_save(watch: FolderWatch, touched: Callable[[Path], None]) -> None:
+    touched(watch.folder)
+    assert not watch.is_changed()
+
+
+def test_what_is_ended_is_measured_again(watch: FolderWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped(job: MeasureJob, *_: object) -> None:
+        assert isinstance(job.executor, Stoppable)
+        assert job.executor.is_over()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("ncu_assist.pipeline.watching.measure", stopped)
+    version = saved(watch, "v1_shared.py", SLOWER)
+    (watch.folder / "v1_shared.py").write_text(RIGHT + "# b\n")
+    assert seen_twice(watch.is_edited)
+    ended = watch.measure(version, watch.is_edited, lambda step: None)
+    assert ended.state == "superseded"
+    (watch.folder / "v1_shared.py").write_text(SLOWER)  # undone meanwhile
+    again = watch.take()
+    assert again is not None
+    assert again.name == "v1_shared"
+    assert watch.take() is None
+
+
+def test_locks_and_links_to_nothing_stop_neither_the_start_nor_an_edit(folder: Path) -> None:
+    by_emacs(folder)
+    (folder / "notes").symlink_to("nowhere")
+    with FolderWatch(find_project(Path.cwd()), "add_one", Notes()) as watch:
+        assert saved(watch, "v1_shared.py", SLOWER).name == "v1_shared"
+        copied = {path.name for path in (watch.copy.kernels / "add_one").iterdir()}
+    assert {"v1_shared.py", "kernel.toml"} <= copied
+    assert not {".#v1_shared.py", "#v1_shared.py#", "notes"} & copied
+
+
+def test_a_file_that_cannot_be_copied_is_half_an_edit(watch: FolderWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(*_: object, **__: object) -> None:
+        raise shutil.Error([("a", "b", "No such file")])
+
+    with monkeypatch.context() as patched:
+        patched.setattr("shutil.copytree", gone)
+        (watch.folder / "v1_shared.py").write_text(SLOWER)
+        with pytest.raises(UsageProblem, match="add_one cannot be copied: No such file"):
+            watch.take()
+    version = watch.take()
+    assert version is not None
+    assert version.name == "v1_shared"
+
+
+def test_an_edit_beside_half_a_description_is_measured_once_it_is_whole(watch: FolderWatch) -> None:
+    description = watch.folder / "kernel.toml"
+    whole = description.read_text()
+    (watch.folder / "v1_shared.py").write_text(SLOWER)
+    description.write_text("[[[")
+    with pytest.raises(UsageProblem):
+        watch.take()
+    description.write_text(whole + "\n# mended\n")
+    version = watch.take()
+    assert version is not None
+    assert version.name == "v1_shared"  # not v2, the newest
+
+
+def test_a_profile_that_fails_leaves_the_verdict(watch: FolderWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise StageFailed("counters are not allowed", "")
+
+    monkeypatch.setattr("ncu_assist.pipeline.ncu_stage.NcuStage.run", fails)
+    done = watch.measure(saved(watch, "v1_shared.py", SLOWER), never, lambda step: None)
+    assert done.state == "timed"
+    assert done.diffs
+    assert "counters are not allowed" in done.failure
+    first, second, third = attempt_lines(done)
+    assert ": timed, " in first
+    assert "v1" in second
+    assert third.startswith("  not profiled: ")
+
+
+def test_without_ncu_p_leaves_the_verdict(watch: FolderWatch, monkeypatch: pytest.MonkeyPatch) -> None:
+    done = watch.measure(saved(watch, "v1_shared.py", SLOWER), never, lambda step: None, profiles=False)
+
+    def missing() -> Path:
+        raise EnvironmentProblem("ncu is not installed")
+
+    monkeypatch.setattr("ncu_assist.pipeline.watching.find_ncu", missing)
+    with pytest.raises(EnvironmentProblem):
+        watch.again(never, lambda step: None)
+    assert watch.attempts == [done]
+
+
+def test_what_failed_is_not_kept(watch: FolderWatch) -> None:
+    failed = watch.measure(saved(watch, "v1_shared.py", WRONG), never, lambda step: None)
+    assert failed.run is not None
+    with pytest.raises(UsageProblem, match=r"not kept, as it failed: .*wrong"):
+        watch.keep(failed)
+    assert not list(watch.folder.glob("v3*"))
+
+
+def test_names_are_looked_at_before_the_gpu(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_gpu() -> None:
+        raise EnvironmentProblem("no driver")
+
+    monkeypatch.setattr("ncu_assist.pipeline.watching.gpu_here", no_gpu)
+    monkeypatch.setattr("ncu_assist.pipeline.watching.Local", Here)  # whatever measures, it is here
+    monkeypatch.setattr("ncu_assist.pipeline.planning.HarnessSettings", HarnessSettings)  # on a GPU
+    project = find_project(Path.cwd())
+    with pytest.raises(UsageProblem, match="v99"):
+        FolderWatch(project, "add_one", Notes(), against="v99")
+    with pytest.raises(UsageProblem, match="no section set 'nope'"):
+        FolderWatch(project, "add_one", Notes(), section_set="nope")
 
 
 def test_of_what_all_versions_share_it_is_the_one_edited_last(watch: FolderWatch) -> None:

@@ -294,11 +294,17 @@ def attempt_lines(attempt: Attempt) -> list[str]:
     """Return an edit as lines: its verdicts or what failed, and how long that took."""
     name = f"#{attempt.number} {short_name(attempt.version)}"
     after = f", {attempt.seconds:.1f} s after the save" if attempt.seconds is not None else ""
-    if attempt.failure:
+    if attempt.failure and attempt.state == "failed":
         return [f"{name}: failed{after}: {one_line(attempt.failure, LONGEST_FAILURE)}"]
-    if attempt.state == "timed" and attempt.diffs:
-        return [f"{name}: timed{after}", *(f"  {verdict_line(diff)}" for diff in attempt.diffs)]
+    if attempt.state == "timed" and (attempt.diffs or attempt.failure):
+        verdicts = (f"  {verdict_line(diff)}" for diff in attempt.diffs)
+        return [f"{name}: timed{after}", *verdicts, *(f"  {line}" for line in _not_profiled(attempt))]
     return [f"{name}: {attempt.state}{after}{_median(attempt)}"]
+
+
+def _not_profiled(attempt: Attempt) -> list[str]:
+    """Return why a timed edit has no counters, a line where there is something to say."""
+    return [f"not profiled: {one_line(attempt.failure, LONGEST_FAILURE)}"] if attempt.failure else []
 
 
 def watch_view(kernel: str, attempts: Sequence[Attempt], status: str, keys: str) -> RenderableType:
@@ -309,8 +315,9 @@ def watch_view(kernel: str, attempts: Sequence[Attempt], status: str, keys: str)
     table = Table("#", "version", "median", "verdict", "s", box=None, pad_edge=False, expand=False)
     for one in attempts[-SHOWN_ATTEMPTS:]:
         words = [styled(verdict_line(diff), VERDICT_COLORS.get(diff.verdict.verdict, "")) for diff in one.diffs]
+        words += [styled(line, "red") for line in _not_profiled(one)] if one.state != "failed" else []
         said: RenderableType = Group(*words) if words else styled(one.state)
-        if one.failure:
+        if one.failure and one.state == "failed":
             said = styled(f"failed: {one_line(one.failure, LONGEST_FAILURE)}", "red")
         took = f"{one.seconds:.1f}" if one.seconds is not None else ""
         table.add_row(str(one.number), short_name(one.version), _median(one).removeprefix(", "), said, took)
