@@ -2,12 +2,13 @@
 
 python benchmarks/watch_loop.py OUT [--edits 25] [--seconds 180] [--kernels KERNEL/VERSION:WORKLOAD …]
 
-Works on copies. Each edit adds a constant to the version, so that nvcc has to build it. Beside each is what bare nvcc
-takes for the same file, with the same options, in the same minute. Before them versions that hang, crash, write where
-they may not, and keep 100 GB; after each an edit that is right. At the end the last edit is benched by a process that
-is fresh: warm and fresh must differ by no verdict. Each kernel gets so many ``--seconds``: edits that do not fit in are
-left out. Every edit is a line of OUT/watch_loop.jsonl as it comes. `--device cpu` rehearses it without a GPU on Python
-versions.
+Works on copies, of which every version is benched first: an edit is timed beside its parent and the fastest version,
+as in any project that has runs. Each edit adds a constant to the version, so that nvcc has to build it. Beside each is
+what bare nvcc takes for the same file, with the same options, in the same minute. Before them versions that hang,
+crash, write where they may not, and keep 100 GB; after each an edit that is right. These, and the last edit of all, are
+benched by a process that is fresh: warm and fresh must differ by no verdict. Each kernel gets so many ``--seconds``:
+edits that do not fit in are left out. Every edit is a line of OUT/watch_loop.jsonl as it comes. `--device cpu`
+rehearses it without a GPU on Python versions.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ READ_S = 20.0  # what a person reads; the next process is warm long before
 FAULTS = {
     "hang": "while (1) {}",
     "crash": "*(volatile int*)0 = 1;",
-    "illegal address": "int* p = 0; break_context<<<1, 1>>>(p); cudaDeviceSynchronize();",
+    "illegal address": "int* p = 0; break_context<<<1, 1>>>(p); if (cudaError_t e = cudaDeviceSynchronize()) return e;",
     "100 GB kept": "for (int i = 0; i < 100; ++i) { void* p; cudaMalloc(&p, 1ll << 30); } cudaGetLastError();",
 }
 KERNEL_OF_FAULT = "\n__global__ void break_context(int* p) { p[0] = 1; }\n"
@@ -96,23 +97,30 @@ def _of_kernel(name: str, edits: int, seconds: float, lines: Path) -> dict[str, 
         project = Project(root, Settings(version_timeout_s=HANG_S))
         edited = read_kernel(root / "kernels" / kernel).version(version)
         original = edited.path.read_text()
+        request = MeasureRequest(kernel, (version,), workload or None, again=True)
+        bench(Project(root), MeasureRequest(kernel, (), workload or None), Quiet())
+
+        def against_fresh() -> dict[str, Any]:
+            """Return the verdict between the last edit and a bench of it by a fresh process."""
+            last = watch.archive()
+            fresh = next(one.run for one in bench(project, request, Quiet()).versions if one.run)
+            assert last is not None
+            verdict = diff_runs(last, fresh, DiffOptions(last.run.workloads[0].name)).verdict
+            return {"verdict": verdict.verdict, "reason": verdict.reason, "speedup": verdict.speedup}
+
         with FolderWatch(project, kernel, Quiet(), workload=workload or None, profiles=False) as watch:
             faults = {}
             for index, (fault, code) in enumerate(FAULTS.items() if edited.path.suffix == ".cu" else ()):
                 broken = kept(fault, _edit(watch, edited.path, _broken(original, kernel, code)))
                 text = _changed(original, edited.path.suffix, edits + index)
                 mended = kept(f"after {fault}", _edit(watch, edited.path, text))
-                faults[fault] = {"broken": broken, "after": mended}
+                aside = kept(f"fresh after {fault}", against_fresh()) if mended["state"] == "timed" else None
+                faults[fault] = {"broken": broken, "after": mended, "warm_against_fresh": aside}
             rows: list[dict[str, Any]] = []
             while len(rows) < edits and (not rows or time.monotonic() < until):
                 text = _changed(original, edited.path.suffix, len(rows))
                 rows.append(kept("edit", _edit(watch, edited.path, text)))
-            last = watch.archive()
-        again = bench(project, MeasureRequest(kernel, (version,), workload or None, again=True), Quiet())
-        fresh = next(one.run for one in again.versions if one.run)
-        assert last is not None
-        place = last.run.workloads[0].name
-        verdict = diff_runs(last, fresh, DiffOptions(place)).verdict
+            at_end = against_fresh()
     took, bare = [one["seconds"] for one in rows], [one["nvcc_s"] for one in rows]
     over = [total - own for total, own in zip(took, bare, strict=True)]
     facts = {
@@ -121,12 +129,14 @@ def _of_kernel(name: str, edits: int, seconds: float, lines: Path) -> dict[str, 
         "nvcc_median_s": statistics.median(bare),
         "median_over_nvcc_s": statistics.median(over),
         "worst_over_nvcc_s": max(over),
-        "warm_against_fresh": {"verdict": verdict.verdict, "reason": verdict.reason, "speedup": verdict.speedup},
+        "beside": sorted({baseline for row in rows for baseline, _, _ in row["verdicts"]}),
+        "warm_against_fresh": at_end,
     }
     spread = [fault for fault, one in faults.items() if one["broken"]["state"] != "failed" or one["after"]["failure"]]
     spread = [fault for fault in spread if fault != "100 GB kept"]  # which may be right and slow, where there is room
     holds = facts["median_over_nvcc_s"] <= AFTER_NVCC_S and facts["worst_over_nvcc_s"] <= 2 * AFTER_NVCC_S
-    holds = holds and not spread and verdict.verdict not in ("faster", "slower")
+    pairs = [at_end, *(one["warm_against_fresh"] for one in faults.values())]
+    holds = holds and not spread and not any(one and one["verdict"] in ("faster", "slower") for one in pairs)
     return {**facts, "holds": holds, "spread": spread, "edits": rows, "faults": faults}
 
 
@@ -185,6 +195,7 @@ def _said(name: str, one: dict[str, Any]) -> str:
     fresh = one["warm_against_fresh"]
     lines = [
         f"{name}: {len(one['edits'])} edits",
+        f"  timed beside           {', '.join(one['beside'])}",
         f"  saved to verdict       median {one['median_s']:.2f} s, worst {one['worst_s']:.2f} s",
         f"  bare nvcc              median {one['nvcc_median_s']:.2f} s",
         f"  over bare nvcc         median {one['median_over_nvcc_s']:.2f} s, worst {one['worst_over_nvcc_s']:.2f} s",
@@ -193,7 +204,9 @@ def _said(name: str, one: dict[str, Any]) -> str:
     for fault, both in one["faults"].items():
         after = both["after"]
         failure = both["broken"]["failure"][:70] or "no failure"
-        lines.append(f"  {fault:22} {failure}; then {after['seconds']:.2f} s, {after['state']}")
+        pair = both["warm_against_fresh"] or {"verdict": "not compared", "speedup": None}
+        fresh = f"warm against fresh {pair['verdict']}, {pair['speedup'] or 0:.4f}"
+        lines.append(f"  {fault:22} {failure}; then {after['seconds']:.2f} s, {after['state']}; {fresh}")
     return "\n".join([*lines, f"  {'holds' if one['holds'] else 'DOES NOT HOLD'}", ""])
 
 
