@@ -9,6 +9,7 @@ import re
 import select
 import signal
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -121,7 +122,7 @@ def command(
     is_screen = not as_json and sys.stdout.isatty() and sys.stdin.isatty()
     project = options.current_project()
     with (
-        _ended_as_by_ctrl_c(),
+        _end_of_session() as ended,
         _view(is_screen, kernel, as_json) as view,
         FolderWatch(
             project,
@@ -133,12 +134,12 @@ def command(
             section_set=section_set,
             profiles=not no_profile,
         ) as watch,
-        _keys(is_screen) as keys,
+        _keys(is_screen, ended) as keys,
     ):
         view.status(WAITING)
         if not is_screen:
             say(f"watching {watch.folder}; Ctrl-C stops it")
-        while True:
+        while not ended.is_set():
             key = keys.next()
             if key == "q":
                 return 0
@@ -146,6 +147,7 @@ def command(
                 _act(key, watch, view, keys)
             elif watch.is_changed():
                 _measure(watch, view, keys)
+        raise KeyboardInterrupt
 
 
 def _measure(watch: FolderWatch, view: View, keys: Keys) -> None:
@@ -208,15 +210,15 @@ def _page(watch: FolderWatch, view: View) -> None:
 class Keys:
     """What is pressed on a terminal; without one nothing ever is."""
 
-    def __init__(self, handle: int | None) -> None:
-        self._handle = handle
+    def __init__(self, handle: int | None, ended: threading.Event) -> None:
+        self._handle, self._ended = handle, ended
         self._waiting = ""
         self._begun, self._begun_at = "", 0.0  # a sequence for a key such as F1 of which more will come
 
     def is_quit(self) -> bool:
-        """Tell whether q was pressed; other keys wait until what runs has ended."""
+        """Tell whether q was pressed, or the session has ended; other keys wait until what runs has ended."""
         self._waiting += self._read(0)
-        return "q" in self._waiting
+        return self._ended.is_set() or "q" in self._waiting
 
     def next(self) -> str | None:
         """Return the key that is pressed within a moment, None for none."""
@@ -248,10 +250,10 @@ class Keys:
 
 
 @contextlib.contextmanager
-def _keys(is_screen: bool) -> Iterator[Keys]:
+def _keys(is_screen: bool, ended: threading.Event) -> Iterator[Keys]:
     """Hear each key as it is pressed, and leave the terminal as it was."""
     if not is_screen:
-        yield Keys(None)
+        yield Keys(None, ended)
         return
     import termios
     import tty
@@ -260,34 +262,36 @@ def _keys(is_screen: bool) -> Iterator[Keys]:
     before = termios.tcgetattr(handle)
     try:
         tty.setcbreak(handle)
-        yield Keys(handle)
+        yield Keys(handle, ended)
     finally:
         with contextlib.suppress(termios.error):  # it is gone
             termios.tcsetattr(handle, termios.TCSADRAIN, before)
 
 
 @contextlib.contextmanager
-def _ended_as_by_ctrl_c() -> Iterator[None]:
-    """Let SIGTERM, and SIGHUP of a connection that dropped, end the watch as Ctrl-C does, and only once."""
+def _end_of_session() -> Iterator[threading.Event]:
+    """Set an event by SIGTERM, and by SIGHUP of a connection that dropped.
+
+    An exception, as Ctrl-C raises, could meet a module half imported, whose lock nobody gives back then.
+    """
     numbers = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     before = {number: signal.getsignal(number) for number in numbers}
     heard = [number for number in numbers if before[number] not in (signal.SIG_IGN, None)]  # ignored under nohup
     was_terminal = [handle for handle in (1, 2) if os.isatty(handle)]
+    ended = threading.Event()
 
     def end(_number: int, _frame: object) -> None:
-        for number in heard:
-            signal.signal(number, signal.SIG_IGN)
         for handle in was_terminal:
             if not os.isatty(handle):  # what is written to a terminal that is gone would be an error more
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, handle)
                 os.close(nowhere)
-        raise KeyboardInterrupt
+        ended.set()
 
     for number in heard:
         signal.signal(number, end)
     try:
-        yield
+        yield ended
     finally:
         for number in heard:
             signal.signal(number, before[number])

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -89,7 +90,7 @@ def test_wrong_names(run: Run, folder: Path) -> None:
 
 def test_keys_are_heard_one_by_one_and_only_q_ends_what_runs() -> None:
     reading, writing = os.pipe()
-    keys = Keys(reading)
+    keys = Keys(reading, threading.Event())
     assert not keys.is_quit()
     os.write(writing, b"oK")
     assert not keys.is_quit()
@@ -105,7 +106,7 @@ def test_keys_are_heard_one_by_one_and_only_q_ends_what_runs() -> None:
 @pytest.mark.parametrize("sent", [b"\x1bOP", b"\x1b[A", b"\x1b[15~", b"\x1b[1;5P", b"\x1b[[A", b"\x1bk", b"\x1b\x1bOk"])
 def test_what_a_function_key_sends_is_no_letter(sent: bytes) -> None:
     reading, writing = os.pipe()
-    keys = Keys(reading)
+    keys = Keys(reading, threading.Event())
     os.write(writing, sent + b"p")
     assert [keys.next(), keys.next()] == ["p", None]
     for one in sent:  # a slow line brings it in parts
@@ -119,7 +120,7 @@ def test_what_a_function_key_sends_is_no_letter(sent: bytes) -> None:
 
 def test_after_esc_alone_letters_are_keys_again(monkeypatch: pytest.MonkeyPatch) -> None:
     reading, writing = os.pipe()
-    keys = Keys(reading)
+    keys = Keys(reading, threading.Event())
     os.write(writing, b"\x1b")
     assert keys.next() is None
     monkeypatch.setattr("ncu_assist.cli.watch_command.SEQUENCE_S", 0.0)
@@ -127,6 +128,14 @@ def test_after_esc_alone_letters_are_keys_again(monkeypatch: pytest.MonkeyPatch)
     assert keys.next() == "q"
     os.close(writing)
     os.close(reading)
+
+
+def test_the_end_of_the_session_quits() -> None:
+    ended = threading.Event()
+    keys = Keys(None, ended)
+    assert not keys.is_quit()
+    ended.set()
+    assert keys.is_quit()
 
 
 @pytest.mark.slow
@@ -156,9 +165,7 @@ def test_p_without_ncu_leaves_the_verdict(run: Run, folder: Path, monkeypatch: p
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
-def test_a_signal_ends_it_as_ctrl_c_does(
-    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
-) -> None:
+def test_a_signal_ends_it(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     made: list[Path] = []
     before = signal.getsignal(number)
 
