@@ -17,7 +17,7 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parents[1] / "ncu_assist"
 KINDS = {  # class of errors.py -> exit code
     "UsageProblem": 2, "NoSuchPlace": 2, "NoSuchName": 2, "StageFailed": 5, "EnvironmentProblem": 6,
-    "NoTorch": 6, "NewerData": 6, "DamagedData": 7, "ModelProblem": 8, "ReaderBug": 1,
+    "NoTorch": 6, "NoTorchHeaders": 6, "NewerData": 6, "DamagedData": 7, "ModelProblem": 8, "ReaderBug": 1,
 }  # fmt: skip
 MISTAKES = ("wrong.add", "wrong.of_folder")
 AREAS = (  # title, and where its messages are raised; the first that fits has them

@@ -76,6 +76,10 @@ class NoTorch(EnvironmentProblem):
     kind = "no-torch"
 
 
+class NoTorchHeaders(EnvironmentProblem):
+    """A version includes headers of torch, which is not here: nothing can be built, with a GPU or without."""
+
+
 class DamagedData(NcuAssistError):
     """A stored run or a report is not what was captured. ``of``: the reference of the run, in front of ``problem``."""
 

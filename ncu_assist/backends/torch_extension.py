@@ -16,7 +16,7 @@ from ncu_assist import process
 from ncu_assist.backends.base import BuildOutcome, Call, never
 from ncu_assist.backends.nvcc import build_hash, environment_facts, find_arch, find_ninja, find_nvcc, options_said
 from ncu_assist.backends.python import entry_point
-from ncu_assist.errors import NoTorch, StageFailed
+from ncu_assist.errors import NoTorchHeaders, StageFailed
 from ncu_assist.sources import source_files
 from ncu_assist.spec import Kernel, Version
 
@@ -108,7 +108,9 @@ def _torch_version() -> str:
     try:
         return importlib.metadata.version("torch")
     except importlib.metadata.PackageNotFoundError as error:
-        raise NoTorch("torch is not installed, and a version includes its headers", "pip install torch") from error
+        raise NoTorchHeaders(
+            "torch is not installed, and a version includes its headers", "pip install torch"
+        ) from error
 
 
 def _environment(arch: str) -> dict[str, str]:

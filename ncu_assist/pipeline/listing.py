@@ -48,14 +48,14 @@ def listed_kernels(project: Project) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Listed:
+class ListedKernels:
     """Some kernels, and what of the archive could not be read."""
 
     kernels: tuple[KernelListing, ...]
     left_out: tuple[Damage, ...]
 
 
-def listed(project: Project, kernel: str | None, among: Sequence[str]) -> Listed:
+def listed(project: Project, kernel: str | None, among: Sequence[str]) -> ListedKernels:
     """Return the kernels ``among`` all or the one named, with what is left out of it or of all kernels.
 
     The archive is looked through once. Raises UsageProblem for a wrong name.
@@ -63,7 +63,9 @@ def listed(project: Project, kernel: str | None, among: Sequence[str]) -> Listed
     store = Store(project.reports).seen_once()
     kernels = listing(project, kernel, among, store)
     damages = left_out(project, f"{kernel}/" if kernel else "", store)
-    return Listed(kernels, tuple(dict.fromkeys((*damages, *(one for found in kernels for one in found.left_out)))))
+    return ListedKernels(
+        kernels, tuple(dict.fromkeys((*damages, *(one for found in kernels for one in found.left_out))))
+    )
 
 
 def listing(

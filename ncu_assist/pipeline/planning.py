@@ -15,7 +15,7 @@ from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.timing import common_bench
 from ncu_assist.analysis.ladder import GpuSpread, KernelOutcome, VersionOutcome, spread_of
 from ncu_assist.environment import gpu_here
-from ncu_assist.errors import DamagedData, EnvironmentProblem, NoTorch, UsageProblem, did_you_mean
+from ncu_assist.errors import DamagedData, EnvironmentProblem, NoTorchHeaders, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.harness.client import profile_command
 from ncu_assist.harness.request import REQUEST_FILE, Flush, HarnessSettings, Stage
@@ -454,8 +454,8 @@ def _without_ncu(
             try:
                 gpu_here()
             except EnvironmentProblem as lack:
-                if isinstance(error, NoTorch):
-                    raise NoTorch(f"{error.message}; besides, {lack.message}", error.hint) from error
+                if isinstance(error, NoTorchHeaders):
+                    raise NoTorchHeaders(f"{error.message}; besides, {lack.message}", error.hint) from error
                 raise
         raise
 
