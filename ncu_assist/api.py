@@ -728,8 +728,6 @@ class KernelTrend:
         return plot_trend(self.trend, _axes(ax))
 
     def __repr__(self) -> str:
-        from ncu_assist.quantity import number_of
-
         counts = number_of(len(self.trend.points), "run"), number_of(len(self.trend.changes), "change")
         return f"<{self.trend.kernel} on {self.trend.workload}: {', '.join(counts)}>"
 

@@ -32,20 +32,20 @@ def command(kernel: str | None, limit: int | None, page: int | None, as_json: bo
     shown = names[options.page_of(len(names), limit, page, "kernels")]
     if len(shown) < len(names):
         say(f"page {page or 1}: {len(shown)} of {len(names)} kernels")
-    found = listed(project, kernel, shown)
-    note_misnamed(project, *(one.kernel for one in found.kernels))
+    kernels, damages = listed(project, kernel, shown)
+    note_misnamed(project, *(one.kernel for one in kernels))
     if kernel and (folder := project.kernels / kernel).is_dir() and (problem := reference_problem(folder)):
         say(f"note: {problem}")
-    note_damages(found.left_out)
+    note_damages(damages)
     if as_json:
         from ncu_assist.render.json.archive import list_json
 
-        write_json(list_json(found.kernels, found.left_out))
+        write_json(list_json(kernels, damages))
     else:
         from ncu_assist.render.terminal.archive import list_text
 
-        write(list_text(found.kernels), paged=True)
-    if not found.kernels:
+        write(list_text(kernels), paged=True)
+    if not kernels:
         _say_where(project)
     return 0
 

@@ -19,13 +19,13 @@ from ncu_assist.pipeline.importing import sent
 from ncu_assist.pipeline.opened_reports import kept_report, launch_numbers
 from ncu_assist.pipeline.pages.readable import identity_of, said_of
 from ncu_assist.project import Project
+from ncu_assist.quantity import number_of
 from ncu_assist.record import Launch, Run
 from ncu_assist.render.export import Export
 from ncu_assist.render.export.columns import Chosen, choose, rows_of, wide
 from ncu_assist.render.json.values import clean, device, run_facts
 from ncu_assist.render.redact import Identity, redact_text
 from ncu_assist.render.redact.frames import redact_frame
-from ncu_assist.render.words.changes import count_of
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
 from ncu_assist.store.references import resolve_all
@@ -279,9 +279,9 @@ def _sample_notes(stored: StoredRun) -> Iterator[str]:
     """Yield which samples over time went when the report was dropped."""
     facts = stored.report_facts()
     if facts and facts.without_samples:
-        yield f"samples over time of {count_of(len(facts.without_samples))} are not kept"
+        yield f"samples over time of {number_of(len(facts.without_samples), 'launch')} are not kept"
     if facts and facts.charted_only:
-        launches = count_of(len(facts.charted_only))
+        launches = number_of(len(facts.charted_only), "launch")
         yield f"of the samples over time of {launches}, only those of metrics charted on pages are kept"
 
 

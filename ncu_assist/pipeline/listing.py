@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -47,15 +47,9 @@ def listed_kernels(project: Project) -> list[str]:
     return sorted({*kernel_names(project), *Store(project.reports).kernels()})
 
 
-@dataclass(frozen=True)
-class ListedKernels:
-    """Some kernels, and what of the archive could not be read."""
-
-    kernels: tuple[KernelListing, ...]
-    left_out: tuple[Damage, ...]
-
-
-def listed(project: Project, kernel: str | None, among: Sequence[str]) -> ListedKernels:
+def listed(
+    project: Project, kernel: str | None, among: Sequence[str]
+) -> tuple[tuple[KernelListing, ...], tuple[Damage, ...]]:
     """Return the kernels ``among`` all or the one named, with what is left out of it or of all kernels.
 
     The archive is looked through once. Raises UsageProblem for a wrong name.
@@ -63,9 +57,7 @@ def listed(project: Project, kernel: str | None, among: Sequence[str]) -> Listed
     store = Store(project.reports).seen_once()
     kernels = listing(project, kernel, among, store)
     damages = left_out(project, f"{kernel}/" if kernel else "", store)
-    return ListedKernels(
-        kernels, tuple(dict.fromkeys((*damages, *(one for found in kernels for one in found.left_out))))
-    )
+    return kernels, tuple(dict.fromkeys((*damages, *(one for found in kernels for one in found.left_out))))
 
 
 def listing(

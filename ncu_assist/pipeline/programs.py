@@ -1,5 +1,4 @@
-"""What the words of a user name beside kernels, a program, a script, a function, a source that is one: as a command,
-built and profiled."""
+"""Programs, scripts, functions and sources that a user names beside kernels: as commands, built and profiled."""
 
 from __future__ import annotations
 

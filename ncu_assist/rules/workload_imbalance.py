@@ -26,8 +26,8 @@ multiprocessors are idle for up to 9.2 % on average (the sum of 512 MiB 5.1 %, t
 to every multiprocessor. While DRAM or L2 is busy an idle multiprocessor costs nothing, so only the room that they had
 counts. If the cycles of the longest were not counted, it worked no longer than the kernel took. The idle time of the
 mean is then an upper bound, *assumed*; of more than one wave the finding also says how long a block must last for it.
-Of warps, the warp states that others could hide shrink by the part that is
-missing beyond one half. The larger of the two is named.
+Of warps, the warp states that others could hide shrink by the part that is missing beyond one half. The larger of the
+two is named.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
 from ncu_assist.pipeline import opened_reports
 from ncu_assist.pipeline.importing import RunNames, import_report
-from ncu_assist.pipeline.opened_reports import bare_reports
+from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.pipeline.reading import side_lines
 from ncu_assist.project import Project
@@ -78,24 +78,26 @@ def test_a_damaged_one_is_to_be_got_again_by_whoever_was_sent_it(tmp_path: Path)
     assert told.value.hint == "get the file again, or profile again"
 
 
-@pytest.mark.parametrize("ended", [(2,), (0, 1, 2)])
-def test_a_page_has_no_part_for_a_launch_that_was_interrupted(tmp_path: Path, ended: tuple[int, ...]) -> None:
+def interrupted(folder: Path, *ended: int) -> BareReport:
+    """Return a report of three launches during some of which the program ended."""
     data = read_plain(DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst")
     for number in ended:
         data = with_launch(data, number, interrupt(data))
-    path = tmp_path / "ended.ncu-rep"
+    path = folder / "ended.ncu-rep"
     path.write_bytes(data)
-    (stored,) = bare_reports(["ended"], [path], None)
+    return bare_reports(["ended"], [path], None)[0]
+
+
+@pytest.mark.parametrize("ended", [(2,), (0, 1, 2)])
+def test_a_page_has_no_part_for_a_launch_that_was_interrupted(tmp_path: Path, ended: tuple[int, ...]) -> None:
+    stored = interrupted(tmp_path, *ended)
     parts = {one.shown.combined.launches[0].index for one in run_record(stored).alone}
     assert parts == {0, 1, 2} - set(ended)
     assert run_page(stored, linked=False).count("interrupted") >= len(ended)
 
 
 def test_a_page_of_one_interrupted_launch_has_neither_sizes_nor_a_rule(tmp_path: Path) -> None:
-    data = read_plain(DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst")
-    path = tmp_path / "ended.ncu-rep"
-    path.write_bytes(with_launch(data, 2, interrupt(data)))
-    (stored,) = bare_reports(["ended"], [path], None)
+    stored = interrupted(tmp_path, 2)
     page = run_page(narrowed(stored, selection_of("2")), linked=False)
     assert "0x0x0" not in page
     assert "sizes not recorded" in page
@@ -111,12 +113,7 @@ def test_nobody_is_told_to_sample_launches_that_were_interrupted(
     tmp_path: Path, ended: tuple[int, ...], said: str
 ) -> None:
     """A public report of `--set full`, cut by the end of its program: *profile samples them, as --set full does*."""
-    data = read_plain(DATA / "transpose_basic_h200_2025.3.1.ncu-rep.zst")
-    for number in ended:
-        data = with_launch(data, number, interrupt(data))
-    path = tmp_path / "ended.ncu-rep"
-    path.write_bytes(data)
-    (stored,) = bare_reports(["ended"], [path], None)
+    stored = interrupted(tmp_path, *ended)
     assert side_lines(stored, {0, 1, 2}, read={0, 1, 2}).note.startswith(said)
 
 

@@ -29,7 +29,7 @@ from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.html.timing_chart import middle_half
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, Table, Term, number
-from ncu_assist.render.words.changes import count_of, counter_note, difference_lines, values_text
+from ncu_assist.render.words.changes import counter_note, difference_lines, values_text
 from ncu_assist.render.words.floors import copy_words, workload_words
 from ncu_assist.render.words.terms import against, term_of, verdict_cell, verdict_tone
 from ncu_assist.render.words.verdicts import (
@@ -294,7 +294,9 @@ def _tiles(facts: DiffFacts) -> Iterator[Fact]:
 def _counts(diff: Diff) -> str:
     """Return of how many launches the counters are that are compared, e.g. ``4 launches → 4 of 41 launches``."""
     told = [
-        count_of(side.launches) if side.compared == side.launches else f"{side.compared} of {count_of(side.launches)}"
+        number_of(side.launches, "launch")
+        if side.compared == side.launches
+        else f"{side.compared} of {number_of(side.launches, 'launch')}"
         for side in (diff.baseline, diff.candidate)
     ]
     return ARROW.join(dict.fromkeys(told))

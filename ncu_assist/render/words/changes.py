@@ -194,12 +194,7 @@ def chain(baseline: int, candidate: int) -> str:
     """Return how many launches stand against how many, e.g. ``3 launches → 1``; empty for one against one."""
     if baseline == candidate:
         return f"{baseline} launches" if baseline > 1 else ""
-    return f"{count_of(baseline)} → {candidate}"
-
-
-def count_of(launches: int) -> str:
-    """Return ``1 launch`` or ``3 launches``."""
-    return number_of(launches, "launch")
+    return f"{number_of(baseline, 'launch')} → {candidate}"
 
 
 def more_of(rows: Sequence[PairRow]) -> str:
@@ -229,7 +224,7 @@ def only_in(name: str, launches: Sequence[Launch]) -> str:
     ordered = sorted(kernels.items(), key=lambda item: -sum(one.duration_ns or 0.0 for one in item[1]))
     shown = [_kernel_alone(kernel, own, len(kernels) > 1) for kernel, own in ordered[:KERNELS]]
     text = ", ".join([*shown, "…"] if ordered[KERNELS:] else shown)
-    return f"only in {name} ({count_of(len(launches))}{_known_time(launches, ', ')}): {text}"
+    return f"only in {name} ({number_of(len(launches), 'launch')}{_known_time(launches, ', ')}): {text}"
 
 
 def _kernel_alone(kernel: str, launches: Sequence[Launch], with_time: bool) -> str:
