@@ -162,6 +162,10 @@ class Messages:
             self.odd.add(UNKNOWN_FIELDS)
         return result
 
+    def checked(self, data: Bytes, entry: Entry) -> Any:
+        """Return the message of a result whose fields were checked before, by ``result``."""
+        return self._parsed(RESULT_MESSAGES[entry.kind], data[entry.start : entry.end], _place(entry))
+
     def nvtx(self, result: Any) -> Any:
         """Return the NVTX state of a result."""
         nvtx = self._whole("Nvtx", result.nvtx, "NVTX state of a launch")
@@ -217,13 +221,16 @@ class Messages:
 
         Unknown fields are written last, where those of a newer ncu stand too; anywhere else they were another field.
         """
-        try:
-            message = self._classes[name].FromString(raw)
-        except DecodeError as error:
-            raise DamagedData(f"the report is damaged: the {place} cannot be parsed") from error
+        message = self._parsed(name, raw, place)
         if message.SerializeToString() != raw:
             raise DamagedData(f"the report is damaged: the fields of the {place} are not in order")
         return message
+
+    def _parsed(self, name: str, raw: bytes, place: str) -> Any:
+        try:
+            return self._classes[name].FromString(raw)
+        except DecodeError as error:
+            raise DamagedData(f"the report is damaged: the {place} cannot be parsed") from error
 
 
 def _place(entry: Entry) -> str:

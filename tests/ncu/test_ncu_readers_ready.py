@@ -71,7 +71,7 @@ def test_damage_is_told_as_a_fresh_reader_tells_it(
 ) -> None:
     plain, request = compressed.plain_file(TRANSPOSE, tmp_path), reading.SourceRequest
     monkeypatch.setattr(reading, "SourceRequest", lambda count, *more: request(count + 1, *more))  # as if it lost one
-    with pytest.raises(DamagedData, match="it returned 3 of 4 launches") as fresh:
+    with pytest.raises(DamagedData, match="it returned 2 of 3 launches") as fresh:
         read_source(plain)
     get_ready(READER, 1, str(TRANSPOSE))
     assert all_are_ready()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from ncu.conftest import Broken
@@ -15,6 +16,7 @@ from ncu_assist.ncu import report_file
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.source import reading as source
 from ncu_assist.ncu.source.contents import COUNTERS, NUMBERS, RATIOS
+from ncu_assist.ncu.source.instruction_counters import InstructionCounters
 from ncu_assist.ncu.source.reading import SourceTables, read_source
 
 pytestmark = pytest.mark.slow
@@ -273,7 +275,42 @@ def test_a_launch_that_cannot_be_parsed_is_damaged(unpack: Unpack, tmp_path: Pat
 
 
 def test_a_launch_that_the_reader_drops_is_noticed(unpack: Unpack, monkeypatch: pytest.MonkeyPatch) -> None:
-    results = report_file.results
-    monkeypatch.setattr(report_file, "results", lambda data: [*results(data), *results(data)])
-    with pytest.raises(DamagedData, match="it returned 3 of 6 launches"):
+    real = source.SourceRequest
+    monkeypatch.setattr(source, "SourceRequest", lambda count, launches: real(count + 1, launches))
+    with pytest.raises(DamagedData, match="it returned 2 of 3 launches"):  # of two kernels
         read_source(unpack("transpose_full"))
+
+
+def test_the_reader_is_asked_once_for_launches_of_a_kernel(
+    repeats: SourceTables, unpack: Unpack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[int] = []
+    real = source.SourceRequest
+    monkeypatch.setattr(
+        source, "SourceRequest", lambda count, launches: asked.append(len(launches)) or real(count, launches)
+    )
+    found = read_source(unpack("repeats_full")).found
+    kernels = {(one.kernel, one.functions[0].start) for one in found}
+    assert len(found) > sum(asked) == len(kernels)
+    pd.testing.assert_frame_equal(source.tables_of(found).sass, repeats.sass)
+
+
+def test_a_launch_has_of_its_group_what_it_ran() -> None:
+    none = (source.NO_FILE,) * 2, (0,) * 2
+    kernel = source.DeviceFunction(0x100, 0x100, ("MOV", "EXIT"), *none)
+    called = source.DeviceFunction(0x200, 0x200, ("MUFU", "RET"), *none)
+    bare = source.DeviceFunction(0x300, 0x100, ("", ""), *none, addresses=(0x300, 0x308))
+    functions = (kernel, called, bare)
+
+    def rows(counted: dict[int, float]) -> tuple[list[int], list[float]]:
+        own = InstructionCounters(
+            (0x100,), ("inst_executed",), np.array([*counted], np.uint64), np.array([[*counted.values()]])
+        )
+        found = source._launch(7, "kernel", functions, (), own)
+        assert len(found.values) == 1
+        return [at for one in found.functions for at in one.each_address()], found.values[0].tolist()
+
+    assert rows({0x110: 1.0}) == ([0x100, 0x110], [0, 1])
+    assert rows({0x100: 1.0, 0x200: 2.0}) == ([0x100, 0x110, 0x200, 0x210], [1, 0, 2, 0])
+    assert rows({0x100: 1.0, 0x308: 3.0}) == ([0x100, 0x110, 0x308], [1, 0, 3])
+    assert rows({0x210: 2.0, 0x300: 3.0, 0x308: 4.0})[1] == [0, 0, 0, 2, 3, 4]

@@ -33,6 +33,7 @@ RATIOS = {
 }
 NUMBERS = (SAMPLES, SAMPLES_NOT_ISSUED, *list(COUNTERS)[1:], *RATIOS)  # the columns, in the order of the frames
 
+ENTRIES = "launch__function_pcs"  # where the kernel starts: of a launch one address, of a replayed range several
 SPACE, ACCESS, ACCESS_BITS = "memory_type", "memory_access_type", "memory_access_size_type"
 KINDS = (SPACE, ACCESS, ACCESS_BITS)  # not counts: what an instruction does to which memory
 # Bits of the first two as ncu's source page spells them; others are shown as numbers, for no report at hand has them.
@@ -70,18 +71,30 @@ def spelled(bits: int, words: dict[int, str]) -> str | None:
     return ",".join(found) or None
 
 
-REQUEST, DOCUMENT, VALUES = "source_request.json", "source.json", "source.f64"  # files between parent and child
+REQUEST, DOCUMENT = "source_request.json", "source.json"  # files between parent and child
 INSTRUCTION_BYTES = 16  # of every chip since Volta, the oldest that Nsight Compute profiles
 NO_FILE, NO_LINE = -1, 0
 
 
 @dataclass(frozen=True)
+class CodeRequest:
+    """A launch whose code to read: its place in the file, a number that names its cubins, where its kernels start.
+
+    And the addresses at which it, or another launch of the same kernels, counted something.
+    """
+
+    place: int
+    cubins: int
+    entries: tuple[int, ...]
+    counted: tuple[int, ...]
+
+
+@dataclass(frozen=True)
 class SourceRequest:
-    """Which launches of a report file to read: their places, and for each a number that names its cubins."""
+    """Which launches of a report file to read."""
 
     launches_in_file: int
-    places: tuple[int, ...]
-    cubins: tuple[int, ...]
+    launches: tuple[CodeRequest, ...]
 
 
 @dataclass(frozen=True)
@@ -116,11 +129,10 @@ class DeviceFunction:
 
 @dataclass(frozen=True)
 class LaunchCode:
-    """The code that one launch ran: the kernel first, then functions that it called, by number."""
+    """The code that one launch ran, by number: its kernels, one for each entry, then functions that they called."""
 
     kernel: str  # function name without template arguments and parameters
     functions: tuple[int, ...]
-    metrics: int  # which of ``SourceDocument.metric_lists`` its values follow
 
 
 @dataclass(frozen=True)
@@ -129,7 +141,6 @@ class SourceDocument:
 
     files: tuple[SourceFile, ...]
     functions: tuple[DeviceFunction, ...]
-    metric_lists: tuple[tuple[str, ...], ...]
     launches: tuple[LaunchCode, ...]
 
 

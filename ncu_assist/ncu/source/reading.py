@@ -1,7 +1,8 @@
 """Source attribution: what each instruction and each source line of a launch did, from a report.
 
-NVIDIA's reader keeps about 10 MB for each launch that it looked at, so a large report is read by several child
-processes one after the other, each with a part of it: memory stays bounded and time grows with the launches.
+What was counted is read from the file here, the code through NVIDIA's reader, once for all launches of a kernel. That
+keeps about 10 MB for each launch that it looked at, so of many kernels several child processes read one after the
+other, each a part of the report: memory stays bounded and time grows with the kernels.
 """
 
 from __future__ import annotations
@@ -28,18 +29,21 @@ from ncu_assist.ncu.source.contents import (
     DOCUMENT,
     NO_FILE,
     REQUEST,
-    VALUES,
+    CodeRequest,
     DeviceFunction,
     LaunchSource,
     SourceDocument,
     SourceFile,
     SourceRequest,
 )
+from ncu_assist.ncu.source.instruction_counters import CounterReader, InstructionCounters
 from ncu_assist.ncu.source.tables import Place, barriers_in, chains, lines_frame, sass_frame
 from ncu_assist.steps import teller
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from ncu_assist.ncu.source.instruction_counters import Array
 
 
 FUNCTION, FUNCTION_NAME, FUNCTION_ADDRESS = 1, 1, 2  # fields of SOURCE_CODE and of what it holds for each function
@@ -68,16 +72,16 @@ class Chains:
                 if number is not None:
                     self._entries.setdefault(number, []).append(entry)
 
-    def added(self, found: Sequence[LaunchSource], cubins: Sequence[Sequence[int]]) -> list[LaunchSource]:
-        """Return launches whose functions know their chains; launches of one function share it still.
-
-        ``cubins`` are the numbers of those that each launch refers to.
-        """
-        made: dict[int, DeviceFunction] = {}
-        for one, own in zip(found, cubins, strict=True):
-            new = [function for function in one.functions if id(function) not in made]
-            made |= zip(map(id, new), self.of(new, one.files, own), strict=True)
-        return [replace(one, functions=tuple(made[id(function)] for function in one.functions)) for one in found]
+    def added(self, document: SourceDocument, cubins: Sequence[Sequence[int]]) -> list[DeviceFunction]:
+        """Return the functions that a child read, which know their chains; ``cubins`` are those of each launch."""
+        functions = list(document.functions)
+        done: set[int] = set()
+        for code, own in zip(document.launches, cubins, strict=True):
+            new = [number for number in dict.fromkeys(code.functions) if number not in done]
+            for number, one in zip(new, self.of([functions[i] for i in new], document.files, own), strict=True):
+                functions[number] = one
+            done.update(new)
+        return functions
 
     def of(
         self, functions: Sequence[DeviceFunction], files: Sequence[SourceFile], cubins: Sequence[int]
@@ -222,19 +226,20 @@ def read_source(
         )
 
     with report_file.mapped(path) as data:
-        results = list(report_file.results(data))
-        known = Chains(data)
+        counters = CounterReader(data)
+        results = counters.results
         wanted = list(range(len(results))) if launches is None else sorted(set(launches))
         for number in wanted:
             if not 0 <= number < len(results):
                 raise UsageProblem(f"{title} has no launch {number}: it has {len(results)}, numbered from 0")
-        cubins = {number: tuple(report_file.sources_of(data, results[number])) for number in wanted}
-        first = {own: place for place, own in reversed([*enumerate(cubins.values())])}
-        alike = sorted(wanted, key=lambda number: first[cubins[number]])  # a child disassembles what they share once
-        tell, done = teller("code of launches", len(wanted)), count()
-        for batch in map(sorted, _batches(results, alike)):
-            found += _read(path, data, results, batch, [cubins[number] for number in batch], known, child)
-        tell(len(wanted))
+        try:
+            groups = _groups(data, counters, wanted)
+        except DamagedData as error:
+            raise DamagedData(f"the code in {title} cannot be read: {error.message}", error.hint) from error
+        known, tell, done = Chains(data), teller("code of kernels", len(groups)), count()
+        for batch in _batches(results, groups):
+            found += _read(path, data, results, batch, known, child)
+        tell(len(groups))
     return tables_of(sorted(found, key=lambda one: one.launch))
 
 
@@ -265,74 +270,129 @@ def _texts(found: Sequence[LaunchSource]) -> dict[str, str]:
     return {file.name: file.content or "" for file in files}
 
 
-def _batches(results: Sequence[Entry], wanted: Sequence[int]) -> Iterator[list[int]]:
-    """Yield the launches that one child process reads, by their size; at least one."""
-    batch: list[int] = []
-    size = 0
+@dataclass(frozen=True)
+class _Group:
+    """Launches of the same kernels, with what each counted: NVIDIA's reader is asked of one.
+
+    ``code`` is the same number for groups of the same ``cubins``.
+    """
+
+    cubins: tuple[int, ...]
+    code: int
+    entries: tuple[int, ...]
+    launches: dict[int, InstructionCounters] = field(default_factory=dict)
+
+    @property
+    def asked(self) -> int:
+        """Return the launch that NVIDIA's reader is asked of."""
+        return min(self.launches)
+
+    def request(self, place: int) -> CodeRequest:
+        """Return what to ask of NVIDIA's reader, which finds the launch at this place of its file."""
+        counted = set().union(*(one.addresses.tolist() for one in self.launches.values()))
+        return CodeRequest(place, self.code, self.entries, tuple(sorted(counted)))
+
+
+def _groups(data: Bytes, counters: CounterReader, wanted: Sequence[int]) -> list[_Group]:
+    """Return these launches by their code, those of the same cubins next to each other.
+
+    A module can be loaded where another one was, and two processes use the same addresses, so an address alone or a
+    kernel's name does not tell. A result that does not name its cubins shares nothing.
+    """
+    groups: dict[tuple[int, tuple[int, ...]], _Group] = {}
+    codes: dict[tuple[int, ...], int] = {}
     for number in wanted:
-        entry = results[number]
+        cubins, own = tuple(report_file.sources_of(data, counters.results[number])), counters.of(number)
+        is_shared = cubins and counters.results[number].kind == report_file.RESULTS
+        code = codes.setdefault(cubins if is_shared else (-1, number), len(codes))
+        groups.setdefault((code, own.entries), _Group(cubins, code, own.entries)).launches[number] = own
+    return sorted(groups.values(), key=lambda group: group.code)
+
+
+def _batches(results: Sequence[Entry], groups: Sequence[_Group]) -> Iterator[list[_Group]]:
+    """Yield what one child process reads, by the size of the launches it is asked of, in order; at least one."""
+    batch: list[_Group] = []
+    size = 0
+    for group in groups:
+        entry = results[group.asked]
         if batch and size + entry.end - entry.start > BATCH_BYTES:
-            yield batch
+            yield sorted(batch, key=lambda one: one.asked)
             batch, size = [], 0
-        batch.append(number)
+        batch.append(group)
         size += entry.end - entry.start
     if batch:
-        yield batch
+        yield sorted(batch, key=lambda one: one.asked)
 
 
 def _read(
     whole: Path,
     data: Bytes,
     results: Sequence[Entry],
-    batch: Sequence[int],
-    cubins: Sequence[tuple[int, ...]],
+    batch: Sequence[_Group],
     known: Chains,
     child: Callable[[Path, Path], None],
-) -> list[LaunchSource]:
-    """Return what a child process reads of a batch of launches; ``child`` runs it on a report, for a folder."""
-    entries = [results[number] for number in batch]
+) -> Iterator[LaunchSource]:
+    """Yield the launches of groups whose code a child process reads; ``child`` runs it on a report, for a folder."""
+    asked = [group.asked for group in batch]
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), whole
-        places, count = tuple(batch), len(results)
-        if len(batch) < count and all(entry.kind == report_file.RESULTS for entry in results):
-            path, places, count = folder / "part.ncu-rep", tuple(range(len(batch))), len(batch)
-            path.write_bytes(report_file.select(data, set(batch), {number for own in cubins for number in own}))
+        places, count = asked, len(results)
+        if len(asked) < count and all(results[number].kind == report_file.RESULTS for number in asked):
+            path, places, count = folder / "part.ncu-rep", list(range(len(asked))), len(asked)
+            path.write_bytes(report_file.select(data, set(asked), {number for one in batch for number in one.cubins}))
         elif not str(path).isascii():  # NVIDIA's reader takes no name that is not UTF-8, nor another locale's
             path = folder / "whole.ncu-rep"
             path.symlink_to(whole.absolute())
-        request = SourceRequest(count, places, _numbers(entries, cubins))
+        request = SourceRequest(count, tuple(map(_Group.request, batch, places)))
         (folder / REQUEST).write_bytes(msgspec.json.encode(request))
         child(path, folder)
-        found = list(_launches(folder, batch))
-    return known.added(found, cubins)
+        document = msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=SourceDocument)
+    functions = known.added(document, [group.cubins for group in batch])
+    for group, code in zip(batch, document.launches, strict=True):
+        ran = [functions[number] for number in code.functions]
+        for number, counted in group.launches.items():
+            yield _launch(number, code.kernel, ran, document.files, counted)
 
 
-def _numbers(entries: Sequence[Entry], cubins: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Return a number for each launch, the same for the same code: the same addresses mean the same instructions.
-
-    A module can be loaded where another one was, and two processes use the same addresses, so an address alone or a
-    kernel's name does not tell. A result that does not name its cubins shares nothing.
-    """
-    numbers: dict[tuple[int, ...], int] = {}
-    found = []
-    for place, (entry, own) in enumerate(zip(entries, cubins, strict=True)):
-        ids = own if entry.kind == report_file.RESULTS else ()
-        found.append(numbers.setdefault(ids or (-1, place), len(numbers)))
-    return tuple(found)
-
-
-def _launches(folder: Path, batch: Sequence[int]) -> Iterator[LaunchSource]:
-    """Yield what a child wrote into a folder; ``batch`` has the numbers of its launches in the report."""
+def _launch(
+    launch: int,
+    kernel: str,
+    functions: Sequence[DeviceFunction],
+    files: tuple[SourceFile, ...],
+    counters: InstructionCounters,
+) -> LaunchSource:
+    """Return what a launch ran of the functions of its group: the kernels, then what it counted something in."""
     import numpy as np
 
-    document = msgspec.json.decode((folder / DOCUMENT).read_bytes(), type=SourceDocument)
-    values = np.fromfile(folder / VALUES, dtype=np.float64)
-    at = 0
-    for number, code in zip(batch, document.launches, strict=True):
-        functions = tuple(document.functions[i] for i in code.functions)
-        metrics = document.metric_lists[code.metrics]
-        rows = sum(len(function.sass) for function in functions)
-        end = at + rows * len(metrics)
-        table = values[at:end].reshape(len(metrics), rows)
-        yield LaunchSource(number, code.kernel, functions, document.files, metrics, table)
-        at = end
+    kernels = len(counters.entries)
+    called = (part for one in functions[kernels:] if (part := _counted_part(one, counters.addresses)))
+    own = (*functions[:kernels], *called)
+    addresses = np.array([address for one in own for address in one.each_address()], np.uint64)
+    order = np.argsort(addresses, kind="stable")
+    found = np.searchsorted(addresses, counters.addresses, "right", sorter=order) - 1
+    values = np.zeros((len(counters.metrics), len(addresses)))
+    values[:, order[found]] = counters.values
+    return LaunchSource(launch, kernel, own, files, counters.metrics, values)
+
+
+def _counted_part(function: DeviceFunction, counted: Array) -> DeviceFunction | None:
+    """Return a function in which something was counted, None for another; without code, of its addresses those."""
+    import numpy as np
+
+    every = np.array(function.each_address(), np.uint64)
+    which = np.isin(every, counted)
+    if not which.any():
+        return None
+    if which.all() or not function.addresses:
+        return function
+    places = np.flatnonzero(which).tolist()
+    addresses = tuple(function.addresses[place] for place in places)
+    return replace(
+        function,
+        start=addresses[0],
+        sass=tuple(function.sass[place] for place in places),
+        files=tuple(function.files[place] for place in places),
+        lines=tuple(function.lines[place] for place in places),
+        chains=tuple(function.chains[place] for place in places) if function.chains else (),
+        addresses=addresses,
+    )
