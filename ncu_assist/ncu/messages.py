@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import partial
 from math import prod
@@ -88,8 +88,6 @@ MESSAGES = {
     "Header": "1 uint32 sources; 2 uint32 results; 3 Session session; 4 Strings strings; 5 uint32 payload; "
     "6 Process process; 7 uint32 ranges; 8 uint32 command_lists; 9 uint32 graphs",
 }
-WITH_INSTANCES = ("Kernel", "Range", "CommandList", "Graph")  # each also as one whose metrics are InstancedMetric
-MESSAGES |= {f"{name}Instances": MESSAGES[name].replace(" Metric ", " InstancedMetric ") for name in WITH_INSTANCES}
 
 
 def message_classes() -> dict[str, Any]:
@@ -178,9 +176,14 @@ class Messages:
         """Return what NVIDIA's rules said of a result."""
         return [self._whole("Rule", rule, "finding of a rule") for rule in result.rules]
 
-    def instances(self, data: Bytes, entry: Entry) -> Any:
-        """Return the metrics of a result with their instances."""
-        return self._whole(f"{RESULT_MESSAGES[entry.kind]}Instances", data[entry.start : entry.end], _place(entry))
+    def instances(self, data: Bytes, entry: Entry, wanted: Set[int]) -> list[Any]:
+        """Return the metrics of a result with these numbers as names, with their instances."""
+        metrics = self.result(data, entry).metrics
+        return [
+            self._whole("InstancedMetric", one.SerializeToString(), f"metric {one.name} of the {_place(entry)}")
+            for one in metrics
+            if one.name in wanted
+        ]
 
     def by_access(self, metrics: Sequence[Any], numbers: Mapping[str, int]) -> list[Any]:
         """Return SECTORS_BY_ACCESS of a launch as further metrics; ``numbers`` are those of all names.

@@ -267,8 +267,7 @@ def _read_instances_of(data: Bytes, folder: Path, wanted: Path, is_wanted: Calla
     names = {number for number, name in enumerate(strings) if is_wanted(name)}
     launches = json.loads(wanted.read_bytes()) if wanted.exists() else range(len(entries))
     for launch in (one for one in launches if one < len(entries)):
-        metrics = messages.instances(data, entries[launch]).metrics
-        table.add(launch, (one for one in metrics if one.name in names), strings)
+        table.add(launch, messages.instances(data, entries[launch], names), strings)
         report_file.forget(data, entries[launch])
     _write(folder, list(table.texts))
     table.write(folder)

@@ -196,6 +196,37 @@ class Limits:
         return self.timeout_s or max(MIN_TIMEOUT_S, path.stat().st_size / BYTES_PER_S)
 
 
+class KnownCode:
+    """The code of launches of a report that was read, for whoever asks again, from whichever thread.
+
+    ``len`` counts them. Another process starts without.
+    """
+
+    def __init__(self, read: Iterable[LaunchSource] = ()) -> None:
+        self._launches = {one.launch: one for one in read}
+        self._tables: dict[frozenset[int], SourceTables] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._launches)
+
+    def __reduce__(self) -> tuple[type[KnownCode], tuple[()]]:
+        return KnownCode, ()
+
+    def tables(
+        self, launches: Collection[int], read: Callable[[Collection[int]], Sequence[LaunchSource]]
+    ) -> SourceTables:
+        """Return the tables of some launches; ``read`` is called for those that are not known."""
+        wanted = frozenset(launches)
+        with self._lock:
+            if wanted not in self._tables:
+                lacking = wanted - self._launches.keys()
+                if lacking or not wanted:
+                    self._launches |= {one.launch: one for one in read(lacking)}
+                self._tables[wanted] = tables_of([self._launches[launch] for launch in sorted(wanted)])
+            return self._tables[wanted]
+
+
 class Sampled(NamedTuple):
     """Instances of what was sampled over time, of some launches; they may be fewer than were asked for."""
 
@@ -216,7 +247,7 @@ class Report:
     contents: Contents = field(repr=False)
     limits: Limits = field(repr=False)
     changed_ns: int = field(repr=False)  # when the file was last written to, as it was read
-    ahead: Sequence[LaunchSource] = field(default=(), repr=False)  # code that was read already
+    known: KnownCode = field(default_factory=KnownCode, repr=False, compare=False)
     sampled: Sampled | None = field(default=None, repr=False)  # as was what was sampled during some launches
     lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a CSV export
 
@@ -354,9 +385,13 @@ class Report:
         return self._source.sass
 
     def source(self, launches: Collection[int] | None = None) -> SourceTables:
-        """Return ``lines`` and ``sass`` of some launches: of many, all take 30 ms each. None is all."""
-        if known := [one for one in self.ahead if launches is None or one.launch in launches]:
-            return tables_of(known)
+        """Return ``lines`` and ``sass`` of some launches: of many, each kernel takes 30 ms. None is all.
+
+        What was read once is remembered.
+        """
+        return self.known.tables(range(len(self.contents.launches)) if launches is None else launches, self._read_code)
+
+    def _read_code(self, launches: Collection[int]) -> Sequence[LaunchSource]:
         with self._opened("source code") as (plain, _):
             return read_source(
                 plain,
@@ -365,7 +400,7 @@ class Report:
                 timeout_s=self.limits.seconds(plain),
                 memory_bytes=self.limits.memory_bytes,
                 stopped=self.limits.stopped,
-            )
+            ).found
 
     @cached_property
     def _source(self) -> SourceTables:
@@ -453,7 +488,7 @@ def read_report(
             found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
     _check_counts(path, found, expected_launches)
     _check_times(path, found)
-    return Report(path, found, limits, changed_ns, code, sampled, lacks)
+    return Report(path, found, limits, changed_ns, KnownCode(code), sampled, lacks)
 
 
 def _is_csv(plain: Path, name: str) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from ncu_assist.analysis.run_view import shown_workload
@@ -19,8 +19,9 @@ from ncu_assist.frame import combine_tables
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.report import Report
+from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.kept import launches_of, packed
-from ncu_assist.ncu.source.reading import SourceTables, read_source, tables_of
+from ncu_assist.ncu.source.reading import read_source
 from ncu_assist.record import Launch, Run
 from ncu_assist.rules.model.of_run import findings_of, judged
 from ncu_assist.store import Store, StoredRun
@@ -71,29 +72,21 @@ def _read(report: bytes | Path, places: Sequence[int]) -> bytes | None:
 
 @dataclass(frozen=True)
 class KnownReport(Report):
-    """A report of a run: code that its folder keeps, and what was read once, is not read from the report again."""
+    """A report of a run: code that its folder keeps is not read from the report again."""
 
     stored: StoredRun | None = None
-    _tables: dict[frozenset[int], SourceTables] = field(default_factory=dict, repr=False)
 
-    def source(self, launches: Collection[int] | None = None) -> SourceTables:
-        wanted = frozenset(range(len(self.records)) if launches is None else launches)
-        for read, tables in self._tables.items():
-            if read > wanted:
-                return SourceTables([one for one in tables.found if one.launch in wanted], tables.texts)
-        if wanted not in self._tables:
-            self._tables[wanted] = self._kept(wanted) or super().source(launches)
-        return self._tables[wanted]
+    def _read_code(self, launches: Collection[int]) -> Sequence[LaunchSource]:
+        return self._kept(launches) or super()._read_code(launches)
 
-    def _kept(self, wanted: frozenset[int]) -> SourceTables | None:
+    def _kept(self, wanted: Collection[int]) -> Sequence[LaunchSource] | None:
         code = self.stored.code() if self.stored else None
         if code is None:
             return None
         kernels = dict(enumerate(one.kernel for one in self.records))
         if any(kernels.get(one.launch) != one.kernel for one in code.launches):
             raise DamagedData(f"{CODE} has other launches than the report next to it", "ncu-assist verify")
-        found = launches_of(code, wanted)
-        return tables_of(found) if found else None
+        return launches_of(code, wanted)
 
 
 def with_code(report: Report, stored: StoredRun) -> Report:

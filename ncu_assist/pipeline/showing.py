@@ -79,7 +79,7 @@ def look_closer(
     Lines are those of the launches in ``read``, by default of the longest; ``timeline`` names launches whose samples
     over time are read, too. Raises DamagedData if the report cannot be read.
     """
-    wanted = {one.index for one in stored.run.launches if workload in (None, one.workload)}
+    wanted = _wanted(stored, workload)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         report = _report(stored, Path(folder), timeline)
         if report is None:
@@ -91,14 +91,25 @@ def look_closer(
         if wanted and not places:
             return _nothing(wanted, lines, f"the archived report has no launch of workload {workload}")
         found = nvidia_findings(report, places) if rules else None
-        chosen = shown_launches(stored.run, report.records, places)
-        if read is not None:
-            chosen = [place for place in places if numbers[place] in read]
+        chosen = _chosen(stored, report, places, numbers, read)
         over_time = [place for place, number in enumerate(numbers) if number in timeline]
         with ThreadPoolExecutor(1) as beside:  # each takes a child process
             sampled = beside.submit(_timeline, report, over_time, numbers)
             close = _read(stored, report, places, numbers, chosen) if lines else CloseLook()
             return replace(close, nvidia=found, timeline=sampled.result())
+
+
+def _wanted(stored: StoredRun, workload: str | None) -> set[int]:
+    return {one.index for one in stored.run.launches if workload in (None, one.workload)}
+
+
+def _chosen(
+    stored: StoredRun, report: Report, places: Sequence[int], numbers: Sequence[int], read: Collection[int] | None
+) -> list[int]:
+    """Return of these launches those to read the code of: those in ``read``, by default the longest."""
+    if read is None:
+        return shown_launches(stored.run, report.records, places)
+    return [place for place in places if numbers[place] in read]
 
 
 def _timeline(report: Report, places: Sequence[int], numbers: Sequence[int]) -> tuple[SampledMetric, ...]:
@@ -129,7 +140,7 @@ def _read(
     """Return lines, code and texts of some launches, read once for all of them."""
     if not read:
         return CloseLook(hot_spots(report, len(places), read, None))
-    source = report.source(read)
+    source = _source(stored, report, read)
     own = _own_texts(stored, source)
     spots = hot_spots(report, len(places), read, source)
     spots = replace(spots, note=of_library(spots.note, [report.records[place] for place in read]))
@@ -140,6 +151,32 @@ def _read(
         kept=frozenset(own),
         waits={numbers[one.launch]: waits_of(one) for one in source.found},
     )
+
+
+def _code_wanted(shown: RunView, every: bool) -> set[int] | None:
+    """Return the launch that details are about, whose code is read; None for the longest launches."""
+    return None if every or shown.focus is None else {shown.focus.launch.index}
+
+
+def _read_code(stored: BareReport, workload: str | None, read: Collection[int] | None) -> None:
+    """Have a report read the code of launches that `look_closer` looks at."""
+    numbers, wanted = launch_numbers(stored.whole, stored.report), _wanted(stored, workload)
+    places = [place for place, number in enumerate(numbers) if number in wanted]
+    if chosen := _chosen(stored, stored.report, places, numbers, read):
+        _source(stored, stored.report, chosen)
+
+
+def _source(stored: StoredRun, report: Report, places: Collection[int]) -> SourceTables:
+    """Return the code of launches; of a report outside an archive what `_as_built` may ask for is read with it.
+
+    A reader takes half a second to start, and each kernel 30 ms.
+    """
+    if isinstance(stored, BareReport):
+        longest: dict[str, int] = {}
+        for place in sorted(range(len(report)), key=lambda place: -(report.records[place].duration_ns or 0.0)):
+            longest.setdefault(report.records[place].signature, place)
+        report.source({*places, *list(longest.values())[:MOST_KERNELS]})
+    return report.source(places)
 
 
 def _own_texts(stored: StoredRun, source: SourceTables) -> dict[str, str]:
@@ -194,9 +231,11 @@ def gather(
         profiled=len(stored.whole.launches),
         left_out=left_out,
     )
+    if lines and isinstance(stored, BareReport) and not stored.report.lossy:
+        _read_code(stored, chosen, _code_wanted(shown, every))
     shown = _as_built(stored, shown)
     shown = replace(shown, results=_of_focus(shown))
-    read = None if every or shown.focus is None else {shown.focus.launch.index}
+    read = _code_wanted(shown, every)
     if lines or ncu_rules:
         shown = replace(shown, close=look_closer(stored, chosen, lines, ncu_rules, read))
     return with_places(shown) if lines else _with_kept_code(stored, shown, chosen, read)

@@ -11,6 +11,7 @@ from ncu_assist import process
 from ncu_assist.analysis.launches import narrowed
 from ncu_assist.errors import DamagedData
 from ncu_assist.launch_selection import selection_of
+from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.compressed import read_plain
 from ncu_assist.ncu.report import read_report
 from ncu_assist.pipeline import opened_reports
@@ -18,11 +19,13 @@ from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.opened_reports import BareReport, bare_reports
 from ncu_assist.pipeline.pages.run import run_page, run_record
 from ncu_assist.pipeline.reading import side_lines
+from ncu_assist.pipeline.showing import gather, look_closer
 from ncu_assist.project import Project
 
 pytestmark = pytest.mark.slow
 
 DATA = Path(__file__).parent.parent / "data"
+LIBRARY = DATA / "library_full_h200_2025.3.1.ncu-rep.zst"
 REPORTS = [
     DATA / name
     for name in (
@@ -122,3 +125,25 @@ def test_what_is_needed_later_is_imported_while_the_child_reads(monkeypatch: pyt
     monkeypatch.setattr(opened_reports, "import_module", imported.append)
     assert len(bare_reports([REPORTS[2].name], [REPORTS[2]], None, meanwhile=("pandas",))) == 1
     assert imported == ["pandas"]
+
+
+def readings(monkeypatch: pytest.MonkeyPatch) -> list[list[int]]:
+    """Return the list of which launches' code was read, each time it was."""
+    found: list[list[int]] = []
+    real = reports.read_source
+    monkeypatch.setattr(
+        reports, "read_source", lambda path, wanted, **more: found.append(sorted(wanted)) or real(path, wanted, **more)
+    )
+    return found
+
+
+def test_code_is_read_once_for_lines_and_for_how_it_was_built(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown, looked, built = bare_reports(["it"] * 3, [LIBRARY] * 3, None)
+    read = readings(monkeypatch)
+    gather(built)
+    assert read  # of kernels that may be built without optimisation
+    read.clear()
+    gather(shown, lines=True)
+    look_closer(looked, None)
+    gather(looked)
+    assert len(read) == 2
