@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.ncu.line_sums import is_stall, sample_weights
@@ -31,7 +32,13 @@ class Code:
 
     def of(self, launches: Sequence[int]) -> Code:
         """Return the code of some launches alone."""
+        if len(launches) == 1:
+            return replace(self, sass=self._of_each.get(launches[0], self.sass.iloc[:0]))
         return replace(self, sass=self.sass[self.sass["launch"].isin(launches)])
+
+    @cached_property
+    def _of_each(self) -> dict[Hashable, pd.DataFrame]:
+        return dict(iter(self.sass.groupby("launch", sort=False)))
 
 
 def read_code(report: Report, launches: Sequence[int]) -> Code | None:

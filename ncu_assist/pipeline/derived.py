@@ -39,12 +39,14 @@ def shown_launches(run: Run, records: Sequence[Launch], places: Sequence[int]) -
     return (most_of_time if run.workloads else longest)(records, places)
 
 
-def code_files(run: Run, files: Mapping[str, bytes | Path], only: str | None = None) -> dict[str, bytes]:
+def code_files(
+    run: Run, files: Mapping[str, bytes | Path], only: str | None = None, opened: Report | None = None
+) -> dict[str, bytes]:
     """Return the code of the launches that a run's page shows, by the name of its file.
 
-    ``files`` are those of the run; its report holds the launches of the workload ``only``, all when None. Nothing where
-    there is no report, where the page shows none of its launches, and where the code cannot be read: no measurement is
-    lost for that, and whoever reads the report later is told why.
+    ``files`` are those of the run; its report, which may be ``opened``, holds the launches of the workload ``only``,
+    all when None. Nothing where there is no report, where the page shows none of its launches, and where the code
+    cannot be read: no measurement is lost for that, and whoever reads the report later is told why.
     """
     report = next((files[name] for name in REPORTS if name in files), None)
     shown = shown_workload(run, None)
@@ -53,13 +55,13 @@ def code_files(run: Run, files: Mapping[str, bytes | Path], only: str | None = N
     if report is None or not places:
         return {}
     try:
-        kept = _read(report, shown_launches(run, records, places))
+        kept = _read(report, shown_launches(run, records, places), opened)
     except (NcuAssistError, OSError):
         return {}
     return {CODE: kept} if kept else {}
 
 
-def _read(report: bytes | Path, places: Sequence[int]) -> bytes | None:
+def _read(report: bytes | Path, places: Sequence[int], opened: Report | None) -> bytes | None:
     """Return the code of some launches of a report as a file of a run."""
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         path = report if isinstance(report, Path) else Path(name) / REPORTS[0]
@@ -67,6 +69,8 @@ def _read(report: bytes | Path, places: Sequence[int]) -> bytes | None:
             path.write_bytes(report)
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
+        if opened is not None:
+            return packed(opened.source(places).found, digest)
         return packed(read_source(compressed.plain_file(path, Path(name)), places, name=path.name).found, digest)
 
 
@@ -95,10 +99,11 @@ def with_code(report: Report, stored: StoredRun) -> Report:
     return KnownReport(**given, stored=stored)
 
 
-def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> StoredRun:
+def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path], opened: Report | None = None) -> StoredRun:
     """Save a run and, where it has counters, its findings and its code beside them. Raises as Store.save does.
 
-    A rule that fails costs no measurement: the run is saved without findings, and a note of it says why.
+    ``opened`` is its report, if it is read already. A rule that fails costs no measurement: the run is saved without
+    findings, and a note of it says why.
     """
     metrics = files.get(METRICS)
     if not isinstance(metrics, bytes):
@@ -108,8 +113,8 @@ def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path]) -> St
         found = findings_of(run, used_columns(metrics, METRICS).by_launch(), ceilings)
     except Exception as error:  # whatever a bug in a rule raises; show and history meet it again and do not hide it
         note = f"its findings could not be computed and are not stored: {type(error).__name__}: {error}"
-        return store.save(replace(run, notes=(*run.notes, note)), {**files, **code_files(run, files)})
-    return store.save(run, {**files, FINDINGS: findings_json(found), **code_files(run, files)})
+        return store.save(replace(run, notes=(*run.notes, note)), {**files, **code_files(run, files, opened=opened)})
+    return store.save(run, {**files, FINDINGS: findings_json(found), **code_files(run, files, opened=opened)})
 
 
 def judged_now(stored: StoredRun, workload: str | None, reports: Path, answers: Answers | None = None) -> Judged | None:

@@ -65,7 +65,7 @@ def import_report(
         files[EXPORT if report.lossy else REPORTS[0]] = compressed.compress_file(plain, Path(folder) / "packed")
         notes = (*report_notes(report), *([opinion] if opinion else []))
         run = replace(foreign_run(names, report, "imported"), verified=False, notes=notes)
-        return save_judged(Store(project.reports), run, files)
+        return save_judged(Store(project.reports), run, files, report)
 
 
 def imported_before(store: Store, stored: StoredRun) -> StoredRun | None:

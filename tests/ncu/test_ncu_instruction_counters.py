@@ -14,7 +14,7 @@ from ncu_assist.errors import DamagedData
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.messages import Messages, message_classes
 from ncu_assist.ncu.source.contents import is_source_metric
-from ncu_assist.ncu.source.instruction_counters import ENTRIES, CounterReader, InstructionCounters, _decoded
+from ncu_assist.ncu.source.instruction_counters import ENTRIES, InstructionCounters, InstructionReader, _decoded
 
 DATA = Path(__file__).parent.parent / "data"
 TOTAL = "inst_executed"
@@ -29,7 +29,7 @@ def by_address(counters: InstructionCounters, name: str) -> dict[int, float]:
 @pytest.mark.parametrize("name", ["transpose_full", "triton_full", "torch_full", "library_full", "range"])
 def test_the_counters_are_those_of_nvidias_reader(name: str, tmp_path: Path) -> None:
     plain = compressed.plain_file(DATA / f"{name}_h200_2025.3.1.ncu-rep.zst", tmp_path)
-    reader = CounterReader(plain.read_bytes())
+    reader = InstructionReader(plain.read_bytes())
     compared = 0
     for launch, facts in enumerate(everything(plain)):
         found = reader.of(launch)
@@ -101,17 +101,17 @@ def test_what_is_no_instance_is_damage(raw: bytes) -> None:
 
 def changed(full: bytes, name: str, change: Callable[[Any], object]) -> InstructionCounters:
     """Return the counters of the first launch after a change of one of its metrics."""
-    names = [one for block in CounterReader(full)._names.items() for one in block]
+    names = [one for block in InstructionReader(full)._names.items() for one in block]
     number = names[names.index(name) - 1]
 
     def of(result: Any) -> None:
         change(next(one for one in result.metrics if one.name == number))
 
-    return CounterReader(with_launch(full, 0, of)).of(0)
+    return InstructionReader(with_launch(full, 0, of)).of(0)
 
 
 def test_counters_that_do_not_add_up_are_refused(full: bytes) -> None:
-    total = CounterReader(full).of(0).values[CounterReader(full).of(0).metrics.index(TOTAL)].sum()
+    total = InstructionReader(full).of(0).values[InstructionReader(full).of(0).metrics.index(TOTAL)].sum()
     words = f"values of {TOTAL} add up to {total:.0f}, not to {total + 1:.0f}"
 
     def one_more(metric: Any) -> None:
@@ -129,15 +129,15 @@ def test_samples_may_lie_outside_of_what_is_attributed(full: bytes) -> None:
 
 
 def test_a_metric_without_addresses_is_no_row(full: bytes) -> None:
-    assert TOTAL in CounterReader(full).of(0).metrics
+    assert TOTAL in InstructionReader(full).of(0).metrics
     assert TOTAL not in changed(full, TOTAL, lambda metric: metric.ClearField("instances")).metrics
     nothing = changed(full, TOTAL, lambda metric: metric.value.__setattr__(metric.value.WhichOneof("kind"), 0))
     assert by_address(nothing, TOTAL) == {}  # counted, and there was none
 
 
 def test_a_launch_that_is_no_message_is_damage(full: bytes) -> None:
-    entry = CounterReader(full).results[0]
+    entry = InstructionReader(full).results[0]
     broken = full[: entry.start] + b"\x07" + full[entry.start + 1 :]  # no field has number 0
     with pytest.raises(DamagedData, match="cannot be parsed"):
-        CounterReader(broken).of(0)
+        InstructionReader(broken).of(0)
     assert Messages().result(full, entry)

@@ -35,7 +35,7 @@ class InstructionCounters:
     values: Array  # float64
 
 
-class CounterReader:
+class InstructionReader:
     """Reads the counters of launches of a report whose messages were checked, as they are when its metrics are read."""
 
     def __init__(self, data: Bytes) -> None:

@@ -36,7 +36,7 @@ from ncu_assist.ncu.source.contents import (
     SourceFile,
     SourceRequest,
 )
-from ncu_assist.ncu.source.instruction_counters import CounterReader, InstructionCounters
+from ncu_assist.ncu.source.instruction_counters import InstructionCounters, InstructionReader
 from ncu_assist.ncu.source.tables import Place, barriers_in, chains, lines_frame, sass_frame
 from ncu_assist.steps import teller
 
@@ -226,7 +226,7 @@ def read_source(
         )
 
     with report_file.mapped(path) as data:
-        counters = CounterReader(data)
+        counters = InstructionReader(data)
         results = counters.results
         wanted = list(range(len(results))) if launches is None else sorted(set(launches))
         for number in wanted:
@@ -293,7 +293,7 @@ class _Group:
         return CodeRequest(place, self.code, self.entries, tuple(sorted(counted)))
 
 
-def _groups(data: Bytes, counters: CounterReader, wanted: Sequence[int]) -> list[_Group]:
+def _groups(data: Bytes, counters: InstructionReader, wanted: Sequence[int]) -> list[_Group]:
     """Return these launches by their code, those of the same cubins next to each other.
 
     A module can be loaded where another one was, and two processes use the same addresses, so an address alone or a
