@@ -1,6 +1,6 @@
 """From a saved file to its verdict while a kernel is watched, edit after edit, and after faults; needs a GPU.
 
-python benchmarks/watch_loop.py OUT [--edits 25] [--seconds 180] [--kernels KERNEL/VERSION:WORKLOAD …]
+python benchmarks/watch_loop.py OUT [--edits 25] [--seconds 180] [--no-faults] [--kernels KERNEL/VERSION:WORKLOAD …]
 
 Works on copies, of which every version is benched first: an edit is timed beside its parent and the fastest version,
 as in any project that has runs. Each edit adds a constant to the version, so that nvcc has to build it. Beside each is
@@ -21,6 +21,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ def main() -> int:
     parser.add_argument("out", type=Path)
     parser.add_argument("--edits", type=int, default=25)
     parser.add_argument("--seconds", type=float, default=180.0)
+    parser.add_argument("--faults", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--kernels", nargs="+", default=KERNELS)
     parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
     options = parser.parse_args()
@@ -74,13 +76,14 @@ def main() -> int:
         planning.HarnessSettings = functools.partial(HarnessSettings, device="cpu")  # type: ignore[misc]
     options.out.mkdir(parents=True, exist_ok=True)
     lines = options.out / "watch_loop.jsonl"
-    found = {name: _of_kernel(name, options.edits, options.seconds, lines) for name in options.kernels}
+    broken = FAULTS if options.faults else {}
+    found = {name: _of_kernel(name, options.edits, options.seconds, broken, lines) for name in options.kernels}
     (options.out / "watch_loop.json").write_text(json.dumps(found, indent=1) + "\n")
     sys.stdout.write("".join(_said(name, one) for name, one in found.items()))
     return 0 if all(one["holds"] for one in found.values()) else 3
 
 
-def _of_kernel(name: str, edits: int, seconds: float, lines: Path) -> dict[str, Any]:
+def _of_kernel(name: str, edits: int, seconds: float, broken_by: Mapping[str, str], lines: Path) -> dict[str, Any]:
     until = time.monotonic() + seconds - FRESH_S
 
     def kept(what: str, row: dict[str, Any]) -> dict[str, Any]:
@@ -110,7 +113,7 @@ def _of_kernel(name: str, edits: int, seconds: float, lines: Path) -> dict[str, 
 
         with FolderWatch(project, kernel, Quiet(), workload=workload or None, profiles=False) as watch:
             faults = {}
-            for index, (fault, code) in enumerate(FAULTS.items() if edited.path.suffix == ".cu" else ()):
+            for index, (fault, code) in enumerate(broken_by.items() if edited.path.suffix == ".cu" else ()):
                 broken = kept(fault, _edit(watch, edited.path, _broken(original, kernel, code)))
                 text = _changed(original, edited.path.suffix, edits + index)
                 mended = kept(f"after {fault}", _edit(watch, edited.path, text))
