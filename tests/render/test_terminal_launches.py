@@ -18,6 +18,7 @@ from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.render.terminal.style import Style
 from ncu_assist.store import Store, StoredRun
+from ncu_assist.verdict import not_comparable
 
 LIBRARY = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3__5x_cudnn"
 
@@ -146,6 +147,14 @@ def test_runs_that_cannot_be_compared_stand_side_by_side(tmp_path: Path) -> None
     assert "old is bound by" not in text  # a and b each by something
     row = next(line for line in text.splitlines() if line.startswith("Duration"))
     assert row.split() == ["Duration", "200", "µs", "10", "µs"]
+
+
+def test_what_one_side_alone_launched_is_told_of_problems_of_another_size(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5), ("b", 1e5))
+    diff = diff_runs(before, program(tmp_path, "new", ("a", 1e4), ("c", 1e4)))
+    text = diff_text(replace(diff, verdict=not_comparable("other-size")), Style())
+    assert "\nonly in old (1 launch, 100 µs): b\nonly in new (1 launch, 10 µs): c\n\nmetric (1 of 2" in text
+    assert "launch  " not in text
 
 
 def test_programs_without_a_common_launch_are_only_listed(tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import prod
 
-from ncu_assist.analysis.diff.pairing import LaunchPair, PairedLaunches, kernel_name, pair_launches
+from ncu_assist.analysis.diff.kernel_names import kernel_name
+from ncu_assist.analysis.diff.pairing import LaunchPair, PairedLaunches, pair_launches
 from ncu_assist.analysis.diff.records import RunDifference
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_repeats

@@ -257,10 +257,11 @@ class _Comparison:
         sizes = tuple(other_sizes(self.scope.paired.pairs, self.whole)) if self.names == (None, None) else ()
         self.differing = (*self.differing, *sizes)
         is_other = OTHER_SIZE if any(one.hard for one in sizes) else ""
-        reason = forbidden or _strangers(*self.runs) or self.scope.reason or is_other
+        unlike = forbidden or _strangers(*self.runs) or self.scope.reason
+        reason = unlike or is_other
         self.forced = reason if asked.force else ""
         self.forbidden = not_comparable(reason) if reason and not asked.force else None
-        self.totals = self.whole if reason else self.scope.totals
+        self.totals = self.whole if unlike else self.scope.totals
         self.noise = noise_model(*self.runs, learned=asked.learned)
 
     def in_full(self) -> FullDiff:

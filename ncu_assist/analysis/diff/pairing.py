@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import Literal
 
+from ncu_assist.analysis.diff.kernel_names import KernelName, kernel_name, renamed
 from ncu_assist.harness.events import RANGE, SEPARATOR, call_of
 from ncu_assist.record import Launch
+from ncu_assist.rules.model.libraries import library_kernel
 
 Gap = tuple[list[int], list[int]]
 
@@ -41,104 +41,6 @@ def _uncrossed(pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     highest = list(accumulate(others, max))
     lowest = list(accumulate(reversed(others), min))[::-1]
     return [pair for pair, high, low in zip(pairs, highest, lowest, strict=True) if high == pair[1] == low]
-
-
-UNNAMED = re.compile(r"<unnamed>|\(anonymous namespace\)")
-# A number that stands alone among template arguments: a tile width, a vector size. Digits inside a word stay, for they
-# tell library kernels apart (nvjet_sm90_hsh_64x48_…), and so does the number of a lambda, which is its only name.
-LITERAL = re.compile(r"(?<![\w.#])(?<!instance )(?:-?\d[\w.]*|true|false)(?!\w)")
-SCALAR = re.compile(r"\b(?:float|double|(?:__)?half2?|\w*[Bb][Ff]loat16|Half|(?:un)?signed|char|short|int|long|bool)\b")
-# Functions that run whatever functor they are given: the functor, among the template arguments, is what tells them
-# apart (PyTorch's elementwise and foreach kernels, CUTLASS, CCCL and Kokkos).
-WRAPPERS = frozenset(
-    (
-        "elementwise_kernel",
-        "vectorized_elementwise_kernel",
-        "unrolled_elementwise_kernel",
-        "elementwise_kernel_with_index",
-        "index_elementwise_kernel",
-        "reduce_kernel",
-        "multi_tensor_apply_kernel",
-        "Kernel",
-        "Kernel2",
-        "device_kernel",
-        "static_kernel",
-        "transform_kernel",
-        "_kernel_agent",
-        "cuda_parallel_launch_local_memory",
-        "cuda_parallel_launch_constant_memory",
-    )
-)
-# TorchInductor numbers its kernels in the order of compilation: triton_poi_fused_add_3 is another's …_add_4.
-INDUCTOR = re.compile(r"(triton_[a-z]{3}_fused\w*?)_\d+")
-ANONYMOUS = "triton"  # what older TorchInductor calls every kernel: nothing would be left of the name
-# The end of a digest in hexadecimal. f16f16f32 is one by its letters only: types side by side, as libraries name them.
-DIGEST = re.compile(r"_(?!(?:b?f(?:8|16|32|64)|acc)+$)(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{8,64}$")
-SPECIALISED = re.compile(r"(?:c|d|de|e)?")
-
-
-@dataclass(frozen=True)
-class KernelName:
-    """A kernel's name, from all of it to the least that still names it; two kernels are alike in one of these or not.
-
-    ``words`` leaves out numbers among the template arguments, ``qualified`` all arguments, ``base`` the namespaces too.
-    In all of them the suffixes of Triton and TorchInductor are gone. Of a wrapper such as vectorized_elementwise_kernel
-    only numbers and scalar types are left out.
-    """
-
-    signature: str
-    words: str
-    qualified: str
-    base: str
-
-
-def kernel_name(signature: str) -> KernelName:
-    """Return the forms of a demangled name, or of a plain one as Triton and libraries have it."""
-    function = _function(signature)
-    if function == signature:
-        plain = without_suffixes(signature)
-        return KernelName(plain, plain, plain, plain)
-    words = LITERAL.sub("#", signature)
-    base = function.rpartition("::")[2]
-    if base in WRAPPERS:
-        functor = " ".join(SCALAR.sub("#", words).split())
-        return KernelName(signature, words, functor, functor)
-    return KernelName(signature, words, function, without_suffixes(base))
-
-
-def without_suffixes(name: str) -> str:
-    """Return a name without Triton's specialisation, the end of a digest, and TorchInductor's running number."""
-    bare = DIGEST.sub("", _without_specialisation(name))
-    numbered = INDUCTOR.fullmatch(bare)
-    bare = numbered.group(1) if numbered else bare
-    return name if bare.rstrip("_") in ("", ANONYMOUS) else bare
-
-
-def _without_specialisation(name: str) -> str:
-    """Drop what Triton 2 appends, one entry an argument: its index, c for 1, d and e for divisible by 16 and 8."""
-    stem, _, suffix = name.rpartition("_")
-    position = index = 0
-    while stem and suffix.startswith(str(index), position):
-        position += len(str(index))
-        letters = SPECIALISED.match(suffix, position)
-        position = letters.end() if letters else position
-        index += 1
-    specialised = position == len(suffix) and index > 1 and not suffix.isdecimal()
-    return stem if specialised else name
-
-
-def _function(signature: str) -> str:
-    """Return the qualified name of the function: without return type, template arguments and parameters."""
-    kept, angles, parentheses = [], 0, 0
-    for character in UNNAMED.sub("{unnamed}", signature):
-        if character in "()":
-            parentheses = max(0, parentheses + (1 if character == "(" else -1))
-        elif parentheses == 0 and character in "<>":
-            angles = max(0, angles + (1 if character == "<" else -1))
-        elif parentheses == 0 and angles == 0:
-            kept.append(character)
-    words = [word for word in "".join(kept).split() if word not in ("const", "volatile")]
-    return words[-1] if words else signature
 
 
 Path = tuple[str, ...]
@@ -200,11 +102,6 @@ def _ending(length: int) -> Callable[[Path], Path]:
 
 
 Confidence = Literal["nvtx", "exact", "base-name", "similar", "order"]
-NO_WORD = re.compile(r"kernel|[\W\d_]")  # what kernels have in common that have nothing in common
-CLOSE = 0.6  # above it two sequences are close matches (Python's documentation of difflib)
-# Names are compared in about half a second in all: a pair takes 10 ns for each letter of one times each of the other
-# (those of CUTLASS have thousands), and 40 µs besides. Of programs with more kernels that nothing else pairs, none is.
-MOST_LETTERS, LETTERS_A_PAIR = 50_000_000, 4_000
 
 
 @dataclass(frozen=True)
@@ -212,9 +109,9 @@ class LaunchPair:
     """One launch of each side, or several that stand together, as a chain and the kernel it was fused into.
 
     ``confidence`` says by what they were paired: the NVTX range alone, the same name and shape, the same function, a
-    similar name, or only their place, in a range of both sides or as the only function of each. ``range`` is the range
-    that both sides are in, empty where there is none. ``repeats``: several launches of a side are the same one again,
-    and do not add up.
+    name that says the same work, or only their place, in a range of both sides or as the only function of each.
+    ``range`` is the range that both sides are in, empty where there is none. ``repeats``: several launches of a side
+    are the same one again, and do not add up.
     """
 
     baseline: tuple[Launch, ...]
@@ -286,7 +183,7 @@ def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Pa
         [one for one in left if one.position not in ranged[0]],
         [one for one in right if one.position not in ranged[1]],
     )
-    found += _by_similarity(*_rest(*free, found))
+    found += _by_similarity(*_rest(*free, found), (left, right))
     if not found and _is_one_kernel(left, right):
         found = _in_order(left, right, "order")
     only = [tuple(one.launch for one in side) for side in _rest(left, right, found)]
@@ -316,7 +213,7 @@ def _in_range(left: Placed, right: Placed, path: Path) -> list[_Match]:
     found = _by_keys(left, right)
     rest = _rest(left, right, found)
     if len(rest[0]) == len(rest[1]):
-        found += _by_similarity(*rest)
+        found += _by_similarity(*rest, (left, right))
     elif not _is_called(left, right) and _is_one_kernel(*rest):
         found += _in_order(*rest, "order")
     if found or len(left) == len(right):
@@ -365,29 +262,30 @@ def _by_key(left: Placed, right: Placed, confidence: Confidence, key: Callable[[
     return found
 
 
-def _by_similarity(left: Placed, right: Placed) -> list[_Match]:
-    """Return the matches of kernels whose names are close, the closest first; of equals those that come first."""
+def _by_similarity(left: Placed, right: Placed, everything: tuple[Placed, Placed]) -> list[_Match]:
+    """Return the matches of kernels that are one under two names; ``everything`` is what the names are unique in.
+
+    Kernels of a library are named by its makers, so their names say nothing about those of one's own.
+    """
     before, after = _by_kernel(left), _by_kernel(right)
-    if sum(map(len, before)) * sum(map(len, after)) + LETTERS_A_PAIR * len(before) * len(after) > MOST_LETTERS:
+    if not before or not after:
         return []
-    close = [
-        (-ratio, i + j, old, new)  # of two that share a kernel the sum says which comes first, from either side
-        for i, old in enumerate(before)
-        for j, new in enumerate(after)
-        if (ratio := _similarity(old, new)) >= CLOSE
+    old_names, new_names = (_by_library(side) for side in everything)
+    pairs = [
+        pair
+        for library in old_names
+        for pair in renamed(old_names[library], new_names.get(library, ()), of_library=bool(library))
     ]
-    found: list[_Match] = []
-    for _, _, old, new in sorted(close):
-        if old in before and new in after:
-            found += _in_order(before.pop(old), after.pop(new), "similar")
+    found = [_in_order(before[old], after[new], "similar") for old, new in pairs if old in before and new in after]
+    return list(chain.from_iterable(found))
+
+
+def _by_library(side: Placed) -> dict[str, list[KernelName]]:
+    found: dict[str, list[KernelName]] = {}
+    for one in {each.name: each for each in side}.values():
+        kernel = library_kernel(one.launch)
+        found.setdefault(kernel.library if kernel else "", []).append(one.name)
     return found
-
-
-def _similarity(one: str, other: str) -> float:
-    """Return how alike two names are, 0 to 1, the same from either side."""
-    first, second = sorted(NO_WORD.sub("", name.lower()) for name in (one, other))
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    return matcher.ratio() if first and matcher.quick_ratio() >= CLOSE else 0.0
 
 
 def _by_kernel(side: Placed) -> dict[str, Placed]:

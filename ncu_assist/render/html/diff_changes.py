@@ -19,11 +19,11 @@ from ncu_assist.render.html.source_heat import stall_term
 from ncu_assist.render.html.source_pair import SourcePair
 from ncu_assist.render.table import Cell, Column, Link, Table, Term
 from ncu_assist.render.words.changes import (
+    ABOUT_LAUNCHES,
     CHANGE_WORDS,
     KERNEL_LETTERS,
     NEUTRAL,
     PART,
-    STRANGERS,
     PairRow,
     change_table,
     change_term,
@@ -136,7 +136,7 @@ def launches_section(facts: DiffFacts) -> PageSection:
     diff = facts.diff
     only = tuple(one_line(line, 2000) for line in only_in_lines(diff, names(diff)))
     single = len(diff.launches) == 1 and not only
-    is_about = facts.is_comparable or diff.verdict.reason in STRANGERS
+    is_about = facts.is_comparable or diff.verdict.reason in ABOUT_LAUNCHES
     model = None
     if not single and (diff.launches or only) and is_about:
         rows = rows_of(diff.launches) if facts.is_comparable else []

@@ -10,9 +10,9 @@ from ncu_assist.quantity import noun_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, detected, printed, styled, table, to_text
 from ncu_assist.render.words.changes import (
+    ABOUT_LAUNCHES,
     PAIRED_BY,
     PART,
-    STRANGERS,
     PairRow,
     chain,
     change_of,
@@ -85,7 +85,7 @@ MARGINS = 4  # between three columns
 def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     """Return the pairs, the largest change of time first; nothing where one range holds all, as a version's call does.
 
-    Of runs that cannot be compared there are none, but what each launched where that is what forbids it.
+    Of runs that cannot be compared there are none, but what one side alone launched where launches are what forbids it.
     Pairs of the same kernels in the same shapes stand in one row. Cells are cut to ``width``, never wrapped.
     """
     alone = len(diff.launches) == 1 and diff.launches[0].pair.confidence == "nvtx"
@@ -93,7 +93,7 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     if not rest and (alone or not diff.launches):
         return []
     comparable = diff.verdict.verdict != "not-comparable"
-    if not comparable and diff.verdict.reason not in STRANGERS:
+    if not comparable and diff.verdict.reason not in ABOUT_LAUNCHES:
         return []
     rows = rows_of(diff.launches) if comparable else []
     longest = width if len(rows) > MOST_PAIRS else ALONE_LINES * width

@@ -44,7 +44,7 @@ NEUTRAL = ("unchanged", "missing", "not-comparable")
 MOVED_WORDS = ("improved", "regressed", "changed")
 STALL = "stall_"
 CHANGE, SCORED = "change", "change, z@n"  # with the standard score over repeats, as ncu writes it
-STRANGERS = ("other-kernel", "no-common-launch")  # reasons of a verdict
+ABOUT_LAUNCHES = ("other-kernel", "no-common-launch", "other-size")  # reasons of a verdict: what either side launched
 
 
 def role_words(changes: Iterable[Change]) -> Iterator[str]:
@@ -361,7 +361,7 @@ PAIRED_HOW = {
     "range": "they stand in the same NVTX range",
     "exact": "same name and shape",
     "name": "same function, other shape or template",
-    "similar": "their names are close",
+    "similar": "their names say the same work",
     "order": "only by their place, in one NVTX range or as the only kernel of each side",
 }
 PAIRED = Term("paired by", meaning="; ".join(f"{word}: {why}" for word, why in PAIRED_HOW.items()))

@@ -124,11 +124,11 @@ def test_paired_launches_of_another_size_are_named(blocks: int, expected: list[s
 def test_a_launch_of_another_problem_is_not_compared(tmp_path: Path, moved: float, long: int, reason: str) -> None:
     """256 times the threads for 250 times the bytes. For as many bytes as before it is the same work, in parallel.
 
-    So too where most of the time is another kernel's, of the same size.
+    So too where most of the time is another kernel's, of the same size. What one side alone launches is no part of it.
     """
 
     def side(name: str, times: float, blocks: int) -> StoredRun:
-        made = (("sum", blocks, 1e5 * times), *[("same", 8, 1e8)] * long)
+        made = (("sum", blocks, 1e5 * times), *[("same", 8, 1e8)] * long, (f"of_{name}", 8, 1e9))
         launches = tuple(
             launch(place, kernel, None, ranges=(), grid=(count, 1, 1), duration_ns=took)
             for place, (kernel, count, took) in enumerate(made)
@@ -144,3 +144,7 @@ def test_a_launch_of_another_problem_is_not_compared(tmp_path: Path, moved: floa
     assert [one.hard for one in diff.differences if "another size" in one.what] == [reason == "other-size"]
     forced = diff_runs(small, large, DiffOptions(force=True))
     assert (forced.verdict.reason, forced.forced) == ("one-sample", reason if reason == "other-size" else "")
+    for one in (diff, forced):
+        assert ([each.kernel for each in one.only_baseline], one.only_candidate[0].kernel) == (["of_small"], "of_large")
+        time = next(change for change in one.changes if change.metric == "duration")
+        assert (time.baseline, time.candidate) == (1e5 + 1e8 * long, 1e5 * moved + 1e8 * long)

@@ -151,6 +151,57 @@ def test_close_names_pair_the_closest_first_and_the_rest_is_left() -> None:
     assert (places(more.only_baseline), places(more.only_candidate)) == ("histogram3", "scan_blocks2 reduce_sum0")
 
 
+BEAMS = (  # kernels of IndexSpaces.jl at two commits, as ncu names them
+    "julia__5_6739(CuKernelContext, CuDeviceArray<Int4x8, (int)1, (int)1>, Int4x8)",
+    "julia_bb_4477(CuDeviceArray<Int8x4, (int)1, (int)1>, CuDeviceArray<Int32, (int)1, (int)1>)",
+)
+BURSTS = (
+    "julia__5_11155(CuKernelContext, CuDeviceArray<Float16x2, (int)1, (int)1>, Float16x2)",
+    "julia__5_11236(CuKernelContext, CuDeviceArray<Int4x8, (int)1, (int)1>, Int4x8)",
+    "julia_frb_5885(CuDeviceArray<Int32, (int)1, (int)1>, CuDeviceArray<Float16x2, (int)1, (int)1>)",
+)
+
+
+def test_the_start_that_a_compiler_gives_all_names_makes_no_two_alike() -> None:
+    paired = pair_launches(launches(*BEAMS, grid=84), launches(*BURSTS, grid=5397))
+    assert short(paired.pairs) == [(f"{BEAMS[0]}0", f"{BURSTS[1]}1", "base-name")]
+    assert (paired.only_baseline[0].signature, len(paired.only_baseline)) == (BEAMS[1], 1)
+    assert [one.signature for one in paired.only_candidate] == [BURSTS[0], BURSTS[2]]
+
+
+def test_numbers_of_a_compiler_are_not_compared() -> None:
+    for before, after in (
+        ("julia_bb_4477(CuDeviceArray<Int8x4>)", "julia_bb_5102(CuDeviceArray<Int8x4>)"),
+        ("triton_poi_fused_add_3", "triton_poi_fused_add_11"),
+        ("input_reduce_fusion_92", "input_reduce_fusion_116"),
+        ("tvmgen_default_fused_nn_dense_add_1_kernel", "tvmgen_default_fused_nn_dense_add_2_kernel"),
+        ("clamp_kernel_abc510a6_cuda_kernel_forward", "clamp_kernel_2c1ddbb7_cuda_kernel_forward"),
+    ):
+        paired = pair_launches(launches("init", before), launches("init", after))
+        assert [pair.confidence for pair in paired.pairs] == ["exact", "base-name"], before
+
+
+def test_kernels_of_a_library_are_no_likeness_of_ones_own() -> None:
+    """A program that holds its own product against cuBLAS has the same word in both; the other's is another kernel."""
+    cublas, cutlass = "ampere_sgemm_128x64_nn", "void cutlass::Kernel<cutlass_80_simt_sgemm_128x256_8x4_tt_align1>(T1)"
+    paired = pair_launches(launches("sgemm_naive", cublas), launches(cublas, "sgemm_tiled"))
+    assert [pair.confidence for pair in paired.pairs] == ["similar", "exact"]
+    paired = pair_launches(launches("fill", "sgemm_naive"), launches("fill", cublas))
+    assert (places(paired.only_baseline), places(paired.only_candidate)) == ("sgemm_naive1", f"{cublas}1")
+    paired = pair_launches(launches("fill", cublas), launches("fill", cutlass))
+    assert [pair.confidence for pair in paired.pairs] == ["exact", "similar"]
+
+
+def test_of_several_kernels_with_one_name_for_the_work_none_is_guessed() -> None:
+    """Also one that is in both programs, or in a range, is one of them."""
+    ladder = launches("sgemm_naive", "sgemm_coalesced"), launches("sgemm_naive", "sgemm_tiled")
+    paired = pair_launches(*ladder)
+    assert short(paired.pairs) == [("sgemm_naive0", "sgemm_naive0", "exact")]
+    assert (places(paired.only_baseline), places(paired.only_candidate)) == ("sgemm_coalesced1", "sgemm_tiled1")
+    ranged = [launches((name, ("r",)), f"conv_{how}") for name, how in (("conv_ref", "direct"), ("conv_ref", "tiled"))]
+    assert short(pair_launches(*ranged).pairs) == [("conv_ref0", "conv_ref0", "nvtx")]
+
+
 def test_a_word_that_every_kernel_has_makes_no_two_alike() -> None:
     paired = pair_launches(launches("VecAdd_kernel"), launches("init_data_kernel", "daxpy_kernel", "check_kernel"))
     assert paired.pairs == ()
@@ -206,7 +257,19 @@ def test_launches_in_other_shared_ranges_are_not_paired_by_order() -> None:
     assert (places(paired.only_baseline), places(paired.only_candidate)) == ("x2", "y2")
 
 
-KERNELS = st.sampled_from(["a", "b", "void n::f<(int)2>(int)", "void n::f<(int)4>(int)", "k_0d1d2", "k_0d1"])
+KERNELS = st.sampled_from(
+    [
+        "a",
+        "b",
+        "scan_rows",
+        "scan_naive",
+        "scan_v2(int)",
+        "void n::f<(int)2>(int)",
+        "void n::f<(int)4>(int)",
+        "k_0d1d2",
+        "k_0d1",
+    ]
+)
 RANGES = st.sampled_from([(), ("r",), ("r", "s"), ("t", "s"), ("ncu-assist", "v1|w"), ("ncu-assist", "v2|w")])
 SIDES = st.lists(st.tuples(KERNELS, RANGES), max_size=14).map(lambda made: launches(*made))
 
@@ -239,6 +302,7 @@ def test_thousands_of_launches_are_paired_in_time() -> None:
     shapes = {
         "all alike": lambda i: "k",
         "nothing alike": lambda i: f"kernel_{draw(10**9)}",
+        "one word alike": lambda i: f"reduce_{''.join(chr(97 + draw(26)) for _ in range(6))}",
         "a few kernels": lambda i: f"k{draw(20)}",
         "in ranges": lambda i: (f"k{draw(500)}", (f"s{draw(300)}", "x")),
         "in deep ranges": lambda i: (f"k{draw(500)}", (*deep, f"s{draw(300)}")),
