@@ -13,9 +13,8 @@ from pathlib import Path
 
 from in_place import write_files
 
-from ncu_assist.ceilings import ceilings_of
+from ncu_assist.pipeline.derived import findings_now
 from ncu_assist.project import find_project
-from ncu_assist.rules.model.of_run import findings_of
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.findings import FINDINGS, findings_json
 
@@ -30,8 +29,7 @@ def main(kernel: str) -> None:
 
 def _judge(stored: StoredRun, reports: Path) -> bool:
     """Write the findings of a run where they are others now, and return whether they were."""
-    ceilings = ceilings_of(stored.run.device, reports) if stored.run.device else None
-    made = findings_json(findings_of(stored.run, stored.by_launch(), ceilings))
+    made = findings_json(findings_now(stored, reports))
     if made == stored.read(FINDINGS):
         return False
     write_files(stored, {FINDINGS: made})

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
@@ -19,14 +19,14 @@ from ncu_assist.frame import combine_tables
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.report import Report
-from ncu_assist.ncu.source.contents import LaunchSource
-from ncu_assist.ncu.source.kept import launches_of, packed
+from ncu_assist.ncu.source.contents import COUNTERS, LaunchSource
+from ncu_assist.ncu.source.kept import KeptCode, launches_of, packed, unpacked
 from ncu_assist.ncu.source.reading import read_source
 from ncu_assist.record import Launch, Run
-from ncu_assist.rules.model.of_run import findings_of, judged
+from ncu_assist.rules.model.of_run import NO_SASS, Instructions, LaunchSass, findings_of, judged
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.answers import Answers, signs
-from ncu_assist.store.findings import FINDINGS, Judged, findings_json
+from ncu_assist.store.findings import FINDINGS, Findings, Judged, findings_json
 from ncu_assist.store.parquet import used_columns
 from ncu_assist.store.reading import CODE, METRICS, REPORTS
 
@@ -99,6 +99,41 @@ def with_code(report: Report, stored: StoredRun) -> Report:
     return KnownReport(**given, stored=stored)
 
 
+def kept_sass(run: Run, code: Callable[[], KeptCode | None]) -> LaunchSass:
+    """Return the code that the folder of a whole run keeps, for the rules to tell how it was built.
+
+    None of it where that is no question: of our own builds without an option against optimisation.
+    """
+    options = (run.toolchain.nvcc_options or "").split()
+    if run.source != "imported" and not {"-G", "-O0"} & set(options):
+        return NO_SASS
+    kept = code()
+    found = placed(kept, run, run, shown_workload(run, None)) if kept else {}
+    if kept is None or not found:
+        return NO_SASS
+    read: dict[int, Instructions] = {}
+    for one in launches_of(kept, set(found)) or ():
+        sass = [text for function in one.functions for text in function.sass]
+        counted = dict(zip(one.metrics, one.values, strict=True)).get(COUNTERS["instructions"])
+        read[found[one.launch].index] = sass, [0.0] * len(sass) if counted is None else counted.tolist(), []
+    return LaunchSass.of(read, run.launches)
+
+
+def placed(code: KeptCode, run: Run, whole: Run, workload: str | None) -> dict[int, Launch]:
+    """Return the launches of kept code, by their numbers in it, empty if they are not the launches shown.
+
+    Kept code is of the workload shown by default, and numbered like the launches of that workload or of all.
+    """
+    own = [one for one in run.launches if workload in (None, one.workload)]
+    is_default = workload == shown_workload(run, None, whole)
+    for numbered in (whole.launches, own) if is_default else (whole.launches,):
+        found = {one.launch: numbered[one.launch] for one in code.launches if one.launch < len(numbered)}
+        fits = (found.get(one.launch) in own and found[one.launch].kernel == one.kernel for one in code.launches)
+        if all(fits):
+            return found
+    return {}
+
+
 def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path], opened: Report | None = None) -> StoredRun:
     """Save a run and, where it has counters, its findings and its code beside them. Raises as Store.save does.
 
@@ -108,13 +143,24 @@ def save_judged(store: Store, run: Run, files: Mapping[str, bytes | Path], opene
     metrics = files.get(METRICS)
     if not isinstance(metrics, bytes):
         return store.save(run, files)
+    code = code_files(run, files, opened=opened)
     try:
         ceilings = ceilings_of(run.device, store.reports)
-        found = findings_of(run, used_columns(metrics, METRICS).by_launch(), ceilings)
+        sass = kept_sass(run, lambda: unpacked(code[CODE], CODE) if code else None)
+        found = findings_of(run, used_columns(metrics, METRICS).by_launch(), ceilings, sass)
     except Exception as error:  # whatever a bug in a rule raises; show and history meet it again and do not hide it
         note = f"its findings could not be computed and are not stored: {type(error).__name__}: {error}"
-        return store.save(replace(run, notes=(*run.notes, note)), {**files, **code_files(run, files, opened=opened)})
-    return store.save(run, {**files, FINDINGS: findings_json(found), **code_files(run, files, opened=opened)})
+        return store.save(replace(run, notes=(*run.notes, note)), {**files, **code})
+    return store.save(run, {**files, FINDINGS: findings_json(found), **code})
+
+
+def findings_now(stored: StoredRun, reports: Path) -> Findings:
+    """Return what the rules of this version say of a run; ``reports`` is its archive, for the ceilings of its GPU.
+
+    Raises DamagedData for files that were changed.
+    """
+    sass = kept_sass(stored.whole, stored.code)
+    return findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports), sass)
 
 
 def judged_now(stored: StoredRun, workload: str | None, reports: Path, answers: Answers | None = None) -> Judged | None:
@@ -128,7 +174,8 @@ def judged_now(stored: StoredRun, workload: str | None, reports: Path, answers: 
         return None
 
     def judge() -> Judged | None:
-        return judged(run, combine_tables(run, stored.by_launch(), workload), ceilings_of(run.device, reports))
+        combined = combine_tables(run, stored.by_launch(), workload)
+        return judged(run, combined, ceilings_of(run.device, reports), code=kept_sass(stored.whole, stored.code))
 
     if answers is None:
         return judge()

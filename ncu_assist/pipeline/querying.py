@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist import __version__
 from ncu_assist.analysis.archive import QueryResult
 from ncu_assist.atomic import atomic_write
-from ncu_assist.ceilings import ceilings_of
 from ncu_assist.errors import NUMBER, DamagedData, EnvironmentProblem, UsageProblem
 from ncu_assist.project import Project, find_project
 from ncu_assist.quantity import number_of
@@ -37,9 +36,11 @@ if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
 
+    from ncu_assist.store.findings import Findings
+
 MEMORY = "600MB"  # limit for DuckDB; larger data goes to a temporary folder
 CHUNK_RUNS = 100  # held in memory at once while a table is made
-FORMAT = 4  # increased when the content of the tables changes
+FORMAT = 5  # increased when the content of the tables changes
 NAMES = (("reference", "text"), ("kernel", "text"), ("version", "text"))
 COLUMNS: dict[str, tuple[tuple[str, str], ...]] = {
     "runs": (
@@ -557,17 +558,21 @@ def timing_rows(stored: StoredRun, default: str | None, peers: Collection[str]) 
 
 def finding_rows(stored: StoredRun, reports: Path, is_anew: bool = False) -> Iterator[dict[str, Any]]:
     """Yield a run's stored findings; judge it now if it has none or ``is_anew``."""
-    from ncu_assist.rules.model.of_run import findings_of  # imports all rules, which other tables do not need
-
     kept = None if is_anew else stored.findings()
     judgement = KEPT[kept is not None]
-    found = kept or findings_of(stored.run, stored.by_launch(), ceilings_of(stored.run.device, reports))
+    found = kept or _judged_now(stored, reports)
     by = {"tool": found.tool, "rules": found.code or None}
     for judged in found.judged:
         about = {name: getattr(judged, name) for name in ("workload", "launch", "whole", "duration_ns")}
         for rank, finding in enumerate(judged.findings):
             said = {name: getattr(finding, name) for name in FINDING}
             yield {**about, "function": judged.kernel, "judged": judgement, **by, "rank": rank, **said}
+
+
+def _judged_now(stored: StoredRun, reports: Path) -> Findings:
+    from ncu_assist.pipeline.derived import findings_now  # imports all rules, which kept findings do not need
+
+    return findings_now(stored, reports)
 
 
 def _each(

@@ -25,16 +25,18 @@ from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.ncu.code import Code, code_of
 from ncu_assist.ncu.line_sums import HotSpots, hot_spots
 from ncu_assist.ncu.report import Report, nvidia_findings
-from ncu_assist.ncu.source.contents import COUNTERS, SAMPLES, STALL_COLUMN
+from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
 from ncu_assist.ncu.source.kept import launches_of
 from ncu_assist.ncu.source.tables import sass_frame, waits_of
 from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
-from ncu_assist.pipeline.derived import shown_launches
+from ncu_assist.pipeline.derived import kept_sass, placed, shown_launches
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport, archived_report, launch_numbers, of_library
 from ncu_assist.rules.debug_build import may_be_unoptimised
 from ncu_assist.rules.model.of_run import (
+    Instructions,
     KernelPart,
+    LaunchSass,
     RuleResults,
     agreed,
     as_built,
@@ -55,7 +57,6 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ncu_assist.frame.columns import Values
-    from ncu_assist.ncu.source.kept import KeptCode
     from ncu_assist.ncu.source.reading import SourceTables
     from ncu_assist.project import Project
     from ncu_assist.record import Launch, Run
@@ -250,7 +251,7 @@ def _with_kept_code(stored: StoredRun, shown: RunView, workload: str | None, rea
         return shown
     asks = any(map(needs_cause, (shown.results, *(row.results for row in shown.launches))))
     kept = stored.code()
-    found = _placed(kept, stored, workload) if kept else {}
+    found = placed(kept, stored.run, stored.whole, workload) if kept else {}
     if kept is None or not found:
         looked = look_closer(stored, workload, rules=False, read=read) if asks and shown.keeps_report else CloseLook()
         waits, code = looked.waits, looked.code
@@ -269,30 +270,20 @@ def _weighted(sass: pd.DataFrame, launches: Collection[Launch]) -> Code:
     return Code(sass.assign(**{name: sass[name] * weights for name in sampled}), {})
 
 
-# SASS, how often warps executed each (zeros if not counted), and the file of each, empty if that was not read.
-Instructions = tuple[list[str], list[float], list[str]]
 MOST_KERNELS = 10  # of a report outside an archive: reading the code of a launch takes 30 ms
 
 
 def _as_built(stored: StoredRun, shown: RunView) -> RunView:
-    """Add to a view how its code was built, if that may be without optimisation: for reports from elsewhere, and for
-    our own builds with such options.
-
-    A launch whose code was not read counts as built like another launch of its kernel.
-    """
-    options = (shown.run.toolchain.nvcc_options or "").split()
-    if not isinstance(stored, BareReport) and shown.run.source != "imported" and not {"-G", "-O0"} & set(options):
-        return shown
-    read = _code_of_report(stored, shown) if isinstance(stored, BareReport) else _kept_instructions(stored, shown)
-    kernels = {one.launch.signature: read[one.launch.index] for one in shown.launches if one.launch.index in read}
+    """Add to a view how its code was built, if that may be without optimisation."""
+    if isinstance(stored, BareReport):
+        code = LaunchSass.of(_code_of_report(stored, shown), stored.whole.launches)
+    else:
+        code = kept_sass(stored.whole, stored.code)
 
     def built(results: RuleResults | None) -> RuleResults | None:
-        launches = results.facts.combined.launches if results else ()
-        found = [read.get(one.index) or kernels.get(one.signature) or ([], [], []) for one in launches]
-        sass, counts = [text for one, _, _ in found for text in one], [count for _, own, _ in found for count in own]
-        return as_built(results, sass, counts, [file for *_, own in found for file in own]) if results else None
+        return as_built(results, code) if results else None
 
-    rows = tuple(replace(row, results=built(row.results)) for row in shown.launches) if read else shown.launches
+    rows = tuple(replace(row, results=built(row.results)) for row in shown.launches) if code.read else shown.launches
     return replace(shown, results=built(shown.results), launches=rows)
 
 
@@ -319,35 +310,6 @@ def _code_of_report(stored: BareReport, shown: RunView) -> dict[int, Instruction
         )
         for place, own in read.items()
     }
-
-
-def _kept_instructions(stored: StoredRun, shown: RunView) -> dict[int, Instructions]:
-    """Return the instructions of the launches whose code the run's folder keeps."""
-    code = stored.code()
-    found = _placed(code, stored, shown.combined.workload) if code else {}
-    if code is None or not found:
-        return {}
-    read: dict[int, Instructions] = {}
-    for one in launches_of(code, set(found)) or ():
-        sass = [text for function in one.functions for text in function.sass]
-        counted = dict(zip(one.metrics, one.values, strict=True)).get(COUNTERS["instructions"])
-        read[found[one.launch].index] = sass, [0.0] * len(sass) if counted is None else counted.tolist(), []
-    return read
-
-
-def _placed(code: KeptCode, stored: StoredRun, workload: str | None) -> dict[int, Launch]:
-    """Return the launches of kept code, by their numbers in it, empty if they are not the launches shown.
-
-    Kept code is of the workload shown by default, and numbered like the launches of that workload or of all.
-    """
-    own = [one for one in stored.run.launches if workload in (None, one.workload)]
-    is_default = workload == shown_workload(stored.run, None, stored.whole)
-    for numbered in (stored.whole.launches, own) if is_default else (stored.whole.launches,):
-        found = {one.launch: numbered[one.launch] for one in code.launches if one.launch < len(numbered)}
-        fits = (found.get(one.launch) in own and found[one.launch].kernel == one.kernel for one in code.launches)
-        if all(fits):
-            return found
-    return {}
 
 
 def _of_focus(shown: RunView) -> RuleResults | None:

@@ -86,7 +86,7 @@ def executed(instructions: Sequence[str], counts: Sequence[float]) -> dict[str, 
 
 def find(facts: Facts) -> Finding | None:
     """Return that the code was built without optimisation; None where it was not, or where it was not read."""
-    opcodes = facts.unoptimised
+    opcodes = facts.opcodes
     every = sum(opcodes.values())
     if not every:
         return None

@@ -5,28 +5,37 @@ from __future__ import annotations
 import errno
 import hashlib
 import shutil
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from factories import make_run
 from fakes.fake_ncu import REPORT
 from ladder import WORKLOAD, launches, step
 
+from ncu_assist.analysis.launches import narrowed
 from ncu_assist.errors import DamagedData, EnvironmentProblem
+from ncu_assist.launch_selection import LaunchSelection
 from ncu_assist.ncu import report as reports
 from ncu_assist.ncu.compressed import compress
 from ncu_assist.ncu.report import read_report
 from ncu_assist.ncu.source.kept import KeptCode
+from ncu_assist.ncu.source.reading import SourceTables
 from ncu_assist.pipeline import derived
-from ncu_assist.pipeline.derived import save_judged
+from ncu_assist.pipeline.derived import judged_now, save_judged
+from ncu_assist.pipeline.importing import RunNames, import_report
 from ncu_assist.pipeline.pages.run import run_page
+from ncu_assist.pipeline.querying import finding_rows, query
 from ncu_assist.pipeline.reading import side_lines
 from ncu_assist.pipeline.showing import gather, look_closer
+from ncu_assist.project import Project
 from ncu_assist.record import FileFact, Run, Source, encode
 from ncu_assist.rules import debug_build
 from ncu_assist.rules.model.of_run import OPTIMISE_FIRST
 from ncu_assist.store import Store, StoredRun, metrics_parquet
+from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.reading import CODE
 
 pytestmark = pytest.mark.slow
@@ -187,6 +196,59 @@ def test_a_build_without_optimisation_is_told_of_kept_code(
     assert results.diagnosis.first
     assert results.diagnosis.first.finding.assumed is is_told
     assert results.diagnosis.first.finding.advice.startswith(OPTIMISE_FIRST) is is_told
+
+
+@pytest.fixture
+def of_debug_build(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports are read as those of a program that was built with -G, as the one shipped is not."""
+    read = derived.read_source
+
+    def with_self_moves(*given: Any, **more: Any) -> SourceTables:
+        tables = read(*given, **more)
+        found = []
+        for one in tables.found:
+            moved = [replace(own, sass=tuple("MOV R4, R4" for _ in own.sass)) for own in one.functions]
+            found.append(replace(one, functions=tuple(moved)))
+        return replace(tables, found=found)
+
+    monkeypatch.setattr(derived, "read_source", with_self_moves)
+
+
+def rules_by_launch(rows: Iterable[dict[str, Any]]) -> dict[int | None, list[str]]:
+    found: dict[int | None, list[str]] = {}
+    for row in rows:
+        found.setdefault(row["launch"], []).append(row["rule"])
+    return found
+
+
+@pytest.mark.usefixtures("of_debug_build")
+def test_what_is_kept_and_queried_says_how_code_was_built_as_show_does(tmp_path: Path) -> None:
+    store = Store(tmp_path / "reports")
+    stored = import_report(Project(tmp_path), REPORT, RunNames("transpose", "v1"))
+    rows = {row.launch.index: row.results for row in gather(stored, store=store, every=True).launches}
+    shown = {n: [one.finding.rule for one in told.diagnosis.findings] for n, told in rows.items() if told}
+    assert len(shown) == 3
+    assert all(debug_build.ID in rules for rules in shown.values())
+    for is_anew in (False, True):
+        told = rules_by_launch(finding_rows(stored, store.reports, is_anew))
+        whole = told.pop(None)
+        assert debug_build.ID in whole
+        assert told == shown
+    bare = replace(stored, run=replace(stored.run, files={n: f for n, f in stored.run.files.items() if n != FINDINGS}))
+    now = judged_now(bare, None, store.reports)
+    assert now is not None
+    assert [one.rule for one in now.findings] == whole
+    sql = "select distinct launch from findings where rule = 'debug-build' order by launch nulls first"
+    assert [launch for (launch,) in query(store, sql).rows] == [None, 0, 1, 2]
+    assert store.verify() == []
+
+
+@pytest.mark.usefixtures("of_debug_build")
+def test_of_one_launch_it_is_said_as_of_all(tmp_path: Path) -> None:
+    stored = import_report(Project(tmp_path), REPORT, RunNames("transpose", "v1"))
+    some = gather(narrowed(stored, LaunchSelection((1, 1)))).results
+    assert some is not None
+    assert debug_build.ID in {one.finding.rule for one in some.diagnosis.findings}
 
 
 def found_in(stored: StoredRun) -> set[str]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+from factories import launch
 from made_facts import gallery, made, told
 
+from ncu_assist.frame import combine_launches
 from ncu_assist.rules import RULES, debug_build, diagnose
-from ncu_assist.rules.model.of_run import RuleResults, as_built
+from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.of_run import LaunchSass, RuleResults, as_built
 
 # nvcc 13.0 for 9.0: `y[i] = a * x[i] + y[i]`, with -G, and a loop of doubles with -Xptxas -O0; the same two with -O3.
 WITH_G = """
@@ -35,6 +39,18 @@ def lines(code: str) -> list[str]:
     return [one.strip() for row in code.strip().splitlines() for one in row.split("|")]
 
 
+def of_code(facts: Facts, code: Sequence[str], counts: Sequence[float] = ()) -> Facts:
+    """The facts of kernels that all were built without optimisation."""
+    every = {one.signature for one in facts.combined.launches}
+    return replace(facts, unoptimised=dict.fromkeys(every, debug_build.executed(code, counts)))
+
+
+def sass(facts: Facts, code: Sequence[str], counts: Sequence[float] = (), files: Sequence[str] = ()) -> LaunchSass:
+    """The code of each launch, all of them alike."""
+    launches = facts.combined.launches
+    return LaunchSass.of({one.index: (list(code), list(counts), list(files)) for one in launches}, launches)
+
+
 @pytest.mark.parametrize(
     ("code", "is_one"), [(WITH_G, True), (WITH_PTXAS_O0, True), (OPTIMISED, False), ("MOV R4, R40 | MOV R2, R4", False)]
 )
@@ -49,7 +65,7 @@ def test_one_that_is_predicated_counts() -> None:
 
 @pytest.mark.parametrize(("code", "how"), [(WITH_G, "(nvcc -G)"), (WITH_PTXAS_O0, "(ptxas at -O0)")])
 def test_accesses_tell_which_option_it_was(code: str, how: str) -> None:
-    facts = replace(made(issue_slots_busy=80.0), unoptimised=debug_build.executed(lines(code), []))
+    facts = of_code(made(issue_slots_busy=80.0), lines(code))
     (ranked,) = told(debug_build, facts).findings
     assert how in ranked.finding.message
     assert ranked.finding.assumed
@@ -60,10 +76,7 @@ def test_what_was_executed_counts_and_not_what_stands_there() -> None:
     assert debug_build.executed(code, [10.0, 80.0, 10.0]) == {"MOV": 10.0, "FFMA": 80.0, "LDG": 10.0}
     assert debug_build.executed(code, [0.0, 0.0, 0.0]) == {"MOV": 1.0, "FFMA": 1.0, "LDG": 1.0}
     facts = made(issue_slots_busy=80.0)
-    few, many = (
-        debug_build.find(replace(facts, unoptimised=debug_build.executed(code, counts)))
-        for counts in ([10.0, 80.0, 10.0], [80.0, 10.0, 10.0])
-    )
+    few, many = (debug_build.find(of_code(facts, code, counts)) for counts in ([10.0, 80.0, 10.0], [80.0, 10.0, 10.0]))
     assert few is not None
     assert many is not None
     assert few.saved_ns == pytest.approx(0.1 * 0.8 * facts.duration_ns)
@@ -77,7 +90,7 @@ def test_instructions_that_were_not_counted_are_not_called_executed() -> None:
         ([], {"instructions": 1e6}, "50 % of the instructions in its code (how often each ran was not counted)"),
         ([], {}, "50 % of the instructions in its code (how often each ran was not counted)"),
     ):
-        facts = replace(made(issue_slots_busy=80.0, **values), unoptimised=debug_build.executed(code, counts))
+        facts = of_code(made(issue_slots_busy=80.0, **values), code, counts)
         found = debug_build.find(facts)
         assert found is not None
         assert said in found.message
@@ -86,7 +99,7 @@ def test_instructions_that_were_not_counted_are_not_called_executed() -> None:
 def test_an_optimised_build_needs_its_doubles_and_special_functions_as_well() -> None:
     code = ["MOV R4, R4", "DADD R4, R4, R6"]
     busy = {"pipe_fp64_cycles": 76.0, "sm_cycles_active": 100.0, "sm_cycles_elapsed": 100.0, "issue_slots_busy": 80.0}
-    facts = replace(made(**busy), unoptimised=debug_build.executed(code, [8e5, 2e5]))
+    facts = of_code(made(**busy), code, [8e5, 2e5])
     (ranked,) = told(debug_build, facts).findings
     assert ranked.estimated_speedup <= 1 / 0.76
 
@@ -104,7 +117,7 @@ def test_it_is_the_diagnosis_where_it_wins_most_and_others_wait_for_an_optimised
     assert issue.finding.rule == "pipe-bound"
     code = ["MOV R4, R4", "FFMA R4, R4, R5, R6", "LDG.E R7, [R2]"]
     for moves in (80.0, 10.0):
-        after = as_built(before, code, [moves, 90.0 - moves, 10.0])
+        after = as_built(before, sass(facts, code, [moves, 90.0 - moves, 10.0]))
         said = ["debug-build", "pipe-bound"] if moves == 80.0 else ["pipe-bound", "debug-build"]
         assert [one.finding.rule for one in after.diagnosis.findings] == said
         assert after.joint_gains == ()
@@ -115,15 +128,35 @@ def test_it_is_the_diagnosis_where_it_wins_most_and_others_wait_for_an_optimised
         ranked = {one.finding.rule: one for one in after.diagnosis.findings}
         wins_more = ranked[debug_build.ID].saved_ns > ranked["pipe-bound"].saved_ns
         assert ("optimisation alone: " in other.full_advice) is wins_more is (moves == 80.0)
-        assert as_built(after, code, [moves, 90.0 - moves, 10.0]) is after
-    assert as_built(before, lines(OPTIMISED), []) is before
+        assert as_built(after, sass(facts, code, [moves, 90.0 - moves, 10.0])) is after
+    assert as_built(before, sass(facts, lines(OPTIMISED), [])) is before
+
+
+def test_of_several_kernels_it_is_said_of_those_that_were_built_so() -> None:
+    """A program without optimisation calls a library: its kernels are not to be compiled again."""
+    launches = [launch(0, "mine"), launch(1, "theirs", duration_ns=3e5), launch(2, "mine", duration_ns=5e4)]
+    (mine,), theirs = made(issue_slots_busy=80.0, instructions=20.0).combined.tables, gallery("pipe_issue_angles")
+    facts = replace(theirs, combined=combine_launches(None, launches, [mine, theirs.combined.tables[0], mine]))
+    before = RuleResults(facts, diagnose(facts, RULES), {})
+    moves, work = ["MOV R4, R4", "FFMA R4, R4, R5, R6"], ["FFMA R4, R4, R5, R6"] * 1000
+    code = LaunchSass.of({0: (moves, [5.0, 15.0], []), 1: (work, [1.0] * 1000, [])}, launches)
+    after = as_built(before, code)
+    found = {one.finding.rule: one.finding for one in after.diagnosis.findings}
+    assert found[debug_build.ID].launches == (0, 2)  # launch 2 was not read, and is of the kernel of launch 0
+    assert "25 % of the executed instructions" in found[debug_build.ID].message
+    assert found.pop(debug_build.ID).assumed
+    assert list(found.values()) == [one.finding for one in before.diagnosis.findings]  # theirs is as it was
+    assert found
+    own = replace(before, facts=facts.only((2,)))
+    assert debug_build.ID in {one.finding.rule for one in as_built(own, code).diagnosis.findings}
+    assert as_built(replace(before, facts=facts.only((1,))), code) == replace(before, facts=facts.only((1,)))
 
 
 def test_of_a_kernel_at_the_ceiling_of_dram_it_is_not_first() -> None:
     facts = gallery("healthy_stencil")
     before = RuleResults(facts, diagnose(facts, RULES), ())
     code = lines(WITH_G)
-    after = as_built(before, code, [1.0] * len(code))
+    after = as_built(before, sass(facts, code, [1.0] * len(code)))
     assert after.diagnosis.findings[0].finding.rule == before.diagnosis.findings[0].finding.rule == "at-dram-roofline"
 
 
@@ -138,14 +171,15 @@ def test_code_of_a_header_is_replaced_by_another_call_not_rewritten() -> None:
     facts = gallery("pipe_issue_angles")
     before = RuleResults(facts, diagnose(facts, RULES), ())
     code, files = ["LOP3.LUT R4, R4, R5, R6", "STG.E [R2], R4"], ["/usr/local/cuda/include/curand_kernel.h", "own.cu"]
-    after = as_built(before, code, [95.0, 5.0], files)
+    after = as_built(before, sass(facts, code, [95.0, 5.0], files))
     assert "curandStatePhilox4_32_10_t" in after.diagnosis.findings[0].finding.advice
-    assert as_built(after, code, [95.0, 5.0], files) == after
-    rebuilt = as_built(before, ["MOV R4, R4", *code], [1.0, 95.0, 4.0], [files[0], *files])
+    assert as_built(after, sass(facts, code, [95.0, 5.0], files)) == after
+    rebuilt = as_built(before, sass(facts, ["MOV R4, R4", *code], [1.0, 95.0, 4.0], [files[0], *files]))
     advice = {one.finding.rule: one.finding.advice for one in rebuilt.diagnosis.findings}
     assert advice["pipe-bound"].startswith(
         "compile with optimisation first; if it is still there then, start generators"
     )
     assert "curand" not in advice[debug_build.ID]
     for counts, named in (([74.0, 26.0], files), ([0.0, 0.0], files), ([95.0, 5.0], ["own.cuh", "own.cu"])):
-        assert as_built(before, code, counts, named) is before  # also draws numbers, was not counted, is their own
+        # it also draws numbers, was not counted, is their own
+        assert as_built(before, sass(facts, code, counts, named)) is before

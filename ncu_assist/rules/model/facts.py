@@ -25,9 +25,9 @@ class Facts:
     known, and of launches that are a part of it. ``host_bytes`` have to come from the host in a call of which the
     launches are a part: its floor, of the call, says nothing of them. ``sections`` of ncu that the report holds, by
     identifier; empty where that is not known. ``left`` is what part of its work a unit keeps, 0 to 1, once some fault
-    is gone, by the name of the unit: of the kernel as it would be then. ``unoptimised``: where its code was built
-    without optimisation, how often warps executed each opcode (without modifiers); empty where it was not, or where the
-    code was not read.
+    is gone, by the name of the unit: of the kernel as it would be then. ``unoptimised``: of each kernel whose code was
+    built without optimisation, by its signature, how often warps executed each opcode (without modifiers); without the
+    kernels of which the code was not read.
     """
 
     combined: Combined
@@ -42,7 +42,7 @@ class Facts:
     host_bytes: int | None = None
     sections: tuple[str, ...] = ()
     left: Mapping[str, float] = field(default_factory=dict)
-    unoptimised: Mapping[str, float] = field(default_factory=dict)
+    unoptimised: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""
@@ -90,6 +90,15 @@ class Facts:
         if len(groups) < 2:
             return (self,)
         return tuple(replace(self, combined=self.combined.of_places(own)) for own in groups.values())
+
+    @property
+    def opcodes(self) -> dict[str, float]:
+        """How often warps executed each opcode of those of its kernels that were built without optimisation."""
+        found: dict[str, float] = {}
+        for kernel in {one.signature or one.kernel for one in self.combined.launches}:
+            for opcode, count in self.unoptimised.get(kernel, {}).items():
+                found[opcode] = found.get(opcode, 0.0) + count
+        return found
 
     @property
     def duration_ns(self) -> float:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,8 @@ from ncu_assist.steps import steps
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from ncu_assist.frame.columns import Values
     from ncu_assist.ncu.code import Code
     from ncu_assist.record import Launch, Run
@@ -191,9 +194,7 @@ def located(results: RuleResults | None, code: Code | None) -> RuleResults | Non
         return results
     read = code.of([one.index for one in results.facts.combined.launches])
     if len(read.sass):
-        counts = read.sass["instructions"].fillna(0.0).tolist() if "instructions" in read.sass else []
-        files = list(map(str, read.sass["file"])) if "file" in read.sass else []
-        results = as_built(results, list(map(str, read.sass["sass"])), counts, files)
+        results = as_built(results, _sass_of(read.sass, results.facts.combined.launches))
     if not any(map(blames_lines, results.diagnosis.findings)):
         return results
     own = replace(read, sass=own_lines(read)) if len(read.sass) else read
@@ -231,16 +232,63 @@ def _with_cause(ranked: Ranked, results: RuleResults, code: Code) -> tuple[Ranke
 OPTIMISE_FIRST = "compile with optimisation first; if it is still there then"
 
 
-def as_built(
-    results: RuleResults, instructions: Sequence[str], counts: Sequence[float], files: Sequence[str] = ()
-) -> RuleResults:
-    """Return results that know of it where these instructions are of a build without optimisation: rules judge again.
+# SASS, how often warps executed each (zeros if not counted), and the file of each, empty if that was not read.
+Instructions = tuple[list[str], list[float], list[str]]
 
-    ``counts`` say how often each was executed, empty where nobody counted. Each other finding says to compile with
-    optimisation first then. ``files`` are those of each, empty where that is not known: where nearly all are of a
-    header of CUDA, the findings say what to call in its place.
+
+@dataclass(frozen=True)
+class LaunchSass:
+    """The code of the launches of a run whose code was read, by their index.
+
+    ``alike`` names one of them for each kernel: a launch whose code was not read counts as built like that one.
     """
-    results = _judged_as_built(results, instructions, counts)
+
+    read: Mapping[int, Instructions] = field(default_factory=dict)
+    alike: Mapping[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, read: Mapping[int, Instructions], launches: Iterable[Launch]) -> LaunchSass:
+        """Return the code of some launches as that of all ``launches`` of the run."""
+        return cls(read, {one.signature or one.kernel: one.index for one in launches if one.index in read})
+
+    @cached_property
+    def unoptimised(self) -> Mapping[int, Mapping[str, float]]:
+        """How often warps executed each opcode of the code that was built without optimisation."""
+        slow = {number: own for number, own in self.read.items() if debug_build.is_unoptimised(own[0])}
+        return {number: debug_build.executed(sass, counts) for number, (sass, counts, _) in slow.items()}
+
+    def ran(self, launches: Iterable[Launch]) -> Counter[tuple[str, int]]:
+        """Return how many of these launches ran which code, by kernel and launch; without kernels never read."""
+        named = ((one.index, one.signature or one.kernel) for one in launches)
+        places = ((kernel, number if number in self.read else self.alike.get(kernel)) for number, kernel in named)
+        return Counter((kernel, place) for kernel, place in places if place is not None)
+
+
+NO_SASS = LaunchSass()
+
+
+def _sass_of(frame: pd.DataFrame, launches: Iterable[Launch]) -> LaunchSass:
+    """Return the code in a table of the instructions of some of these launches."""
+    read: dict[int, Instructions] = {}
+    for number in frame["launch"].unique().tolist():
+        own = frame[frame["launch"] == number]
+        counts = own["instructions"].fillna(0.0).tolist() if "instructions" in own else []
+        read[number] = list(map(str, own["sass"])), counts, list(map(str, own["file"])) if "file" in own else []
+    return LaunchSass.of(read, launches)
+
+
+def as_built(results: RuleResults, code: LaunchSass) -> RuleResults:
+    """Return results that know of it where code was built without optimisation: rules judge those kernels again.
+
+    Each other finding on such a kernel says to compile with optimisation first then. Where nearly all instructions are
+    of a header of CUDA, the findings say what to call in its place.
+    """
+    if not code.read:
+        return results
+    ran = code.ran(results.facts.combined.launches)
+    results = _judged_as_built(results, code, ran)
+    files = [file for _, place in ran for file in code.read[place][2]]
+    counts = [count * times for (_, place), times in ran.items() for count in code.read[place][1]] if files else []
     advice = header_advice(files, counts) if files and len(files) == len(counts) else None
     if advice is None:
         return results
@@ -258,14 +306,20 @@ def _of_header(ranked: Ranked, advice: str) -> Ranked:
     return replace(ranked, finding=replace(finding, advice=f"{first}{advice}"))
 
 
-def _judged_as_built(results: RuleResults, instructions: Sequence[str], counts: Sequence[float]) -> RuleResults:
-    if results.facts.unoptimised or not debug_build.is_unoptimised(instructions):
+def _judged_as_built(results: RuleResults, code: LaunchSass, ran: Mapping[tuple[str, int], int]) -> RuleResults:
+    slow = {kernel: dict[str, float]() for kernel, place in ran if place in code.unoptimised}
+    if results.facts.unoptimised or not slow:
         return results
-    facts = replace(results.facts, unoptimised=debug_build.executed(instructions, counts))
+    for (kernel, place), times in ran.items():
+        for opcode, count in code.unoptimised.get(place, {}).items():
+            slow[kernel][opcode] = slow[kernel].get(opcode, 0.0) + count * times
+    facts = replace(results.facts, unoptimised=slow)
     diagnosis = _in_a_library(diagnose(facts, RULES), facts)
     rebuilt = next((one for one in diagnosis.findings if one.finding.of_build), None)
-    findings = tuple(_of_unoptimised(one, rebuilt) for one in diagnosis.findings)
-    return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=findings))
+    findings = (
+        _of_unoptimised(one, rebuilt) if facts.only(one.finding.launches).opcodes else one for one in diagnosis.findings
+    )
+    return replace(results, facts=facts, diagnosis=replace(diagnosis, findings=tuple(findings)))
 
 
 def _of_unoptimised(ranked: Ranked, rebuilt: Ranked | None) -> Ranked:
@@ -305,13 +359,15 @@ def _located(ranked: Ranked, results: RuleResults, own: Code) -> Ranked:
 MOST_LAUNCHES = 20  # of one workload whose findings are kept one by one, the longest: a program has thousands
 
 
-def findings_of(run: Run, tables: Mapping[int, Values], ceilings: Ceilings | None) -> Findings:
+def findings_of(
+    run: Run, tables: Mapping[int, Values], ceilings: Ceilings | None, code: LaunchSass = NO_SASS
+) -> Findings:
     """Return what the rules of this version say of a run; ``tables`` are the counters of each launch.
 
-    ``ceilings`` are those of its GPU, None where nobody measured such a GPU.
+    ``ceilings`` are those of its GPU, None where nobody measured such a GPU; ``code`` is what was read of its launches.
     """
     workloads = dict.fromkeys(launch.workload for launch in run.launches)
-    judged = [one for name in workloads for one in _of_workload(run, combine_tables(run, tables, name), ceilings)]
+    judged = [one for name in workloads for one in _of_workload(run, combine_tables(run, tables, name), ceilings, code)]
     return Findings(__version__, tuple(RULES), tuple(judged), rules_code())
 
 
@@ -324,13 +380,19 @@ def rules_code() -> str:
     return digest.hexdigest()[:12]
 
 
-def judged(run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool = True) -> Judged | None:
-    """Return what the rules say of launches of a run together, as ``results_of`` does; None without counters."""
+def judged(
+    run: Run, combined: Combined, ceilings: Ceilings | None, whole: bool = True, code: LaunchSass = NO_SASS
+) -> Judged | None:
+    """Return what the rules say of launches of a run together, as ``results_of`` does; None without counters.
+
+    ``code`` is what was read of the launches of the run.
+    """
     results = results_of(run, combined, ceilings, whole)
-    return _judged(results, whole) if results else None
+    return _judged(results, whole, code) if results else None
 
 
-def _judged(results: RuleResults, whole: bool) -> Judged:
+def _judged(results: RuleResults, whole: bool, code: LaunchSass) -> Judged:
+    results = as_built(results, code)
     combined = results.facts.combined
     only = combined.launches[0] if len(combined.launches) == 1 else None
     return Judged(
@@ -349,16 +411,17 @@ def judged_alone(launches: Sequence[Launch], most: int | None = MOST_LAUNCHES) -
     return sorted(launches, key=lambda one: -(one.duration_ns or 0.0))[:most]
 
 
-def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None) -> Iterator[Judged]:
+def _of_workload(run: Run, combined: Combined, ceilings: Ceilings | None, code: LaunchSass) -> Iterator[Judged]:
     """Yield what is said of a workload as a whole, then of each of its launches where it has several."""
     single = judged_alone(combined.launches) if len(combined.launches) > 1 else []
-    together = judged(run, combined, ceilings)
+    together = judged(run, combined, ceilings, code=code)
     yield from (together,) if together else ()
 
     def alone(one: Launch) -> RuleResults | None:
         return results_of(run, combined.only([one]), ceilings, whole=False)
 
-    yield from (_judged(one, whole=False) for one in each_judged(single, combined.launches, alone).values() if one)
+    every = each_judged(single, combined.launches, alone).values()
+    yield from (_judged(one, whole=False, code=code) for one in every if one)
 
 
 def each_judged(
