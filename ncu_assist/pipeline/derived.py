@@ -6,6 +6,7 @@ Later the findings are what the rules said then, and pages need no disassembler.
 from __future__ import annotations
 
 import hashlib
+import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -99,13 +100,17 @@ def with_code(report: Report, stored: StoredRun) -> Report:
     return KnownReport(**given, stored=stored)
 
 
+# Options of nvcc that may turn optimisation off, as they may be written
+MAY_BE_SLOW = re.compile(r"(?<!\S)(?:-G|--device-debug)(?!\S)|-(?:O ?|-opt-level[ =])0\b")
+
+
 def kept_sass(run: Run, code: Callable[[], KeptCode | None]) -> LaunchSass:
     """Return the code that the folder of a whole run keeps, for the rules to tell how it was built.
 
-    None of it where that is no question: of our own builds without an option against optimisation.
+    None of it where that is no question: of versions that were built here without an option against optimisation.
     """
-    options = (run.toolchain.nvcc_options or "").split()
-    if run.source != "imported" and not {"-G", "-O0"} & set(options):
+    is_built_here = run.source != "imported" and bool(run.workloads)
+    if is_built_here and not MAY_BE_SLOW.search(run.toolchain.nvcc_options or ""):
         return NO_SASS
     kept = code()
     found = placed(kept, run, run, shown_workload(run, None)) if kept else {}

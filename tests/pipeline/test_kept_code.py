@@ -171,6 +171,9 @@ def test_a_run_without_a_report_keeps_none() -> None:
         ("recorded", "-O3 -lineinfo", False),
         ("recorded", None, False),
         ("recorded", "-G -O3", True),
+        ("recorded", "-arch=sm_90a --device-debug", True),
+        ("recorded", "-Xptxas=-O0", True),
+        ("recorded", "-Xptxas -O03 -GX", False),
         ("imported", None, True),
     ],
 )
@@ -251,7 +254,18 @@ def test_of_one_launch_it_is_said_as_of_all(tmp_path: Path) -> None:
     assert debug_build.ID in {one.finding.rule for one in some.diagnosis.findings}
 
 
-def found_in(stored: StoredRun) -> set[str]:
-    shown = gather(stored, WORKLOAD)
+@pytest.mark.usefixtures("of_debug_build")
+def test_of_a_program_that_was_profiled_here_it_is_said_too(tmp_path: Path) -> None:
+    """Whoever profiles a program built it, with options that are not known here."""
+    imported = import_report(Project(tmp_path), REPORT, RunNames("transpose", "v1"))
+    files = {name: imported.read(name) for name in imported.run.files}
+    run = replace(imported.run, source="live", run_id=f"{imported.run.run_id}x", files={}, digest="")
+    stored = save_judged(Store(tmp_path / "reports"), run, files)
+    assert stored.read(FINDINGS) == imported.read(FINDINGS)
+    assert debug_build.ID in found_in(stored, None)
+
+
+def found_in(stored: StoredRun, workload: str | None = WORKLOAD) -> set[str]:
+    shown = gather(stored, workload)
     every = (shown.results, *(row.results for row in shown.launches))
     return {one.finding.rule for results in every if results for one in results.diagnosis.findings}
