@@ -214,7 +214,8 @@ def of_debug_build(monkeypatch: pytest.MonkeyPatch) -> None:
             found.append(replace(one, functions=tuple(moved)))
         return replace(tables, found=found)
 
-    monkeypatch.setattr(derived, "read_source", with_self_moves)
+    for module in (derived, reports):  # of a report that is opened for it, and of one that was imported
+        monkeypatch.setattr(module, "read_source", with_self_moves)
 
 
 def rules_by_launch(rows: Iterable[dict[str, Any]]) -> dict[int | None, list[str]]:
