@@ -50,9 +50,9 @@ def pages_follow() -> Iterator[None]:
 
 
 def get_makers_ready(reports: Path, kernel: str, count: int) -> None:
-    """In a block of ``pages_follow``, start a maker for each of so many pages, where there are cores for all."""
-    if _FOLLOW and count <= process.side_by_side() // 2:
-        get_ready(__name__, count, str(reports), kernel)
+    """In a block of ``pages_follow``, start a maker for each of so many pages, on at most half of the cores."""
+    if _FOLLOW:
+        get_ready(__name__, min(count, process.side_by_side() // 2), str(reports), kernel)
 
 
 def _prepare(reports: str, kernel: str) -> None:
@@ -74,11 +74,9 @@ def made_beside(
     ``makers`` make the same pages in this process: few of them, on threads, and what a child could not make, so that
     the error is raised here.
     """
-    at_once = process.side_by_side()
-    children = min(at_once, len(wanted) // PAGES_A_CHILD)
-    if is_ready := ready_count(__name__) >= len(wanted):
-        children = len(wanted)
-    elif at_once == 1 or len(wanted) == 1:
+    at_once, is_ready = process.side_by_side(), ready_count(__name__) > 0
+    children = min(at_once, max(len(wanted) // PAGES_A_CHILD, min(len(wanted), ready_count(__name__))))
+    if not is_ready and (at_once == 1 or len(wanted) == 1):
         yield makers
         return
     over, done = threading.Event(), [threading.Event() for _ in wanted]
