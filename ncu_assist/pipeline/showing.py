@@ -34,7 +34,7 @@ from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport, archived_report, launch_numbers, of_library
 from ncu_assist.rules.debug_build import may_be_unoptimised
 from ncu_assist.rules.model.of_run import (
-    Instructions,
+    NO_SASS,
     KernelPart,
     LaunchSass,
     RuleResults,
@@ -46,6 +46,7 @@ from ncu_assist.rules.model.of_run import (
     needs_cause,
     results_of,
     results_of_shown,
+    sass_of,
     with_causes,
 )
 from ncu_assist.rules.model.resources import bottleneck, bottleneck_of_launch
@@ -275,10 +276,7 @@ MOST_KERNELS = 10  # of a report outside an archive: reading the code of a launc
 
 def _as_built(stored: StoredRun, shown: RunView) -> RunView:
     """Add to a view how its code was built, if that may be without optimisation."""
-    if isinstance(stored, BareReport):
-        code = LaunchSass.of(_code_of_report(stored, shown), stored.whole.launches)
-    else:
-        code = kept_sass(stored.whole, stored.code)
+    code = _code_of_report(stored, shown) if isinstance(stored, BareReport) else kept_sass(stored.whole, stored.code)
 
     def built(results: RuleResults | None) -> RuleResults | None:
         return as_built(results, code) if results else None
@@ -287,10 +285,10 @@ def _as_built(stored: StoredRun, shown: RunView) -> RunView:
     return replace(shown, results=built(shown.results), launches=rows)
 
 
-def _code_of_report(stored: BareReport, shown: RunView) -> dict[int, Instructions]:
-    """Return the instructions of the longest launch of each kernel that may have been built without optimisation."""
+def _code_of_report(stored: BareReport, shown: RunView) -> LaunchSass:
+    """Return the code of the longest launch of each kernel that may have been built without optimisation."""
     if stored.report.lossy:
-        return {}
+        return NO_SASS
     longest: dict[str, int] = {}
     for row in sorted(shown.launches, key=lambda row: -(row.launch.duration_ns or 0.0)):
         if row.results and may_be_unoptimised(row.results.facts):
@@ -300,16 +298,8 @@ def _code_of_report(stored: BareReport, shown: RunView) -> dict[int, Instruction
     places = [place for place, number in enumerate(numbers) if number in wanted]
     sass = stored.report.source(places).sass if places else None
     if sass is None or not len(sass):
-        return {}
-    read = {place: sass[sass["launch"] == place] for place in places}
-    return {
-        numbers[place]: (
-            list(map(str, own["sass"])),
-            own["instructions"].fillna(0.0).tolist(),
-            list(map(str, own["file"])),
-        )
-        for place, own in read.items()
-    }
+        return NO_SASS
+    return sass_of(sass.assign(launch=sass["launch"].map(dict(enumerate(numbers)))), stored.whole.launches)
 
 
 def _of_focus(shown: RunView) -> RuleResults | None:

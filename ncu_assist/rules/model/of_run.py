@@ -194,7 +194,7 @@ def located(results: RuleResults | None, code: Code | None) -> RuleResults | Non
         return results
     read = code.of([one.index for one in results.facts.combined.launches])
     if len(read.sass):
-        results = as_built(results, _sass_of(read.sass, results.facts.combined.launches))
+        results = as_built(results, sass_of(read.sass, results.facts.combined.launches))
     if not any(map(blames_lines, results.diagnosis.findings)):
         return results
     own = replace(read, sass=own_lines(read)) if len(read.sass) else read
@@ -267,7 +267,7 @@ class LaunchSass:
 NO_SASS = LaunchSass()
 
 
-def _sass_of(frame: pd.DataFrame, launches: Iterable[Launch]) -> LaunchSass:
+def sass_of(frame: pd.DataFrame, launches: Iterable[Launch]) -> LaunchSass:
     """Return the code in a table of the instructions of some of these launches."""
     read: dict[int, Instructions] = {}
     for number in frame["launch"].unique().tolist():
