@@ -36,14 +36,13 @@ from ncu_assist.ncu.source.contents import (
     SourceFile,
     SourceRequest,
 )
-from ncu_assist.ncu.source.instruction_counters import InstructionCounters, InstructionReader
 from ncu_assist.ncu.source.tables import Place, barriers_in, chains, lines_frame, sass_frame
 from ncu_assist.steps import teller
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from ncu_assist.ncu.source.instruction_counters import Array
+    from ncu_assist.ncu.source.instruction_counters import Array, InstructionCounters, InstructionReader
 
 
 FUNCTION, FUNCTION_NAME, FUNCTION_ADDRESS = 1, 1, 2  # fields of SOURCE_CODE and of what it holds for each function
@@ -211,6 +210,8 @@ def read_source(
     reader crashes, returns less than the file holds or exceeds its limits, and when the counters of instructions do not
     add up to those of their launch.
     """
+    from ncu_assist.ncu.source.instruction_counters import InstructionReader  # whose parser takes 10 ms to import
+
     deadline, title = time.monotonic() + timeout_s, name or path.name
     found: list[LaunchSource] = []
 
