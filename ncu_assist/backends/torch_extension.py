@@ -26,6 +26,7 @@ TORCH_HEADER = re.compile(
 CUDA_FLAGS = ("-O3", "-lineinfo", "-Xptxas", "-v")
 COMPILERS = ("CXX", "PYTORCH_NVCC")  # variables by which cpp_extension takes others
 CHILD = "import sys; from ncu_assist.backends.torch_extension import build_extension; build_extension(*sys.argv[1:])"
+WITH_CUDA = "try: install a torch that is built with CUDA (https://pytorch.org/get-started/locally)"
 TIMEOUT_S = 1800.0  # half a minute a file is usual; templates of CUTLASS take many
 SUFFIX = ".so"
 
@@ -92,8 +93,13 @@ def _build_one(version: Version, folder: Path, env: dict[str, str], is_cancelled
 
 def build_extension(source: str, folder: str) -> None:
     """Build a source into ``folder/<name of folder>.so``, in the child; raises what cpp_extension raises."""
+    import torch
     from torch.utils import cpp_extension
 
+    if torch.version.cuda is None:  # cpp_extension says that CUDA_HOME is not set, whatever it is
+        raise SystemExit(
+            f"torch {torch.__version__} is built without CUDA, and a version includes its headers\n{WITH_CUDA}"
+        )
     cpp_extension.load(
         name=Path(folder).name,
         sources=[source],
