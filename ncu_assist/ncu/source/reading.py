@@ -351,7 +351,8 @@ def _read(
     functions = known.added(document, [group.cubins for group in batch])
     for group, code in zip(batch, document.launches, strict=True):
         ran = [functions[number] for number in code.functions]
-        for number, counted in group.launches.items():
+        while group.launches:  # which take as much memory as what is made of them
+            number, counted = group.launches.popitem()
             yield _launch(number, code.kernel, ran, document.files, counted)
 
 
