@@ -34,6 +34,7 @@ def version_order(version: str) -> tuple[int, str]:
     return (int(match.group(1)) if match else -1, version)
 
 
+IMPORTED = "imported"  # the kernel that reports without another name belong to: they have no order
 NONE = "none"  # builds on no version, and is compared with none
 PEER = "Baseline"  # what the first comment of a version starts with that is a library's or a framework's
 PARENT_LINE = re.compile(r"^[ \t]*parent:[ \t]*(.+)$", re.MULTILINE)  # within a line

@@ -77,6 +77,7 @@ OF_THEIRS = frozenset(
         "--warm",
         "--ready",
         "--force-reinstall",
+        "--device-debug",
     }
 )
 ONE_KERNEL = ("bench", "check", "history", "ledger", "list", "profile")  # which take no kernel/version

@@ -20,7 +20,7 @@ from ncu_assist.frame import combine_tables
 from ncu_assist.ncu import compressed
 from ncu_assist.ncu.line_sums import longest, most_of_time
 from ncu_assist.ncu.report import Report
-from ncu_assist.ncu.source.contents import COUNTERS, LaunchSource
+from ncu_assist.ncu.source.contents import COUNTERS, NO_FILE, LaunchSource
 from ncu_assist.ncu.source.kept import KeptCode, launches_of, packed, unpacked
 from ncu_assist.ncu.source.reading import read_source
 from ncu_assist.record import Launch, Run
@@ -120,7 +120,9 @@ def kept_sass(run: Run, code: Callable[[], KeptCode | None]) -> LaunchSass:
     for one in launches_of(kept, set(found)) or ():
         sass = [text for function in one.functions for text in function.sass]
         counted = dict(zip(one.metrics, one.values, strict=True)).get(COUNTERS["instructions"])
-        read[found[one.launch].index] = sass, [0.0] * len(sass) if counted is None else counted.tolist(), []
+        numbers = [number for function in one.functions for number in function.files]
+        files = ["" if number == NO_FILE else one.files[number].name for number in numbers]
+        read[found[one.launch].index] = sass, [0.0] * len(sass) if counted is None else counted.tolist(), files
     return LaunchSass.of(read, run.launches)
 
 

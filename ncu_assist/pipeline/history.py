@@ -28,7 +28,7 @@ from ncu_assist.store.answers import Answers
 from ncu_assist.store.choosing import Context, choose_kernel, gpu_model, live_first
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.index import RunHead, own_source
-from ncu_assist.versions import Descent, Lineage, descent, version_order
+from ncu_assist.versions import IMPORTED, Descent, Lineage, descent, version_order
 
 if TYPE_CHECKING:
     from ncu_assist.record import Device
@@ -91,6 +91,8 @@ def lineage_of(store: Store, kernel: str, versions: Sequence[str]) -> Lineage:
     folder = Project(store.reports.parent).kernels / kernel
 
     def said(version: str) -> Descent:
+        if kernel == IMPORTED:
+            return Descent(())
         newest = next(iter(live_first(store.heads(kernel, version))), None)
         return _descent(store.opened(newest), folder) if newest else Descent()
 

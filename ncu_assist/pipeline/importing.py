@@ -28,6 +28,7 @@ from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, ne
 from ncu_assist.store.folders import is_folder_name
 from ncu_assist.store.reading import EXPORT, METRICS, REPORTS
 from ncu_assist.store.references import existing_report
+from ncu_assist.versions import IMPORTED
 
 if TYPE_CHECKING:
     from ncu_assist.ncu.report import Report
@@ -78,7 +79,6 @@ def imported_before(store: Store, stored: StoredRun) -> StoredRun | None:
     return next((one for one in known if kept(one.run) == kept(stored.run)), None)
 
 
-IMPORTED = "imported"  # the kernel that reports without another name belong to
 SUFFIXES = (".zst", ".xz", ".gz", ".ncu-rep", ".ncu-repz", ".nsight-cuprof-report", ".csv")
 UNFIT = re.compile(r"[^A-Za-z0-9_.+-]")  # what may not stand in the name of a folder of the archive
 LONGEST_NAME = 100

@@ -28,13 +28,14 @@ from ncu_assist.ncu.line_sums import NO_LINES
 from ncu_assist.ncu.report import Limits, Report
 from ncu_assist.ncu.tables import timeline_frame
 from ncu_assist.pipeline.derived import KnownReport
-from ncu_assist.pipeline.importing import IMPORTED, RunNames, foreign_run, report_notes, sent, stem
+from ncu_assist.pipeline.importing import RunNames, foreign_run, report_notes, sent, stem
 from ncu_assist.project import Project
 from ncu_assist.rules.model.libraries import library_kernel
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context
 from ncu_assist.store.reading import FACTS
 from ncu_assist.store.references import resolve_all
+from ncu_assist.versions import IMPORTED
 
 if TYPE_CHECKING:
     import pandas as pd

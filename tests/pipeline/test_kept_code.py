@@ -33,7 +33,7 @@ from ncu_assist.pipeline.showing import gather, look_closer
 from ncu_assist.project import Project
 from ncu_assist.record import FileFact, Run, Source, encode
 from ncu_assist.rules import debug_build
-from ncu_assist.rules.model.of_run import OPTIMISE_FIRST
+from ncu_assist.rules.model.of_run import OPTIMISE_FIRST, sass_of
 from ncu_assist.store import Store, StoredRun, metrics_parquet
 from ncu_assist.store.findings import FINDINGS
 from ncu_assist.store.reading import CODE
@@ -270,3 +270,16 @@ def found_in(stored: StoredRun, workload: str | None = WORKLOAD) -> set[str]:
     shown = gather(stored, workload)
     every = (shown.results, *(row.results for row in shown.launches))
     return {one.finding.rule for results in every if results for one in results.diagnosis.findings}
+
+
+@pytest.mark.slow
+def test_kept_code_tells_as_much_of_how_it_was_built_as_the_report(tmp_path: Path) -> None:
+    path = Path(__file__).parent.parent / "data" / "transpose_full_h200_2025.3.1.ncu-rep.zst"
+    stored = import_report(Project(tmp_path), path, RunNames("imported", "it"))
+    kept = derived.kept_sass(stored.run, stored.code)
+    read = sass_of(read_report(path).sass, stored.run.launches)
+    assert kept.read.keys() == read.read.keys()
+    for launch, (sass, counts, files) in kept.read.items():
+        assert (sass, counts) == read.read[launch][:2]
+        assert files == [name if name != "nan" else "" for name in read.read[launch][2]]
+    assert any(any(files) for *_, files in kept.read.values())

@@ -26,7 +26,7 @@ from kernel_folder import PYTHON_VERSION, write_kernel
 from ncu_assist.analysis.history import History, HistoryCell, VersionRow
 from ncu_assist.api import KernelHistory
 from ncu_assist.errors import DamagedData, UsageProblem
-from ncu_assist.pipeline.history import history
+from ncu_assist.pipeline.history import history, lineage_of
 from ncu_assist.pipeline.pages.index import neighbours
 from ncu_assist.project import Project
 from ncu_assist.record import Check, FileFact, Timing, WorkloadFacts, encode
@@ -472,3 +472,19 @@ def test_own_against_library_on_another_gpu(archive: Archive) -> None:
         ("odd", "v1_fused", "v0_torch"),
     ]
     assert [one.ratio for one in other.against_library] == [pytest.approx(2, rel=0.02)] * 2
+
+
+@pytest.mark.parametrize(("kernel", "parents"), [("imported", ()), ("theirs", ("matmul",))])
+def test_reports_without_a_kernel_s_name_build_on_none(tmp_path: Path, kernel: str, parents: tuple[str, ...]) -> None:
+    """What one was given has its versions by name; strangers have no order."""
+    facts = {"source": "imported", "workloads": (), "checks": (), "profile": None, "source_sha256": None}
+    store = Store(tmp_path / "reports")
+    for version, ns in (("matmul", 2e5), ("reduction", 1e5)):
+        own = (launch(0, version, None, duration_ns=ns),)  # type: ignore[arg-type]
+        save_run(
+            store,
+            make_run(kernel=kernel, version=version, launches=own, **facts),
+            metrics_frame({"gpu__time_duration.sum": ns}),
+        )
+    assert lineage_of(store, kernel, ["matmul", "reduction"]).parents("reduction") == parents
+    assert [row.before for row in history(Project(tmp_path), kernel).rows] == [None, *(parents or [None])]

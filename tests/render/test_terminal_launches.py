@@ -232,3 +232,34 @@ def test_a_change_that_the_whole_hides_is_near_the_top_with_the_command_that_com
     assert "alone is" not in diff_text(alone, Style())
     assert "alone is" not in diff_markdown(alone)
     assert held(diff_json(alone))["outlier"] is None
+
+
+def test_no_line_sends_to_a_comparison_of_launches_of_another_size(tmp_path: Path) -> None:
+    """The command would refuse it."""
+    facts = {"source": "imported", "workloads": (), "checks": (), "profile": None}
+    runs = {}
+    for version, ns, blocks in (("old", 2e5, 512), ("less", 1e5, 512), ("small", 1e5, 16)):
+        own = (launch(0, "gemm", None, duration_ns=ns, grid=(blocks, 1, 1)), _launch(1, "reference", None, 9e6))
+        run = make_run(kernel=version, version=version, launches=own, **facts)
+        frame = metrics_frame(*({"gpu__time_duration.sum": one.duration_ns} for one in own))
+        runs[version] = save_run(Store(tmp_path / "reports"), run, frame)
+    assert "gemm alone is likely 2.00x faster" in diff_text(diff_runs(runs["old"], runs["less"]), Style())
+    small = diff_runs(runs["old"], runs["small"])
+    assert "threads of gemm, another size of the problem?" in diff_text(small, Style())
+    assert "alone is" not in diff_text(small, Style())
+    assert held(diff_json(small))["outlier"] is None
+
+
+def test_a_pair_by_order_is_said_to_be_one_by_nothing_else(tmp_path: Path) -> None:
+    baseline = program(tmp_path, "old", ("generalLaunch", 2e5))
+    found = diff_runs(baseline, program(tmp_path, "new", ("fill_kernel", 1e5)))
+    said = "generalLaunch and fill_kernel are paired by order: their names do not say that they do the same"
+    assert f"note: {said}" in " ".join(diff_text(found, Style()).split())
+    assert f"note: {said}" in diff_markdown(found).replace("\\", "")
+    same = diff_runs(baseline, program(tmp_path, "again", ("generalLaunch", 1e5)))
+    assert "by order" not in diff_text(same, Style())
+
+
+def test_in_markdown_the_command_that_settles_it_is_code_alone(tmp_path: Path) -> None:
+    before, after = (program(tmp_path, name, ("gemm", ns)) for name, ns in (("old", 2e5), ("new", 1e5)))
+    assert "try: with 20 launches of the kernel or more in each: `ncu " in diff_markdown(diff_runs(before, after))

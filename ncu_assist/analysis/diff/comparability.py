@@ -98,6 +98,11 @@ def _threads(pair: LaunchPair) -> tuple[float, float]:
     return before, after
 
 
+def has_other_threads(pair: LaunchPair) -> bool:
+    """Return whether the threads of a pair differ by more than a change of code explains."""
+    return _apart(_threads(pair)) != 0
+
+
 def _is_other_size(pair: LaunchPair, sides: tuple[Combined, Combined]) -> bool:
     apart = _apart(_threads(pair))
     return bool(apart) and apart == _apart(_work_of(sides, (pair.baseline[0], pair.candidate[0])))

@@ -12,6 +12,7 @@ from ncu_assist.analysis.diff.comparability import (
     OTHER_SIZE,
     compared_workloads,
     differences,
+    has_other_threads,
     other_sizes,
     scope,
 )
@@ -153,13 +154,14 @@ def outlier(diff: Diff) -> tuple[LaunchPair, tuple[float, float], Likely | None]
     """Return the function whose time changed most where the whole hides it: a pair, ns of both sides, what is likely.
 
     None where the whole says which way the time went, or no function moved farther than one duration of a long kernel
-    strays. Only where no change is likely, one that may be noise is returned, if the whole could show as much.
+    strays. Only where no change is likely, one that may be noise is returned, if the whole could show as much. None of
+    launches that may be of another size: alone they may not be compared.
     """
     if diff.is_one_run or diff.verdict.verdict not in ("same", "unclear") or diff.verdict.likely:
         return None
     functions: dict[tuple[str, str], list[LaunchDiff]] = {}
     for one in diff.launches:
-        if one.pairing != "sum":
+        if one.pairing != "sum" and not has_other_threads(one.pair):
             functions.setdefault((one.pair.baseline[0].kernel, one.pair.candidate[0].kernel), []).append(one)
     timed = [(some, times) for some in functions.values() if (times := _together(some))]
     whole = sum(before for _, (before, _) in timed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import PurePath
@@ -39,7 +38,7 @@ from ncu_assist.render.words.verdicts import (
     factor,
     interval_words,
     names,
-    next_command,
+    next_words,
     origins,
     outlier_words,
     part_words,
@@ -61,9 +60,6 @@ from ncu_assist.verdict import REASONS, Verdict
 ARROW = " → "
 
 
-NEXT = re.compile(r"\bncu(?:-assist)? .*")  # the command in what settles a verdict
-
-
 def verdict_section(facts: DiffFacts, pair: SourcePair | None = None) -> PageSection:
     """Return the verdict: its sentence, numbers that stand out, what it stands on, what is to be known of it."""
     diff = facts.diff
@@ -78,7 +74,7 @@ def verdict_section(facts: DiffFacts, pair: SourcePair | None = None) -> PageSec
         "tiles": tuple(_tiles(facts)) if facts.is_comparable else (),
         "facts": _grounds(diff),
         "notes": _notes(diff),
-        "next": NEXT.sub(r"`\g<0>`", next_command(diff)),
+        "next": next_words(diff),
         "counted": counted(
             {one_line(name): verdict for name, _, verdict in facts.workloads}
         ),  # on how many workloads it is what

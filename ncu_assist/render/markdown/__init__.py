@@ -38,7 +38,7 @@ from ncu_assist.render.words.verdicts import (
     clock_words,
     kernels_and_origins,
     names,
-    next_command,
+    next_words,
     outlier_words,
     part_words,
     verdict_line,
@@ -162,8 +162,8 @@ def _reason_lines(diff: Diff) -> list[str]:
     lines += [paragraph(f"why: {diff.verdict.meaning}", 500)]
     if diff.forced:
         lines.insert(0, f"**forced** in spite of: {escaped(REASONS[diff.forced].meaning)}")
-    command, clocks = next_command(diff), clock_words(diff)
-    lines += [f"try: {code(command)}"] if command else []
+    command, clocks = next_words(diff), clock_words(diff)
+    lines += [f"try: {_with_code(command)}"] if command else []
     own = (note for side in (diff.baseline, diff.candidate) for note in side.notes)
     notes = dict.fromkeys(map(escaped, (*part_words(diff), *own)))
     return ["  \n".join([*lines, *([clocks] if clocks else []), *(f"note: {note}" for note in notes)]), ""]

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 OF_LIVE_PROGRAMS = "profile each again with --repeats N, so that each has 20 launches of the kernel or more"
 OF_PROGRAMS = "with 20 launches of the kernel or more in each: {}"
 OF_PARTS = "leave out --launch: whole calls are compared by the times of a bench"
+COMMAND = re.compile(r"\bncu(?:-assist)? .*")  # in what settles a verdict
 FEW_LAUNCHES = ("one-sample", "too-few-samples")
 WORDS = (
     "faster",
@@ -147,10 +148,17 @@ def names(diff: Diff) -> tuple[str, str]:
 
 
 def part_words(diff: Diff) -> list[str]:
-    """Return of each side that is a part of a call, and no version's work, that it is."""
+    """Return of each side that is a part of a call, and no version's work, that it is; and of pairs by place alone."""
     if _launches_of_one_run(diff):
         return []
+    by_order = [one.pair for one in diff.launches if one.pairing == "order"]
+    kernels = [[one_line(side[0].kernel, NAME) for side in (pair.baseline, pair.candidate)] for pair in by_order]
     told = [
+        f"{before} and {after} are paired by order: their names do not say that they do the same"
+        for before, after in kernels
+        if before != after
+    ]
+    told += [
         f"{name}: launch{'es' * ('-' in part or ',' in part)} {part} alone, a part of a call"
         for name, part in zip(names(diff), _parts_of_calls(diff), strict=True)
         if part
@@ -183,10 +191,15 @@ def next_command(diff: Diff) -> str:
     return settling(diff.verdict.reason, diff.candidate.kernel, (sides[0].version, sides[1].version), diff.workload)
 
 
+def next_words(diff: Diff) -> str:
+    """Return ``next_command`` with the command between backticks: a condition may stand before it."""
+    return COMMAND.sub(r"`\g<0>`", next_command(diff))
+
+
 def outlier_words(diff: Diff, *, by_path: bool = False) -> tuple[str, str]:
     """Return which function changed although the whole does not show it, and the command that compares it alone.
 
-    E.g. ``gemm alone is likely 8.02x faster (13.1 µs → 1.63 µs)``; both are empty for none. ``by_path``: reports are
+    E.g. ``gemm alone is likely 2.00x slower (100 µs → 200 µs)``; both are empty for none. ``by_path``: reports are
     named as they were typed; a page, which others read, has no folders.
     """
     from ncu_assist.analysis.diff import outlier  # with the rest of a diff: `explain` needs none
