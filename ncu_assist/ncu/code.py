@@ -32,7 +32,7 @@ class Code:
 
     def of(self, launches: Sequence[int]) -> Code:
         """Return the code of some launches alone."""
-        if len(launches) == 1:
+        if len(launches) == 1:  # as a page asks of each of its launches
             return replace(self, sass=self._of_each.get(launches[0], self.sass.iloc[:0]))
         return replace(self, sass=self.sass[self.sass["launch"].isin(launches)])
 

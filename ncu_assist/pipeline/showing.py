@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
@@ -88,12 +88,10 @@ def look_closer(
             return _nothing(wanted, lines, NO_REPORT)
         if report.lossy:
             return _nothing(wanted, lines, CSV)
-        numbers = launch_numbers(stored.whole, report)
-        places = [place for place, number in enumerate(numbers) if number in wanted]
+        numbers, places, chosen = _places(stored, report, workload, read)
         if wanted and not places:
             return _nothing(wanted, lines, f"the archived report has no launch of workload {workload}")
         found = nvidia_findings(report, places) if rules else None
-        chosen = _chosen(stored, report, places, numbers, read)
         over_time = [place for place, number in enumerate(numbers) if number in timeline]
         with ThreadPoolExecutor(1) as beside:  # each takes a child process
             sampled = beside.submit(_timeline, report, over_time, numbers)
@@ -105,13 +103,18 @@ def _wanted(stored: StoredRun, workload: str | None) -> set[int]:
     return {one.index for one in stored.run.launches if workload in (None, one.workload)}
 
 
-def _chosen(
-    stored: StoredRun, report: Report, places: Sequence[int], numbers: Sequence[int], read: Collection[int] | None
-) -> list[int]:
-    """Return of these launches those to read the code of: those in ``read``, by default the longest."""
+def _places(
+    stored: StoredRun, report: Report, workload: str | None, read: Collection[int] | None
+) -> tuple[Sequence[int], list[int], list[int]]:
+    """Return the numbers that launches of a report have in the run, and by their places those of a workload.
+
+    And of these those to read the code of: those in ``read``, by default the longest.
+    """
+    numbers, wanted = launch_numbers(stored.whole, report), _wanted(stored, workload)
+    places = [place for place, number in enumerate(numbers) if number in wanted]
     if read is None:
-        return shown_launches(stored.run, report.records, places)
-    return [place for place in places if numbers[place] in read]
+        return numbers, places, shown_launches(stored.run, report.records, places)
+    return numbers, places, [place for place in places if numbers[place] in read]
 
 
 def _timeline(report: Report, places: Sequence[int], numbers: Sequence[int]) -> tuple[SampledMetric, ...]:
@@ -160,25 +163,22 @@ def _code_wanted(shown: RunView, every: bool) -> set[int] | None:
     return None if every or shown.focus is None else {shown.focus.launch.index}
 
 
-def _read_code(stored: BareReport, workload: str | None, read: Collection[int] | None) -> None:
-    """Have a report read the code of launches that `look_closer` looks at."""
-    numbers, wanted = launch_numbers(stored.whole, stored.report), _wanted(stored, workload)
-    places = [place for place, number in enumerate(numbers) if number in wanted]
-    if chosen := _chosen(stored, stored.report, places, numbers, read):
-        _source(stored, stored.report, chosen)
-
-
 def _source(stored: StoredRun, report: Report, places: Collection[int]) -> SourceTables:
     """Return the code of launches; of a report outside an archive what `_as_built` may ask for is read with it.
 
     A reader takes half a second to start, and each kernel 30 ms.
     """
     if isinstance(stored, BareReport):
-        longest: dict[str, int] = {}
-        for place in sorted(range(len(report)), key=lambda place: -(report.records[place].duration_ns or 0.0)):
-            longest.setdefault(report.records[place].signature, place)
-        report.source({*places, *list(longest.values())[:MOST_KERNELS]})
+        report.source({*places, *_longest_of_each_kernel(report.records)})
     return report.source(places)
+
+
+def _longest_of_each_kernel(launches: Iterable[Launch]) -> list[int]:
+    """Return the numbers of the longest launch of each kernel, of at most MOST_KERNELS, the longest first."""
+    longest: dict[str, int] = {}
+    for one in sorted(launches, key=lambda one: -(one.duration_ns or 0.0)):
+        longest.setdefault(one.signature, one.index)
+    return list(longest.values())[:MOST_KERNELS]
 
 
 def _own_texts(stored: StoredRun, source: SourceTables) -> dict[str, str]:
@@ -234,7 +234,9 @@ def gather(
         left_out=left_out,
     )
     if lines and isinstance(stored, BareReport) and not stored.report.lossy:
-        _read_code(stored, chosen, _code_wanted(shown, every))
+        *_, looked_at = _places(stored, stored.report, chosen, _code_wanted(shown, every))
+        if looked_at:
+            _source(stored, stored.report, looked_at)
     shown = _as_built(stored, shown)
     shown = replace(shown, results=_of_focus(shown))
     read = _code_wanted(shown, every)
@@ -289,11 +291,9 @@ def _code_of_report(stored: BareReport, shown: RunView) -> LaunchSass:
     """Return the code of the longest launch of each kernel that may have been built without optimisation."""
     if stored.report.lossy:
         return NO_SASS
-    longest: dict[str, int] = {}
-    for row in sorted(shown.launches, key=lambda row: -(row.launch.duration_ns or 0.0)):
-        if row.results and may_be_unoptimised(row.results.facts):
-            longest.setdefault(row.launch.signature, row.launch.index)
-    wanted = set(list(longest.values())[:MOST_KERNELS])
+    wanted = _longest_of_each_kernel(
+        row.launch for row in shown.launches if row.results and may_be_unoptimised(row.results.facts)
+    )
     numbers = launch_numbers(stored.whole, stored.report)
     places = [place for place, number in enumerate(numbers) if number in wanted]
     sass = stored.report.source(places).sass if places else None

@@ -101,8 +101,7 @@ def test_what_is_no_instance_is_damage(raw: bytes) -> None:
 
 def changed(full: bytes, name: str, change: Callable[[Any], object]) -> InstructionCounters:
     """Return the counters of the first launch after a change of one of its metrics."""
-    names = [one for block in InstructionReader(full)._names.items() for one in block]
-    number = names[names.index(name) - 1]
+    number = next(number for number, one in InstructionReader(full)._names.items() if one == name)
 
     def of(result: Any) -> None:
         change(next(one for one in result.metrics if one.name == number))

@@ -1,7 +1,7 @@
 """What each instruction of a launch counted, by its address, from the report file itself.
 
-NVIDIA's reader has these values too, but takes 20 ms to open a launch and 3 µs for each of them: it is asked for the
-code alone, once for all launches of a kernel.
+NVIDIA's reader has these values too, one call for each, and prepares each launch anew: it is asked for the code alone,
+once for all launches of a kernel.
 """
 
 from __future__ import annotations

@@ -238,8 +238,8 @@ def read_source(
         except DamagedData as error:
             raise DamagedData(f"the code in {title} cannot be read: {error.message}", error.hint) from error
         known, tell, done = Chains(data), teller("code of kernels", len(groups)), count()
-        for batch in _batches(results, groups):
-            found += _read(path, data, results, batch, known, child)
+        for batch in _batches(results, groups):  # in the order of the file, which a part of it keeps
+            found += _read(path, data, results, sorted(batch, key=lambda one: one.asked), known, child)
         tell(len(groups))
     return tables_of(sorted(found, key=lambda one: one.launch))
 
@@ -311,18 +311,18 @@ def _groups(data: Bytes, counters: InstructionReader, wanted: Sequence[int]) -> 
 
 
 def _batches(results: Sequence[Entry], groups: Sequence[_Group]) -> Iterator[list[_Group]]:
-    """Yield what one child process reads, by the size of the launches it is asked of, in order; at least one."""
+    """Yield what one child process reads, by the size of the launches it is asked of; at least one."""
     batch: list[_Group] = []
     size = 0
     for group in groups:
         entry = results[group.asked]
         if batch and size + entry.end - entry.start > BATCH_BYTES:
-            yield sorted(batch, key=lambda one: one.asked)
+            yield batch
             batch, size = [], 0
         batch.append(group)
         size += entry.end - entry.start
     if batch:
-        yield sorted(batch, key=lambda one: one.asked)
+        yield batch
 
 
 def _read(
@@ -338,7 +338,7 @@ def _read(
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as name:
         folder, path = Path(name), whole
         places, count = asked, len(results)
-        if len(asked) < count and all(results[number].kind == report_file.RESULTS for number in asked):
+        if len(asked) < count and all(entry.kind == report_file.RESULTS for entry in results):
             path, places, count = folder / "part.ncu-rep", list(range(len(asked))), len(asked)
             path.write_bytes(report_file.select(data, set(asked), {number for one in batch for number in one.cubins}))
         elif not str(path).isascii():  # NVIDIA's reader takes no name that is not UTF-8, nor another locale's

@@ -74,14 +74,14 @@ def made_beside(
     ``makers`` make the same pages in this process: few of them, on threads, and what a child could not make, so that
     the error is raised here.
     """
-    at_once, is_ready = process.side_by_side(), ready_count(__name__) > 0
-    children = min(at_once, max(len(wanted) // PAGES_A_CHILD, min(len(wanted), ready_count(__name__))))
-    if not is_ready and (at_once == 1 or len(wanted) == 1):
+    at_once, ready = process.side_by_side(), ready_count(__name__)
+    children = min(at_once, max(len(wanted) // PAGES_A_CHILD, min(len(wanted), ready)))
+    if not ready and (at_once == 1 or len(wanted) == 1):
         yield makers
         return
     over, done = threading.Event(), [threading.Event() for _ in wanted]
     with contextlib.ExitStack() as stack:
-        folder = _folder(stack) if children > 1 or is_ready else None
+        folder = _folder(stack) if children > 1 or ready else None
         pool = ThreadPoolExecutor(at_once)
         stack.callback(pool.shutdown, cancel_futures=True)
         stack.callback(over.set)
