@@ -1,4 +1,4 @@
-"""Commands over the recorded archive keep to their processor time, in that of ``import pandas``."""
+"""Commands over the recorded archive keep to their processor time, in that of programs that are not ours."""
 
 from __future__ import annotations
 
