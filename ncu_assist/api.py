@@ -787,7 +787,7 @@ class DiagnosedReport(Report):
 def read_report(
     path: str | Path, *, timeout_s: float | None = None, memory_bytes: int = MEMORY_BYTES
 ) -> DiagnosedReport:
-    """Return the report in a file, .ncu-rep or a CSV export, plain or compressed.
+    """Return the report in a file, .ncu-rep or a page that ncu printed, CSV or text, plain or compressed.
 
     It is read in a child process, which may take ``timeout_s`` seconds (None: by the size of the file) and
     ``memory_bytes`` beside the file itself. Raises UsageProblem for no file or another page of a report, DamagedData

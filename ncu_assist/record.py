@@ -21,7 +21,7 @@ NOT_KERNELS = (RANGE, COMMAND_LIST, GRAPH)
 Source = Literal["live", "recorded", "imported"]
 InL2 = Literal["all", "written"]  # what of the bytes of a workload stays in L2
 # The note of a run whose values are not as ncu counted them.
-ROUNDED = "read from a CSV export: values are rounded, and rules, instances and source are not in it"
+ROUNDED = "read from a printed page: values are rounded, and rules, instances and source are not read"
 
 
 # Product lines whose names have no NVIDIA in front, by any driver; and what a report without a name says.

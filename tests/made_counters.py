@@ -25,7 +25,7 @@ def every(number: float, share: float) -> dict[str, float]:
     """A launch with everything counted; ``share`` is how busy each unit was."""
     keys = {key for one in MADE for key in (one.busy, one.work, one.clock, one.units) if key in CATALOGUE}
     keys |= {"dram_bytes_read", "dram_bytes_write", "l1_data_pipe"}
-    keys |= {"achieved_warps", "sm_cycles_active", "sm_cycles_elapsed"}
+    keys |= {"achieved_warps", "sm_cycles_active", "sm_cycles_elapsed", "sm_throughput"}
     return {key: share if CATALOGUE[key].unit == "%" else number for key in keys} | _host_link(number, share)
 
 

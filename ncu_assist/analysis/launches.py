@@ -29,7 +29,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
 )
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
-from ncu_assist.rules.model.savings import START, START_NS, loads
+from ncu_assist.rules.model.savings import REACHABLE, START, START_NS, loads
 from ncu_assist.rules.no_tensor_core import OF_A_PRODUCT
 from ncu_assist.spec import ALL
 from ncu_assist.store import StoredRun
@@ -168,8 +168,8 @@ def _least_ns(facts: Facts) -> dict[str, float]:
     pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
     memory = (HOST_LINK,) if reads_tiles_again(facts) else ("DRAM", HOST_LINK)
     known = {name: limits[name] for name in (*memory, *pipes) if limits.get(name)}
-    if not any(name in known for name in pipes) and limits.get(SM.name):
-        known[SM.name] = limits[SM.name]
+    if not any(name in known for name in pipes) and facts.busy(SM):
+        known[SM.name] = facts.busy(SM) / REACHABLE
     # What DRAM can be asked for has the start in it (`bounded_ns`).
     return {name: facts.duration_ns * load + (name != "DRAM") * _starts_ns(facts) for name, load in known.items()}
 

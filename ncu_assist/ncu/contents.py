@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 # What a child process can be asked to read; NVIDIAS is how many launches NVIDIA's reader finds. BOTH are scalars, and
 # samples in a folder of that name.
-SCALARS, INSTANCES, SAMPLES, BOTH, CSV, NVIDIAS = "scalars", "instances", "samples", "both", "csv", "nvidias"
+SCALARS, INSTANCES, SAMPLES, BOTH, PRINTED, NVIDIAS = "scalars", "instances", "samples", "both", "printed", "nvidias"
 WANTED = "wanted.json"  # the launches that instances are read of, all without such a file
 DOCUMENT, VALUES = "contents.json", "values"  # the files it writes: a Document, a list of texts or a count, and doubles
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from ncu_assist.errors import DamagedData, NcuAssistError, UsageProblem
 from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
 from ncu_assist.ncu.oddities import double_sentences
+from ncu_assist.quantity import number_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -599,9 +600,9 @@ def _in_order(values: Values, order: list[int], launches: int) -> np.ndarray[Any
     return np.ascontiguousarray(table[:, order]).ravel()
 
 
-# Pages with a row for each metric, as far as they carry ncu's own names: what ``ncu --csv --metrics …`` prints.
-# The rows of 'Command line profiler metrics' do, those of sections with ``--print-metric-name name``. A row with a
-# label is left out and counted: "Memory Throughput" is a percentage in one section and bytes per second in another.
+# Pages with a row for each metric: what ``ncu --csv`` prints. Rows of 'Command line profiler metrics', and those of
+# sections with ``--print-metric-name name``, have ncu's own names. A row with a label is read where section and label
+# say one metric ("Memory Throughput" is a percentage in one section and bytes per second in another), else counted.
 Said = tuple[str, str, str]  # of one metric of a launch: name, unit and value, as printed
 METRIC, UNIT, VALUE = "Metric Name", "Metric Unit", "Metric Value"
 SECTION = "Section Name"
@@ -628,15 +629,15 @@ def read_metric_rows(header: Sequence[str], rows: Sequence[str], file: str) -> C
         known, metrics = launches.setdefault(facts["ID"], (facts, []))
         if known != facts:
             raise DamagedData(f"{file} is damaged: rows of launch {facts['ID']} name different kernels", AGAIN)
-        name = _name(said[METRIC])
+        section = said.get(SECTION, "")
+        name = metric_name(section, said[METRIC])
         if name is None:
-            section = said.get(SECTION, "")
             labels[section] = labels.get(section, 0) + 1
         else:
             metrics.append((name, said[UNIT], said[VALUE]))
     if not any(metrics for _, metrics in launches.values()):
         raise _labels_only(file)
-    return _contents(file, list(launches.values()), tuple(_notes(labels)))
+    return contents_of(file, list(launches.values()), tuple(unread_notes(labels)))
 
 
 def _layout(columns: Sequence[str], file: str) -> Layout:
@@ -657,15 +658,23 @@ def _cells(row: str, where: Layout, file: str) -> list[str] | None:
     return cells(row, where, file)
 
 
-def _name(cell: str) -> str | None:
-    """Return the name of a metric in a cell; None for a label without one."""
-    if METRIC_NAME.fullmatch(cell):
-        return cell
-    found = IN_LABEL.findall(cell)
-    return str(found[0]) if len(found) == 1 else None
+def metric_name(section: str, label: str, table: str = "") -> str | None:
+    """Return the metric that a row of a section is of; None for a label that does not say one for certain.
+
+    ``table`` is the title of a table within the section, empty for that at its head.
+    """
+    from ncu_assist.ncu.catalogue.labels import OF_SECTIONS, OF_TABLES
+
+    if METRIC_NAME.fullmatch(label):
+        return label
+    found = IN_LABEL.findall(label)
+    if len(found) == 1:
+        return str(found[0])
+    return (OF_TABLES.get(table, {}) if table else OF_SECTIONS.get(section, {})).get(label)
 
 
-def _contents(file: str, rows: list[tuple[dict[str, str], list[Said]]], notes: tuple[str, ...]) -> Contents:
+def contents_of(file: str, rows: list[tuple[dict[str, str], list[Said]]], notes: tuple[str, ...]) -> Contents:
+    """Return launches out of their facts, by column of a raw page, and what is printed of each of their metrics."""
     import numpy as np
 
     pairs = sorted({(name, unit) for _, metrics in rows for name, unit, _ in metrics})
@@ -712,15 +721,16 @@ def _of_columns(facts: Mapping[str, str]) -> Iterator[tuple[str, float]]:
         yield f"device__attribute_compute_capability_{part}", float(number)
 
 
-def _notes(labels: Mapping[str, int]) -> Iterator[str]:
+def unread_notes(labels: Mapping[str, int]) -> Iterator[str]:
+    """Yield what is not read, if anything is not; ``labels`` has how many rows, by section or table."""
     if labels:
         sections = ", ".join(sorted(filter(None, labels)))
-        yield f"{sum(labels.values())} values stand under labels instead of ncu's names and are not read: {sections}"
+        values = number_of(sum(labels.values()), "value")
+        yield f"{values} not read, as no label there says one metric for certain: {sections}"
 
 
 def _labels_only(file: str) -> UsageProblem:
     return UsageProblem(
-        f"{file} is the details page of a report: its units change from row to row and its labels are not unique, "
-        "so it cannot be read by metric",
+        f"{file} is a page of a report, but of no row can be said for certain which metric of which launch it has",
         f"export the raw page: {EXPORT}",
     )

@@ -34,7 +34,7 @@ BARRIER = "barrier"
 NO_SAMPLES = "no warp states were sampled: ncu-assist profile samples them, as ncu --set full does"
 INTERRUPTED = "the program ended while its kernel was profiled: no warp states were written"
 NO_LINES = "the code has no line numbers: compile with -lineinfo"
-CSV = "a CSV export holds no source lines"
+PRINTED = "a printed page holds no source lines"
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ def line_sums(report: Report, launches: Sequence[int], source: SourceTables | No
     frame: what compares two runs needs no other, and pandas takes longer to import than this.
     """
     if report.lossy:
-        return LineSums(note=CSV)
+        return LineSums(note=PRINTED)
     source = source or report.source(launches)
     parts = [part for part in map(_LaunchLines, source.found) if part.places]
     weights = _weights(report, {part.launch: part.samples for part in parts})

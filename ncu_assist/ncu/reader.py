@@ -24,10 +24,10 @@ from ncu_assist.ncu.catalogue.chips import recorded_units
 from ncu_assist.ncu.child import handed, limit_memory
 from ncu_assist.ncu.contents import (
     BOTH,
-    CSV,
     DOCUMENT,
     INSTANCES,
     NVIDIAS,
+    PRINTED,
     SAMPLES,
     SCALARS,
     VALUES,
@@ -103,10 +103,14 @@ def _is_of_timeline(metric: str) -> bool:
     return bool(SAMPLED.match(metric)) or metric.startswith(STARTS)
 
 
-def _read_csv(path: Path, name: str, folder: Path) -> None:
-    from ncu_assist.ncu.csv_page import read_csv  # which takes numpy: the others start without
+def _read_printed(path: Path, name: str, folder: Path) -> None:
+    from ncu_assist.ncu.csv_page import HEADER, decode, read_csv  # which takes numpy: the others start without
+    from ncu_assist.ncu.printed_page import is_printed, read_printed
 
-    found = read_csv(path.read_bytes(), name)
+    data = path.read_bytes()
+    text = decode(data)
+    is_text = not HEADER.search(text) and is_printed(text)
+    found = read_printed(text, name) if is_text else read_csv(data, name)
     _write(folder, {name: value for name, value in vars(found).items() if name != "values"})
     found.values.tofile(folder / VALUES)
 
@@ -122,7 +126,7 @@ _READERS = {
     INSTANCES: _read_instances,
     SAMPLES: _read_samples,
     BOTH: _read_both,
-    CSV: _read_csv,
+    PRINTED: _read_printed,
     NVIDIAS: _count_nvidias,
 }
 

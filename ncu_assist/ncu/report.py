@@ -26,7 +26,8 @@ from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
 from ncu_assist.ncu.contents import Contents, Document
-from ncu_assist.ncu.csv_page import LACKS, is_csv, is_text, no_report, read_csv
+from ncu_assist.ncu.csv_page import LACKS, decode, is_csv, is_text, no_report, read_csv
+from ncu_assist.ncu.printed_page import is_printed
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.reading import (
     SourceTables,
@@ -94,8 +95,8 @@ BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
     r'\s*[{\[]\s*["{\[\]}]': ("a JSON file", "ncu-assist triage FILE, if it is a trace of torch.profiler"),
     r"(//.*\s+)*\.version \d": ("PTX code", CHECK),
     r"(?s).*^\s*Section: (GPU Speed Of Light|Command line profiler metrics)": (
-        "what ncu prints for people, with rounded values",
-        "export the report: ncu --import FILE.ncu-rep --csv --page raw",
+        "like what ncu prints, but its tables are not as ncu writes them",
+        "give the text as ncu printed it, or export the report: ncu --import FILE.ncu-rep --csv --page raw",
     ),
 }
 # Nsight Systems calls itself and its own types by these names, also in a file that was given another ending.
@@ -168,7 +169,7 @@ MOST_SHOWN = 48  # characters of a name in a notebook
 SHOWN_FIRST = ("launch", "kernel", *SIZES, DURATION)  # in a notebook
 OPINION_BYTES = 200_000_000  # NVIDIA's reader takes about 5 s for 111 MB: nobody waits longer to be refused
 MIN_TIMEOUT_S, BYTES_PER_S = 120.0, 20e6  # a slow core reads 80 MB/s of a report
-CSV_HEAD = 1 << 16  # bytes that tell a CSV export, and what else a file is
+CSV_HEAD = 1 << 16  # bytes that tell a printed page, and what else a file is
 SAID = {error.exit_code: error for error in (DamagedData, UsageProblem)}  # errors that a child tells of in words
 
 
@@ -249,7 +250,7 @@ class Report:
     changed_ns: int = field(repr=False)  # when the file was last written to, as it was read
     known: KnownCode = field(default_factory=KnownCode, repr=False, compare=False)
     sampled: Sampled | None = field(default=None, repr=False)  # as was what was sampled during some launches
-    lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a CSV export
+    lacks: tuple[str, ...] = ()  # what the form of the file cannot hold, in words: empty unless it is a printed page
 
     def __len__(self) -> int:
         return len(self.contents.launches)
@@ -290,7 +291,7 @@ class Report:
 
     @property
     def lossy(self) -> bool:
-        """Tell whether values are rounded and parts absent, as in a CSV export; ``lacks`` names them."""
+        """Tell whether values are rounded and parts absent, as in a printed page; ``lacks`` names them."""
         return bool(self.lacks)
 
     @cached_property
@@ -440,7 +441,7 @@ class Report:
     def _opened(self, what: str) -> Iterator[tuple[Path, Path]]:
         """Give the decompressed file, and a folder for what is read of it."""
         if self.lossy:
-            raise UsageProblem(f"{self.path.name} is a CSV export and has no {what}", "read the .ncu-rep instead")
+            raise UsageProblem(f"{self.path.name} is a printed page and has no {what}", "read the .ncu-rep instead")
         if not self.path.is_file() or self.path.stat().st_mtime_ns != self.changed_ns:
             raise DamagedData(f"{self.path.name} was changed or removed after it was read", "read it again")
         with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
@@ -458,10 +459,10 @@ def read_report(
     ahead: bool = False,
     timeline: Collection[int] = (),
 ) -> Report:
-    """Return the report in a file: .ncu-rep, .ncu-repz, .nsight-cuprof-report, or what ``ncu --csv`` printed of one.
+    """Return the report in a file: .ncu-rep, .ncu-repz, .nsight-cuprof-report, or a page that ncu printed of one.
 
-    Each may be compressed with zstd, xz or gzip. A CSV is a raw page or one with ncu's names of metrics, as with
-    ``--metrics``; it is lossy: ``Report.lacks`` says what it has not.
+    Each may be compressed with zstd, xz or gzip. A printed page is CSV, or text as in a terminal or a log. It is lossy:
+    ``Report.lacks`` says what it has not, and ``Report.notes`` which labels do not say one metric for certain.
     It is read in a child process, which may take ``timeout_s`` (None: by the size of the file) and ``memory_bytes``
     beside the file itself; ``stopped`` saying yes ends it, and ``told`` hears a few times a second how many launches
     are read, of how many, up to which byte of the unpacked file. ``expected_launches`` is what ncu's log counts. Raises
@@ -475,7 +476,7 @@ def read_report(
     path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped, told)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
-        changed_ns, lacks = path.stat().st_mtime_ns, LACKS if _is_csv(plain, path.name) else ()
+        changed_ns, lacks = path.stat().st_mtime_ns, LACKS if _is_printed(plain, path.name) else ()
         code: Sequence[LaunchSource] = ()
         sampled = None
         if ahead and not lacks:
@@ -485,18 +486,20 @@ def read_report(
             found = _read(contents.BOTH, path, plain, Path(folder), limits)
             sampled = Sampled(frozenset(timeline), _instances_in(Path(folder) / contents.SAMPLES))
         else:
-            found = _read(contents.CSV if lacks else contents.SCALARS, path, plain, Path(folder), limits)
+            found = _read(contents.PRINTED if lacks else contents.SCALARS, path, plain, Path(folder), limits)
     _check_counts(path, found, expected_launches)
     _check_times(path, found)
     return Report(path, found, limits, changed_ns, KnownCode(code), sampled, lacks)
 
 
-def _is_csv(plain: Path, name: str) -> bool:
-    """Tell whether a file is for the reader of CSV; raises DamagedData for what is plainly something else."""
+def _is_printed(plain: Path, name: str) -> bool:
+    """Tell whether a file is a printed page; raises DamagedData for what is plainly something else than a report."""
     with plain.open("rb") as file:
         head = file.read(CSV_HEAD)
     if head.startswith(report_file.MAGIC):
         return False
+    if is_printed(decode(head)):
+        return True
     kind = file_kind(head, plain, name)
     if kind is not None:
         what, hint = kind

@@ -263,7 +263,7 @@ def _notes(source: ExportSource, table: str, rows: int) -> tuple[str, ...]:
     notes = list(source.run.notes) if source.run else list(source.report.notes)
     if source.run is None:
         if source.report.lossy:
-            notes.append(f"lossy: a CSV export lacks {'; '.join(source.report.lacks)}")
+            notes.append(f"lossy: a printed page lacks {'; '.join(source.report.lacks)}")
         notes.append("unverified: the original bytes of this report are not known")
     elif table in OF_THE_REPORT and len(source.numbers) < len(source.run.launches):
         held = f"{len(source.numbers)} of the {len(source.run.launches)} launches of the run"

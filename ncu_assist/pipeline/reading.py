@@ -22,9 +22,9 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.launch_selection import EVERY_LAUNCH, LaunchSelection
 from ncu_assist.ncu.line_sums import (
-    CSV,
     MOST_LAUNCHES,
     MOST_OF_TIME,
+    PRINTED,
     LineCost,
     LineSums,
     line_sums,
@@ -352,7 +352,7 @@ def _none_of(run: Run, wanted: Collection[int], kept: Collection[int], also: Col
 def _report(stored: StoredRun, folder: Path, stopped: Stopped | None) -> Report | str:
     """Return the report of a run, or why there are no lines in it."""
     if isinstance(stored, BareReport):
-        return CSV if stored.report.lossy else stored.report
+        return PRINTED if stored.report.lossy else stored.report
     if not stored.keeps_report:
         return NO_REPORT
     if len(stored.run.launches) > MOST_IN_REPORT:

@@ -65,7 +65,7 @@ if TYPE_CHECKING:
 
 MOST_JUDGED = 200  # longest launches that are judged for a person: each takes some milliseconds
 NO_REPORT = "the run keeps no report, so it has no source lines and no findings of NVIDIA's rules"
-CSV = "a CSV export has no source lines and no findings of NVIDIA's rules"
+PRINTED = "a printed page has no source lines, and no findings of NVIDIA's rules are read from it"
 
 
 def look_closer(
@@ -87,7 +87,7 @@ def look_closer(
         if report is None:
             return _nothing(wanted, lines, NO_REPORT)
         if report.lossy:
-            return _nothing(wanted, lines, CSV)
+            return _nothing(wanted, lines, PRINTED)
         numbers, places, chosen = _places(stored, report, workload, read)
         if wanted and not places:
             return _nothing(wanted, lines, f"the archived report has no launch of workload {workload}")

@@ -250,7 +250,8 @@ def _room(facts: Facts) -> float:
 def _waiting(facts: Facts) -> str:
     share = f"{100 * coverable_share(facts):.0f} %"
     if not facts.combined.stalls:
-        return f"schedulers issue nothing in {share} of the cycles in which they have warps"
+        least = "at least " if facts.lacks("issue_slots_busy") else ""
+        return f"schedulers issue nothing in {least}{share} of the cycles in which they have warps"
     return f"they wait for {share} of their time"
 
 

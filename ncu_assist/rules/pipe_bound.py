@@ -419,11 +419,14 @@ def _others(facts: Facts) -> Finding | None:
     return _finding(facts, name, saved, WORK_OF[name], ("issue_slots_busy",), (ISSUE,), advice)
 
 
+BUSIEST = (("pipe_fma", "pipe_fma_cycles"), ("pipe_alu", "pipe_alu_cycles"))  # each by two counters
 MIXED_PIPES = ("pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu")
 
 
 def _mixed(facts: Facts) -> Finding | None:
     """Instructions of several kinds, which fill the issue slots and no pipe."""
+    if any(facts.get(executed) is None is facts.get(cycles) for executed, cycles in BUSIEST):  # it may be full
+        return None
     share, limits = busy(facts, ISSUE), loads(facts)
     pipe = max((one.name for one in SM_PARTS if one.name != ISSUE), key=lambda name: busy(facts, name))
     if not is_bound_by(facts, ISSUE) or limits[ISSUE] < max(limits.values()):

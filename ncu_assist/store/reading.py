@@ -32,7 +32,7 @@ METRICS, SAMPLES, SOURCE_FOLDER = "metrics.parquet", "samples.parquet", "source/
 REPORTS = ("report.ncu-rep.zst", "report.ncu-rep", "report.ncu-repz")
 CODE = "code.json.zst"  # of the launches that its page shows: as NVIDIA's reader had it when the run was archived
 FACTS, INSTANCES = "report.json.zst", "instances.parquet"  # what stands in the place of a report that was dropped
-EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a CSV export
+EXPORT = "export.csv.zst"  # what is kept of a run that was imported from a printed page, CSV or text
 MISSING = "is missing"
 REPORT_LIMIT = 2_000_000_000  # bytes after decompression; a launch takes 0.6 to 4.6 MB (docs/sources.md, Cost)
 
@@ -215,7 +215,7 @@ class StoredRun:
         return any(name in self.run.files for name in (*REPORTS, FACTS))
 
     def report_file(self, folder: Path) -> Path | None:
-        """Write what the run was read from, a report or a CSV export, to ``folder``, as compressed as it is archived.
+        """Write what the run was read from, a report or a printed page, to ``folder``, as compressed as it is archived.
 
         None where only the tables were kept.
         """

@@ -172,8 +172,8 @@ def test_a_no_break_space_of_a_windows_code_page_is_seen() -> None:
 DETAILS = line("ID", "Process ID", "Kernel Name", "Section Name", "Metric Name", "Metric Unit", "Metric Value")
 DETAILS += line("0", "7", "k", "Launch", "Registers", "register/thread", "16")
 OTHER = {
-    "details": (DETAILS, "details page"),
-    "details with messages": ("==PROF== Connected\n" + DETAILS, "details page"),
+    "details": (DETAILS, "of no row can be said for certain"),
+    "details with messages": ("==PROF== Connected\n" + DETAILS, "of no row can be said for certain"),
     "source": (line("Address", "Source", "# Samples"), "source page"),
     "source by kernel": (line("Kernel Name", "k(int)") + line("Address", "Source"), "source page"),
     "source by file": (line("File Name", "k.cu") + line("Line No", "Source"), "source page"),

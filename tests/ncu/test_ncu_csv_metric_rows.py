@@ -62,11 +62,20 @@ def test_a_launch_that_lacks_a_metric_is_told(tmp_path: Path) -> None:
     assert read(tmp_path, PAGE).notes == ("1 of 2 launches lack 1 metric that others have: launch__func_cache_config",)
 
 
-def test_labels_are_left_out_and_counted(tmp_path: Path) -> None:
-    label = metric(0, "Memory Throughput", "%", "71.00", section="GPU Speed Of Light Throughput")
+def test_a_label_is_read_where_it_says_one_metric_in_its_section(tmp_path: Path) -> None:
+    share = metric(0, "Memory Throughput", "%", "71.00", section="GPU Speed Of Light Throughput")
+    rate = metric(0, "Memory Throughput", "Gbyte/s", "2.50", section="Memory Workload Analysis")
+    report = read(tmp_path, HEADER + share + rate)
+    assert report.launches["gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"].tolist() == [71.0]
+    assert report.launches["dram__bytes.sum.per_second"].tolist() == [2.5e9]
+    assert report.notes == ()
+
+
+def test_other_labels_are_left_out_and_counted(tmp_path: Path) -> None:
+    label = metric(0, "SM Busy", "%", "71.00", section="Compute Workload Analysis")
     plain = read(tmp_path, HEADER + metric(0, "dram__bytes.sum", "byte", "5") + label)
     assert plain.notes == (
-        "1 values stand under labels instead of ncu's names and are not read: GPU Speed Of Light Throughput",
+        "1 value not read, as no label there says one metric for certain: Compute Workload Analysis",
     )
     assert "dram__bytes.sum" in plain.launches
 
@@ -110,9 +119,9 @@ def test_noise_of_two_passes_and_a_rounded_zero_are_no_news(tmp_path: Path) -> N
     assert read(tmp_path, HEADER + "".join(rows)).notes == ()
 
 
-def test_labels_only_are_refused() -> None:
-    text = HEADER + metric(0, "Memory Throughput", "%", "71.00", section="GPU Speed Of Light Throughput")
-    with pytest.raises(UsageProblem, match="details page"):
+def test_a_page_of_such_labels_only_is_refused() -> None:
+    text = HEADER + metric(0, "SM Busy", "%", "71.00", section="Compute Workload Analysis")
+    with pytest.raises(UsageProblem, match="of no row can be said for certain"):
         read_csv(text.encode(), "made.csv")
     assert is_csv(text.encode())
 

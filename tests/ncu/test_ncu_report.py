@@ -249,7 +249,7 @@ def test_a_csv_export_reads_as_its_report_does(full_path: Path) -> None:
     name = "gpu__time_duration.sum"
     assert list(export.launches[name]) == list(report.launches[name])
     assert [one.duration_ns for one in export.records] == [one.duration_ns for one in report.records]
-    with pytest.raises(UsageProblem, match="is a CSV export and has no instances"):
+    with pytest.raises(UsageProblem, match="is a printed page and has no instances"):
         _ = export.instances
 
 

@@ -248,6 +248,6 @@ def test_a_csv_export_of_ncu_is_marked_lossy(project: Project, monkeypatch: pyte
     found = export(project, path.name, metrics=("duration",))
     binary = exporting.read_report(REPORT).records
     assert found.frame["duration"].tolist() == [one.duration_ns for one in binary]
-    assert any(note.startswith("lossy: a CSV export lacks digits") for note in found.notes)
-    with pytest.raises(UsageProblem, match="is a CSV export"):
+    assert any(note.startswith("lossy: a printed page lacks digits") for note in found.notes)
+    with pytest.raises(UsageProblem, match="is a printed page"):
         export(project, path.name, table="sass")

@@ -179,7 +179,7 @@ def test_bare_reports_have_lines() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"),
     [
-        ("transpose_full_h200_2025.3.1.raw.csv.zst", "a CSV export holds no source lines"),
+        ("transpose_full_h200_2025.3.1.raw.csv.zst", "a printed page holds no source lines"),
         ("transpose_basic_h200_2025.3.1.ncu-rep.zst", "no warp states were sampled"),
         ("torch_full_h200_2025.3.1.ncu-rep.zst", "the code has no line numbers"),
     ],

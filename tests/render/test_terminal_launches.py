@@ -172,9 +172,9 @@ def test_notes_stand_below_the_origin(tmp_path: Path) -> None:
     before = program(tmp_path, "old", ("a", 1e5), notes=(ROUNDED, "odd \x1b[2J"))
     found = diff_runs(before, program(tmp_path, "new", ("a", 1e5)))
     text = diff_text(found, Style())
-    assert "note: old: read from a CSV export: values are rounded" in text
+    assert "note: old: read from a printed page: values are rounded" in text
     assert "note: old: odd \\x1b[2J" in text
-    assert "  values: rounded (CSV export) against as counted\n" in text
+    assert "  values: rounded (printed page) against as counted\n" in text
     assert diff_json(found)["baseline"]["notes"][0] == ROUNDED
     assert diff_json(found)["candidate"]["notes"] == []
 

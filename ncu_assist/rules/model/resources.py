@@ -162,7 +162,8 @@ def bottleneck(values: Mapping[str, float | None]) -> Bottleneck | None:
         return None
     resource, percent = max(found, key=lambda one: one[1])
     if percent < BUSY_PERCENT:
-        return Bottleneck(LATENCY, percent) if memory else None  # else it may be busy: nobody looked
+        is_known = bool(memory and _busiest((SM,), values))  # else one may be busy: nobody looked
+        return Bottleneck(LATENCY, percent) if is_known else None
     return Bottleneck(_finer(resource, percent, values).name, percent)
 
 

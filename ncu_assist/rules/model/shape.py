@@ -115,11 +115,15 @@ def coverable_share(facts: Facts) -> float:
     """Return the part of warp states in which another warp could have issued, 0 to 1.
 
     Where warp states were not counted, the part of the time of working SMs in which schedulers did not issue: an upper
-    bound.
+    bound. Where that was not counted either, the part that is left beside the SM's throughput, of which issuing is a
+    part; 0 where nothing tells.
     """
-    if not facts.combined.stalls:
-        return max(0.0, 1.0 - facts.busy(ISSUE_SLOTS) / working_part(facts))
-    return sum(facts.stall(reason) for reason in COVERABLE) / 100.0
+    if facts.combined.stalls:
+        return sum(facts.stall(reason) for reason in COVERABLE) / 100.0
+    issuing = ISSUE_SLOTS if not facts.lacks("issue_slots_busy") else SM
+    if issuing is SM and facts.lacks("sm_throughput"):
+        return 0.0
+    return max(0.0, 1.0 - facts.busy(issuing) / working_part(facts))
 
 
 def working_part(facts: Facts) -> float:

@@ -17,6 +17,7 @@ PCIE_5 = {
     "lts__t_sectors_srcunit_tex_aperture_sysmem_op_write.sum": 0.0,
 }
 READ = "pcie__read_bytes.sum.per_second"
+SM_BUSY = "sm__throughput.avg.pct_of_peak_sustained_elapsed"
 DRAM = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
 
 
@@ -42,10 +43,16 @@ def test_a_link_alone_that_is_not_full_says_nothing_of_the_rest() -> None:
     assert bottleneck({"host_link_busy": 20.0}) is None
 
 
+def test_latency_is_said_where_all_was_looked_at() -> None:
+    assert bottleneck({"memory_throughput": 30.0}) is None
+    assert bottleneck({"sm_throughput": 30.0}) is None
+    assert bottleneck({"memory_throughput": 30.0, "sm_throughput": 20.0}) is not None
+
+
 def test_a_share_that_cannot_be_told_binds_nothing() -> None:
     """55 GB/s over a link that reports PCIe 3.0: the formula gives no number, and the rest is judged as ever."""
     slow = PCIE_5 | {"device__attribute_gpu_pci_ext_gpu_link_rate": 8_000.0}
-    found = bottleneck_of_launch(slow | {READ: 55e9, DRAM: 30.0})
+    found = bottleneck_of_launch(slow | {READ: 55e9, DRAM: 30.0, SM_BUSY: 10.0})
     assert found is not None
     assert (found.name, found.percent) == ("latency", 30.0)
     fast = bottleneck_of_launch(PCIE_5 | {READ: 55e9, DRAM: 30.0})
