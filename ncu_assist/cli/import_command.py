@@ -18,8 +18,8 @@ from ncu_assist.cli.console import progress, write, write_json
 def command(report: Path, kernel: str | None, version: str | None, as_json: bool) -> int:
     """Add REPORT to the archive, so that show and diff can read it.
 
-    REPORT is a .ncu-rep, a .ncu-repz, or the output of `ncu --csv --page raw`, plain or compressed with zstd, xz or
-    gzip.
+    REPORT is a .ncu-rep, a .ncu-repz, or a page that ncu printed (CSV or the text of a log), plain or compressed with
+    zstd, xz or gzip.
 
     The file's original bytes are not known. A cut file is refused, but a flipped value cannot be detected, so the run
     is marked 'unverified' everywhere. Exit code 7 if the file is damaged.

@@ -59,7 +59,7 @@ def command(
     """Show the run that REFERENCE names: verdict, launches, what binds it, diagnosis, warp states, counters.
 
     REFERENCE is [KERNEL/]VERSION[@RUN], [KERNEL]@last, @best, @baseline, a KERNEL (its best run, else its last), or the
-    path of a report: .ncu-rep, .ncu-repz, or an export of `ncu --csv --page raw`, compressed or not.
+    path of a report: .ncu-rep, .ncu-repz, or a page that ncu printed (CSV or the text of a log), compressed or not.
 
     For a report with several launches, the table of launches comes first. One launch follows: the one that --launch or
     --filter selects, or the one with the most time to win.

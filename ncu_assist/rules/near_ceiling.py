@@ -18,19 +18,22 @@ is not done. Below 80 % of what the unit can reach, it is not reported if most w
 to do with it: instructions, other warps, sleep. From 80 % of what the unit can reach (88 % for DRAM) it comes first: a
 finding that takes no work off the unit could win next to nothing. What a unit can reach is measured (`ncu-assist
 ceilings`), or nine tenths of its peak, *assumed*. Without counters of single units, the finding names the busier of the
-two throughputs, memory or SM as a whole.
+two throughputs, memory or SM as a whole. If ncu then calls a cache busier, the finding says so in place of how much
+could be saved: part of what ncu counts there does not limit a kernel, part does.
 
 How the saving is estimated: it is not.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA, ISSUE
-from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES, verb
+from ncu_assist.rules.model.resources import DRAM_ROWS, PARTS, RESOURCES, verb
 from ncu_assist.rules.model.savings import Busiest, busiest_unit, loads, takes_the_time
 from ncu_assist.rules.unexplained import waits
 
@@ -38,6 +41,7 @@ ID = "near-ceiling"
 NEEDS: tuple[str, ...] = ()
 USES: tuple[str, ...] = ()
 LINK_EVIDENCE = "host_bytes"
+CACHES = {"L1": "l1_cache_throughput", "L2": "l2_cache_throughput"}  # ncu's, of the busiest of all their counters
 # Stall reasons that no unit of RESOURCES is behind (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 STANDING_STILL = ("no_instruction", "branch_resolving", "barrier", "membar", "sleeping")
 READY = "not_selected"  # the stall reason of a warp that could issue: it waits for nothing
@@ -99,10 +103,23 @@ def _distance(facts: Facts, busiest: Busiest, top: tuple[str, float] | None) -> 
             "can be saved"
         )
     said = f"; {waits(top, bool(facts.get('pipe_tensor_gmma')))}" if top else ""
+    for cache, percent_busy in _uncounted(facts, busiest):
+        return (
+            f"{percent(reached)} of what it can reach; ncu calls {cache} {percent_busy:.0f} % busy, and whether that "
+            f"limits it was not counted{said}"
+        )
     return (
         f"{percent(reached)} of what it can reach: at most {percent(left)} of the time can be saved if it waits less, "
         f"more only if it gets less work{said}"
     )
+
+
+def _uncounted(facts: Facts, busiest: Busiest) -> Iterator[tuple[str, float]]:
+    """Yield caches of which no part was counted and ncu says a throughput above that of the unit, in percent."""
+    for cache, key in CACHES.items():
+        parts = (one for one in PARTS if one.group == cache)
+        if facts.value(key) > 100.0 * busiest.share and all(facts.get(one.busy) is None for one in parts):
+            yield cache, facts.value(key)
 
 
 def _advice(facts: Facts, busiest: Busiest, group: str) -> str:

@@ -107,6 +107,18 @@ def test_no_estimate_promises_more_than_the_floor_beside_it(tmp_path: Path) -> N
     )
 
 
+def test_a_floor_without_pipes_is_of_what_the_sm_did(tmp_path: Path) -> None:
+    """A chain of FMAs as ncu prints it by default: its bytes alone would take a 500th of the time."""
+    busy = {
+        "sm__throughput.avg.pct_of_peak_sustained_elapsed": 90.0,
+        "sm__inst_issued.avg.pct_of_peak_sustained_elapsed": 90.0,
+        "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 0.2,
+    }
+    (row,) = shown(tmp_path, {"duration_ns": 1e5, "metrics": busy}).launches
+    assert row.floor is not None
+    assert (row.floor.by, row.floor.times) == ("SM", pytest.approx(1.1, abs=0.01))
+
+
 def test_text_json_and_page_speak_of_the_same_launch(tmp_path: Path) -> None:
     """Most of the time goes to what cannot win anything, most of what can be won to another."""
     busy = {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 93.0, "gpu__time_duration.sum": 1e6}

@@ -41,7 +41,7 @@ def printed(report: Report, *, with_tables: bool = False) -> str:
     """Return the page of a report, rounded and scaled as ncu does it: sections, and tables too where wanted."""
     text = f"==PROF== Connected to process 7 (/bin/program)\n[7] {report.session['command'].iloc[0] or 'a'}@127.0.0.1\n"
     capability = report.device.compute_capability if report.device else "9.0"
-    for launch in report.records:
+    for launch in [one for one in report.records if not one.interrupted]:
         values = report[launch.index]
         text += kernel(launch.signature, str(launch.grid), str(launch.block), capability)
         for title, labels in OF_SECTIONS.items():

@@ -174,3 +174,12 @@ def test_every_stall_reason_that_a_report_names_is_explained() -> None:
     for reason in STALL_REASONS.values():
         assert reason.waits_for
         assert reason.try_this.endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("sm__inst_issued.avg.per_cycle_active", 2.0), ("smsp__issue_active.avg.per_cycle_active", 0.5)]
+)
+def test_issue_slots_follow_from_what_is_issued_a_cycle(name: str, value: float) -> None:
+    """Half of them while SMs are active, which is for 80 % of the time."""
+    cycles = {"sm__cycles_active.avg": 80.0, "sm__cycles_elapsed.avg": 100.0}
+    assert CATALOGUE["issue_slots_busy"].value({name: value, **cycles}) == pytest.approx(40.0)

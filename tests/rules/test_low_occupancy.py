@@ -306,3 +306,13 @@ def test_nobody_who_spills_is_told_to_use_fewer_registers() -> None:
         told = low_occupancy.find(facts)
         assert told is not None
         assert "__launch_bounds__" in told.advice
+
+
+def test_issue_slots_that_were_not_counted_are_at_most_what_the_sm_did() -> None:
+    """Of what ncu prints by default: no warp states, no issue slots, the throughput of the SM."""
+    bare = {key: value for key, value in WAITS.items() if key not in ("issue_slots_busy", "warps_long_scoreboard")}
+    finding = found(low_occupancy, made(bare | {"sm_throughput": 40.0, "memory_throughput": 10.0}))
+    assert finding
+    assert "schedulers issue nothing in at least 60 % of the cycles" in finding.message
+    assert finding.assumed
+    assert found(low_occupancy, made(bare | {"memory_throughput": 10.0})) is None

@@ -152,3 +152,15 @@ def test_a_full_fma_pipe_whose_sums_nobody_counted_may_be_full_of_pairs() -> Non
     )
     assert issue
     assert "one instruction" not in issue.advice
+
+
+def test_a_cache_that_may_be_nearer_to_its_limit_takes_the_place_of_what_could_be_saved() -> None:
+    """As in what ncu prints: throughputs of wholes and of caches, and no part of any."""
+    wholes = {"sm_throughput": 62.0, "memory_throughput": 60.0}
+    beside = found(near_ceiling, made(wholes | {"l1_cache_throughput": 82.0}))
+    assert beside
+    assert "ncu calls L1 82 % busy, and whether that limits it was not counted" in beside.message
+    assert "can be saved" not in beside.message
+    known = found(near_ceiling, made(wholes | {"l1_cache_throughput": 82.0, "l1_data_pipe": 10.0}))
+    assert known
+    assert "at most 31 % of the time can be saved" in known.message

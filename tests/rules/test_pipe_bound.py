@@ -494,3 +494,10 @@ class TestOperationsDoneAgain:
     def _said(self, flops: int | None = 67_108_864, **values: float) -> list[str]:
         facts = replace(busy(**{**self.PASSES, **values}), flops=flops)
         return [one.finding.message for one in told(pipe_bound, facts).findings]
+
+
+def test_full_issue_slots_are_no_finding_where_a_pipe_may_be_full() -> None:
+    """The FMA pipe of a recorded kernel is at its ceiling; without its counters it was called 0 % busy."""
+    kept = {key: value for key, value in IDLE.items() if not key.startswith("pipe") and key != "sm_active_share"}
+    full = kept | {"issue_slots_busy": 97.0, "sm_cycles_active": 200_000.0, "threads": 1e6, "instructions": 1e9}
+    assert pipe_bound.find(Facts(made(**full).combined, H200)) is None
