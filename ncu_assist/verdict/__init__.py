@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ncu_assist.verdict.deciding import MARGIN, MINIMUM_PAIRS, compare, paired_speedup, select
+from ncu_assist.verdict.deciding import MARGIN, MINIMUM_PAIRS, compare, is_one_ratio, paired_speedup, select
 from ncu_assist.verdict.records import REASONS, Cycles, Likely, Verdict, VerdictReason, Word, not_comparable
 from ncu_assist.verdict.samples import LIKELY_LONG, LIKELY_SHORT, clock_note
 from ncu_assist.verdict.unpaired import MINIMUM_SAMPLES, compare_durations, compare_unpaired
@@ -23,6 +23,7 @@ __all__ = [
     "compare",
     "compare_durations",
     "compare_unpaired",
+    "is_one_ratio",
     "not_comparable",
     "paired_speedup",
     "select",

@@ -202,6 +202,16 @@ def _gauss() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
 
 
 MARGIN = 0.005  # a smaller change is no change: NVBench's robust comparison asks for the same 0.5 % (docs/sources.md)
+
+
+def is_one_ratio(one: float, other: float | None) -> bool:
+    """Return whether two ratios differ by no more than what is a change of a time: who says both says one thing twice.
+
+    None is no ratio, and none other.
+    """
+    return bool(one and other) and max(one / (other or 1.0), (other or 1.0) / one) <= 1 + MARGIN
+
+
 MINIMUM_PAIRS = 10  # the smallest and largest of 8 hold the median in 99.2 %; two more, because rounds may be alike
 
 

@@ -86,6 +86,14 @@ REASONS: dict[str, VerdictReason] = {
         "one has more than 16 times the threads and the work of the other: a problem of another size, as far as "
         "reports tell"
     ),
+    "other-work": VerdictReason(
+        "their names do not say that they do the same work, and one moves and executes more than 16 times as much"
+    ),
+    "unknown-work": VerdictReason("neither names nor counters say that the two do the same work"),
+    "other-passes": VerdictReason(
+        "most of the time goes to launches of the same functions in other shapes and another number: nothing says "
+        "which of one do the work of which of the other"
+    ),
     "other-settings": VerdictReason("the two were profiled with other clocks or another cache control", PROFILE),
 }
 

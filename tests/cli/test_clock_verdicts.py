@@ -52,9 +52,9 @@ def test_diff_says_time_and_cycles(run_here: Run) -> None:
     assert re.search(r"; (the same|1\.001x (fewer|more)) cycles\)", told)
     plain = run_here("diff", "add_one/v1", "add_one/v2").out.replace("\n", " ")
     assert "v2 is 1.050x faster than v1 on small" in plain
-    assert re.search(r"; 1\.0(5\d|49)x fewer cycles\)", plain)
+    assert "; in cycles too)" in plain
     turned = run_here("diff", "add_one/v2", "add_one/v1").out.replace("\n", " ")
-    assert re.search(r"v1 is 1\.\d+x slower than v2 on small \(.*; 1\.\d+x more cycles\)", turned)
+    assert re.search(r"v1 is 1\.\d+x slower than v2 on small \(.*; in cycles too\)", turned)
 
 
 def test_the_json_keeps_its_word_and_gains_the_cycles(run_here: Run) -> None:

@@ -235,15 +235,18 @@ def test_a_change_that_the_whole_hides_is_near_the_top_with_the_command_that_com
 
 
 def test_no_line_sends_to_a_comparison_of_launches_of_another_size(tmp_path: Path) -> None:
-    """The command would refuse it."""
+    """The command would refuse it. Fewer threads for as many bytes are the same work."""
     facts = {"source": "imported", "workloads": (), "checks": (), "profile": None}
     runs = {}
-    for version, ns, blocks in (("old", 2e5, 512), ("less", 1e5, 512), ("small", 1e5, 16)):
+    made = (("old", 2e5, 512, 32), ("less", 1e5, 512, 32), ("few", 1e5, 16, 32), ("small", 1e5, 16, 1))
+    for version, ns, blocks, of in made:
         own = (launch(0, "gemm", None, duration_ns=ns, grid=(blocks, 1, 1)), _launch(1, "reference", None, 9e6))
         run = make_run(kernel=version, version=version, launches=own, **facts)
-        frame = metrics_frame(*({"gpu__time_duration.sum": one.duration_ns} for one in own))
+        moved = {"dram__bytes_read.sum": 1e6 * of, "dram__bytes_write.sum": 0.0}
+        frame = metrics_frame(*({"gpu__time_duration.sum": one.duration_ns, **moved} for one in own))
         runs[version] = save_run(Store(tmp_path / "reports"), run, frame)
-    assert "gemm alone is likely 2.00x faster" in diff_text(diff_runs(runs["old"], runs["less"]), Style())
+    for same in ("less", "few"):
+        assert "gemm alone is likely 2.00x faster" in diff_text(diff_runs(runs["old"], runs[same]), Style())
     small = diff_runs(runs["old"], runs["small"])
     assert "threads of gemm, another size of the problem?" in diff_text(small, Style())
     assert "alone is" not in diff_text(small, Style())
@@ -258,6 +261,19 @@ def test_a_pair_by_order_is_said_to_be_one_by_nothing_else(tmp_path: Path) -> No
     assert f"note: {said}" in diff_markdown(found).replace("\\", "")
     same = diff_runs(baseline, program(tmp_path, "again", ("generalLaunch", 1e5)))
     assert "by order" not in diff_text(same, Style())
+
+
+def test_repeats_that_the_other_side_has_not_are_said_to_be_left_out(tmp_path: Path) -> None:
+    more = program(tmp_path, "more", *[("gemm", 2e5)] * 5, ("scan", 1e5), ("gemm", 2e5))
+    found = diff_runs(more, program(tmp_path, "fewer", *[("gemm", 1e5)] * 4, ("scan", 1e5)))
+    assert (found.baseline.compared, found.candidate.compared) == (5, 5)
+    said = "more: 2 repeats of gemm more than the other side has: not in its total, nor in a metric"
+    assert f"note: {said}" in " ".join(diff_text(found, Style()).split())
+    assert f"note: {said}" in diff_markdown(found).replace("\\", "")
+    other = program(tmp_path, "other", *[("gemm", 1e5)] * 3)
+    for name, often in (("five", 5), ("two", 2)):
+        alone = diff_runs(program(tmp_path, name, *[("gemm", 2e5)] * often), other)  # medians over all of either
+        assert "the other side has" not in " ".join(diff_text(alone, Style()).split())
 
 
 def test_in_markdown_the_command_that_settles_it_is_code_alone(tmp_path: Path) -> None:

@@ -29,18 +29,20 @@ def test_two_benches_are_said_to_be_unpaired(tmp_path: Path) -> None:
     apart = {"bench_id": "other", "sm_clock_mhz": 1980}
     assert (
         line(tmp_path / "a", 2e5, 1e5, **apart)
-        == "v1 is 2.00x faster than v0 on small (not paired, 100 and 100 samples; 2.00x fewer cycles)"
+        == "v1 is 2.00x faster than v0 on small (not paired, 100 and 100 samples; in cycles too)"
     )
     assert line(tmp_path / "b", 1e5, 2e5, 50, **apart).startswith("v1 is 2.0")
     assert line(tmp_path / "c", 1e5, 2e5, 50, **apart).endswith(
-        "x slower than v0 on small (not paired, 100 and 50 samples; 2.00x more cycles)"
+        "x slower than v0 on small (not paired, 100 and 50 samples; in cycles too)"
     )
     close = line(tmp_path / "d", 1e5, 1.01e5, **apart)
     assert close.startswith("v1 against v0 on small: unclear (not paired, 100 and 100 samples; 1.0")
     assert close.endswith("x more cycles)")
     few = line(tmp_path / "e", 2e5, 1e5, 5, **apart)
     assert few.startswith("v1 against v0 on small: unclear, likely 2.0")
-    assert few.endswith("x fewer cycles)")
+    assert few.endswith("; in cycles too)")
+    other_clock = line(tmp_path / "f", 2e5, 1e5, bench_id="other", sm_clock_mhz=1900)
+    assert other_clock.endswith("; 2.09x fewer cycles)")
 
 
 def test_unpaired_samples_of_the_same_code_are_as_fast(tmp_path: Path) -> None:

@@ -62,6 +62,12 @@ def test_every_factor_says_which_way_it_went(
     assert why_lines(made(work=work, rate=rate, clock=clock), None, ("v1", "v2"))[1] == f"ncu: {words}"
 
 
+def test_the_ratio_of_the_verdict_is_the_one_that_is_told() -> None:
+    found = made(work=(2, 1), rate=(1, 1), clock=(1, 1))
+    line = why_lines(replace(found, by_verdict=2.008), None, ("v1", "v2"))[1]
+    assert line == "ncu: 2.01x less time ≈ 2.00x fewer DRAM bytes x 1.00x rate"
+
+
 @example(10.0, 100.0, 0.9375, "L1 writeback cycles")
 @given(gains, gains, st.floats(0.9, 1.1), st.sampled_from(sorted({one.label for one in RESOURCES.values()} - {""})))
 def test_no_factor_is_left_out_and_the_product_is_right(work: float, rate: float, clock: float, label: str) -> None:

@@ -17,6 +17,9 @@ SETTLED = {
     "other-kernel",
     "no-common-launch",
     "other-size",
+    "other-work",
+    "unknown-work",
+    "other-passes",
 }
 
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from itertools import chain
 
 from ncu_assist.analysis.diff.kernel_names import kernel_name
 from ncu_assist.analysis.diff.pairing import LaunchPair, PairedLaunches, pair_launches
 from ncu_assist.analysis.diff.records import RunDifference
+from ncu_assist.analysis.diff.work import Tables, is_repeated
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, combine_repeats
 from ncu_assist.record import Launch, Run, WorkloadFacts
@@ -74,67 +75,10 @@ def differences(
     return tuple(found), next((reason for reason in reasons if reason), "")
 
 
-def other_sizes(pairs: Sequence[LaunchPair], sides: tuple[Combined, Combined]) -> Iterator[RunDifference]:
-    """Yield paired launches whose numbers of threads differ by more than a change of code explains.
-
-    For runs that know no workload, and so not whether both sides did the same work. Code that did everything in one
-    thread may be given many: only launches whose work differs as much as their threads forbid the comparison
-    (``hard``), where most of the time of a side is theirs.
-    """
-    others = [pair for pair in pairs if _is_other_size(pair, sides)]
-    is_most = any(2.0 * _time(others, side) >= _time(pairs, side) > 0.0 for side in ("baseline", "candidate"))
-    for pair in pairs:
-        threads = _threads(pair)
-        if _apart(threads):
-            what = f"threads of {pair.candidate[0].kernel}, another size of the problem?"
-            yield RunDifference(what, f"{threads[0]:,}", f"{threads[1]:,}", is_most and pair in others)
-
-
-def _threads(pair: LaunchPair) -> tuple[float, float]:
-    """Return the threads of a launch of either side; zeros for chains."""
-    if not (pair.repeats or len(pair.baseline) == len(pair.candidate) == 1):
-        return 0, 0
-    before, after = (prod(one.grid) * prod(one.block) for one in (pair.baseline[0], pair.candidate[0]))
-    return before, after
-
-
-def has_other_threads(pair: LaunchPair) -> bool:
-    """Return whether the threads of a pair differ by more than a change of code explains."""
-    return _apart(_threads(pair)) != 0
-
-
-def _is_other_size(pair: LaunchPair, sides: tuple[Combined, Combined]) -> bool:
-    apart = _apart(_threads(pair))
-    return bool(apart) and apart == _apart(_work_of(sides, (pair.baseline[0], pair.candidate[0])))
-
-
-def _time(pairs: Iterable[LaunchPair], side: str) -> float:
-    return sum(one.duration_ns or 0.0 for pair in pairs for one in getattr(pair, side))
-
-
-def _work_of(sides: tuple[Combined, Combined], launches: tuple[Launch, Launch]) -> tuple[float, float]:
-    """Return the DRAM bytes of both launches, else their instructions; zeros where neither was counted."""
-    values = [side.only([one]).values for side, one in zip(sides, launches, strict=True)]
-    known = ([one[key] or 0.0 for one in values] for key in ("dram_bytes", "instructions"))
-    before, after = next((both for both in known if min(both)), (0.0, 0.0))
-    return before, after
-
-
-def _apart(counts: tuple[float, float]) -> int:
-    """Return 1 where the second is more than MOST_WORK_A_THREAD times the first, -1 the other way round, else 0."""
-    if not min(counts) or max(counts) <= MOST_WORK_A_THREAD * min(counts):
-        return 0
-    return 1 if counts[1] > counts[0] else -1
-
-
 def _text(value: object) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {number}" for name, number in sorted(value.items()))
     return str(value)
-
-
-# How much more a thread may do where only the code changed: 16 bytes a load instead of one.
-MOST_WORK_A_THREAD = 16
 
 
 def compared_workloads(baseline: Run, candidate: Run, wanted: str | None) -> tuple[str | None, str | None]:
@@ -193,29 +137,36 @@ def _chosen(names: list[str], wanted: str | None, run: Run) -> str:
     return wanted or names[0]
 
 
-def with_repeats(paired: PairedLaunches) -> PairedLaunches:
+def with_repeats(paired: PairedLaunches, tables: tuple[Tables, Tables] = ({}, {})) -> PairedLaunches:
     """Return the pairs of single launches that are the same on both sides as one, with what else repeats them.
 
-    Launches of the same function, grid and block repeat the same work, in a foreign program as far as anyone can tell.
+    Launches of the same function, grid and block repeat the same work, in a foreign program as far as anyone can tell:
+    not those whose instructions (in ``tables``) are as far apart as those of two sizes of a problem, as the levels of a
+    tree are. They stay one by one.
     """
     groups: dict[Hashable, list[LaunchPair]] = {}
     for place, pair in enumerate(paired.pairs):
         groups.setdefault(_work(pair) or place, []).append(pair)
-    alone = _Alone(paired.only_baseline), _Alone(paired.only_candidate)
-    pairs = tuple(_merged(pairs, alone) for pairs in groups.values())
+    alone = _Alone(paired.only_baseline, tables[0]), _Alone(paired.only_candidate, tables[1])
+    pairs = tuple(chain.from_iterable(_merged(pairs, alone) for pairs in groups.values()))
     return PairedLaunches(pairs, alone[0].left, alone[1].left)
 
 
 class _Alone:
-    """The launches that only one side has, from which repeats are taken."""
+    """The launches that only one side has, from which repeats are taken, and what was counted of all launches."""
 
-    def __init__(self, launches: Sequence[Launch]) -> None:
-        self.left = tuple(launches)
+    def __init__(self, launches: Sequence[Launch], tables: Tables) -> None:
+        self.left, self.tables = tuple(launches), tables
 
-    def take(self, like: Launch) -> tuple[Launch, ...]:
-        taken = tuple(one for one in self.left if _shape(one) == _shape(like))
-        self.left = tuple(one for one in self.left if _shape(one) != _shape(like))
-        return taken
+    def with_alike(self, launches: Sequence[Launch]) -> tuple[Launch, ...]:
+        """Return launches of one shape and those here that repeat them; none where they are no repeats."""
+        like = _shape(launches[0])
+        every = [*launches, *(one for one in self.left if _shape(one) == like)]
+        return tuple(sorted(every, key=lambda one: one.index)) if is_repeated(every, self.tables) else ()
+
+    def leave(self, taken: Sequence[Launch]) -> None:
+        gone = {one.index for one in taken}
+        self.left = tuple(one for one in self.left if one.index not in gone)
 
 
 def _shape(launch: Launch) -> Hashable:
@@ -229,24 +180,21 @@ def _work(pair: LaunchPair) -> Hashable:
     return _shape(pair.baseline[0]), _shape(pair.candidate[0]), pair.confidence
 
 
-def _merged(pairs: list[LaunchPair], alone: tuple[_Alone, _Alone]) -> LaunchPair:
+def _merged(pairs: list[LaunchPair], alone: tuple[_Alone, _Alone]) -> list[LaunchPair]:
     first = pairs[0]
     if _work(first) is None:
-        return first
-    before = _ordered([one for pair in pairs for one in pair.baseline], alone[0])
-    after = _ordered([one for pair in pairs for one in pair.candidate], alone[1])
-    if len(before) == len(after) == 1:
-        return first
+        return pairs
+    before = alone[0].with_alike([one for pair in pairs for one in pair.baseline])
+    after = alone[1].with_alike([one for pair in pairs for one in pair.candidate])
+    if not before or not after or len(before) == len(after) == 1:
+        return pairs
+    alone[0].leave(before)
+    alone[1].leave(after)
     common = first.range if all(pair.range == first.range for pair in pairs) else ()
-    return replace(first, baseline=before, candidate=after, range=common, repeats=True)
+    return [replace(first, baseline=before, candidate=after, range=common, repeats=True)]
 
 
-def _ordered(launches: list[Launch], alone: _Alone) -> tuple[Launch, ...]:
-    every: Iterable[Launch] = (*launches, *alone.take(launches[0]))
-    return tuple(sorted(every, key=lambda one: one.index))
-
-
-NOTHING_IN_COMMON, OTHER_SIZE = "no-common-launch", "other-size"
+NOTHING_IN_COMMON, OTHER_PASSES = "no-common-launch", "other-passes"
 
 
 @dataclass(frozen=True)
@@ -270,19 +218,22 @@ def scope(baseline: Combined, candidate: Combined) -> Scope:
     Two calls on a workload do the same work, whatever they launch, so all launches count. Foreign programs may have
     run for longer or shorter, so only launches in a pair do, as many on either side. Their place alone pairs no two
     programs: where nothing else does, nothing is compared, unless each launched one kernel, however often, which is
-    then the one to compare.
+    then the one to compare. Nor is anything where most of the time of a side goes to launches of functions that both
+    have and that do not correspond, as those of a sort in eight passes and in three.
     """
     sides = baseline, candidate
     paired = pair_launches(baseline.launches, candidate.launches)
     if None not in (baseline.workload, candidate.workload) or not all(side.launches for side in sides):
         return Scope(paired, sides, _counts(sides))
     by_place = all(pair.confidence == "order" for pair in paired.pairs)
-    if by_place and not (_is_one_kernel(baseline) and _is_one_kernel(candidate)):
-        return Scope(
-            PairedLaunches((), baseline.launches, candidate.launches), sides, _counts(sides), NOTHING_IN_COMMON
-        )
-    repeated = with_repeats(paired)
+    if not paired.pairs or (by_place and not (_is_one_kernel(baseline) and _is_one_kernel(candidate))):
+        alone = PairedLaunches((), baseline.launches, candidate.launches)
+        reason = OTHER_PASSES if _do_not_correspond(alone, sides) else NOTHING_IN_COMMON
+        return Scope(alone, sides, _counts(sides), reason)
+    repeated = with_repeats(paired, (tables_of(baseline), tables_of(candidate)))
     whole = Scope(repeated, sides, _counts(sides))
+    if _do_not_correspond(repeated, sides):
+        return replace(whole, reason=OTHER_PASSES)
     if whole.is_one_kernel and repeated.pairs[0].repeats:
         return replace(whole, totals=(_as_repeats(baseline), _as_repeats(candidate)))
     before = baseline.only(one for pair in _as_often(repeated) for one in pair[0])
@@ -294,9 +245,28 @@ def _counts(sides: tuple[Combined, Combined]) -> tuple[int, int]:
     return len(sides[0].launches), len(sides[1].launches)
 
 
+def tables_of(combined: Combined) -> Tables:
+    """Return what was counted of each launch, by its number."""
+    return {one.index: table for one, table in zip(combined.launches, combined.tables, strict=True)}
+
+
+def _do_not_correspond(paired: PairedLaunches, sides: tuple[Combined, Combined]) -> bool:
+    """Return whether most of the time of a side goes to functions of which both sides have launches without a partner.
+
+    Without a partner are those of other shapes, as often as the other side's on neither: see ``pair_launches``.
+    """
+    alone = paired.only_baseline, paired.only_candidate
+    bases = {one: kernel_name(one).base for one in {launch.signature for some in alone for launch in some}}
+    both = {bases[one.signature] for one in alone[0]} & {bases[one.signature] for one in alone[1]}
+    for some, side in zip(alone, sides, strict=True):
+        theirs = sum(one.duration_ns or 0.0 for one in some if bases[one.signature] in both)
+        if 2.0 * theirs >= sum(one.duration_ns or 0.0 for one in side.launches) > 0.0:
+            return True
+    return False
+
+
 def _as_repeats(combined: Combined) -> Combined:
-    tables = {one.index: table for one, table in zip(combined.launches, combined.tables, strict=True)}
-    return combine_repeats(combined.workload, [[one] for one in combined.launches], tables)
+    return combine_repeats(combined.workload, [[one] for one in combined.launches], tables_of(combined))
 
 
 def _as_often(paired: PairedLaunches) -> Iterator[tuple[tuple[Launch, ...], tuple[Launch, ...]]]:

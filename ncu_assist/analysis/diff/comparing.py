@@ -9,11 +9,8 @@ from statistics import median
 from ncu_assist.analysis.diff.changes import changes, side_by_side
 from ncu_assist.analysis.diff.comparability import (
     NOTHING_IN_COMMON,
-    OTHER_SIZE,
     compared_workloads,
     differences,
-    has_other_threads,
-    other_sizes,
     scope,
 )
 from ncu_assist.analysis.diff.flagging import far_from_limits, flags, with_roles
@@ -22,9 +19,9 @@ from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.analysis.diff.records import Change, Diff, DiffSide, LaunchDiff
 from ncu_assist.analysis.diff.timing import CLOCK, HZ_PER_MHZ, Pair, SampleReader, best_verdict
 from ncu_assist.analysis.diff.why import Why, why
+from ncu_assist.analysis.diff.work import UNKNOWN_WORK, Tables, work_differences, work_doubt
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, by_launch, combine_launches, combine_repeats, combine_tables
-from ncu_assist.frame.columns import Values
 from ncu_assist.frame.combined import STALL_SHARE, total
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
 from ncu_assist.ncu.catalogue.stalls import BOOKED_AS
@@ -38,23 +35,30 @@ from ncu_assist.verdict import (
     Verdict,
     compare_durations,
     compare_unpaired,
+    is_one_ratio,
     not_comparable,
 )
 
 DETAILED = 12  # pairs whose counters are compared too; of a program of thousands that would take seconds
-Tables = Mapping[int, Values]
 
 
 def launch_diffs(
-    pairs: Sequence[LaunchPair], tables: tuple[Tables, Tables], forbidden: Verdict | None, noise: NoiseModel
+    pairs: Sequence[LaunchPair],
+    tables: tuple[Tables, Tables],
+    forbidden: Verdict | None,
+    noise: NoiseModel,
+    doubts: Sequence[str] = (),
 ) -> tuple[LaunchDiff, ...]:
     """Return a comparison for each pair, the largest change of time first; ``tables`` are what by_launch returns.
 
     Several launches of a side compare as `frame` combines them, repeats as samples that are not paired. A pair
     of single launches has one duration a side, so its verdict is unclear at best; ``forbidden`` is the verdict where
-    the runs cannot be compared at all.
+    the runs cannot be compared at all. ``doubts`` are what ``work_doubt`` returns of each: nothing is firm of those.
     """
-    made = sorted((_launch_diff(pair, tables, forbidden) for pair in pairs), key=lambda one: -one[0])
+    with_doubts = zip(pairs, doubts or [""] * len(pairs), strict=True)
+    made = sorted(
+        (_launch_diff(pair, tables, forbidden, doubt) for pair, doubt in with_doubts), key=lambda one: -one[0]
+    )
     return tuple(
         replace(one, changes=_changes(one.pair, tables, one.verdict, noise)) if place < DETAILED else one
         for place, (_, one) in enumerate(made)
@@ -107,8 +111,21 @@ def _times(pair: LaunchPair, launches: Sequence[Launch], tables: Tables) -> tupl
     return tuple(known) if len(known) == len(launches) else None
 
 
+def _in_doubt(verdict: Verdict, doubt: str) -> Verdict:
+    """Return a verdict on the time of two launches that may not do the same work: only which way it went.
+
+    Of other work it is that which is in the way; where nothing was counted, few samples may be as well.
+    """
+    is_firm = verdict.verdict != "unclear"
+    if not doubt or verdict.reason == "no-samples" or (doubt == UNKNOWN_WORK and not is_firm):
+        return verdict
+    word = verdict.verdict if verdict.verdict in ("faster", "slower") else verdict.likely
+    cycles = replace(verdict.cycles, verdict="unclear", reason=doubt) if verdict.cycles else None
+    return replace(verdict, verdict="unclear", likely=word, reason=doubt, cycles=cycles, by_clock=False)
+
+
 def _launch_diff(
-    pair: LaunchPair, tables: tuple[Tables, Tables], forbidden: Verdict | None
+    pair: LaunchPair, tables: tuple[Tables, Tables], forbidden: Verdict | None, doubt: str
 ) -> tuple[float, LaunchDiff]:
     """Return how much the time changed, all repeats together, -1 where that is not known, and the pair compared."""
     times = _times(pair, pair.baseline, tables[0]), _times(pair, pair.candidate, tables[1])
@@ -121,8 +138,9 @@ def _launch_diff(
         pair=pair,
         baseline_ns=before,
         candidate_ns=after,
-        verdict=forbidden or time_verdict(pair, tables, times),
+        verdict=forbidden or _in_doubt(time_verdict(pair, tables, times), doubt),
         changes=(),
+        doubt=doubt,
     )
 
 
@@ -155,13 +173,13 @@ def outlier(diff: Diff) -> tuple[LaunchPair, tuple[float, float], Likely | None]
 
     None where the whole says which way the time went, or no function moved farther than one duration of a long kernel
     strays. Only where no change is likely, one that may be noise is returned, if the whole could show as much. None of
-    launches that may be of another size: alone they may not be compared.
+    launches that may not do the same work: alone they may not be compared.
     """
     if diff.is_one_run or diff.verdict.verdict not in ("same", "unclear") or diff.verdict.likely:
         return None
     functions: dict[tuple[str, str], list[LaunchDiff]] = {}
     for one in diff.launches:
-        if one.pairing != "sum" and not has_other_threads(one.pair):
+        if one.pairing != "sum" and not one.doubt:
             functions.setdefault((one.pair.baseline[0].kernel, one.pair.candidate[0].kernel), []).append(one)
     timed = [(some, times) for some in functions.values() if (times := _together(some))]
     whole = sum(before for _, (before, _) in timed)
@@ -256,14 +274,15 @@ class _Comparison:
         self.whole = self._combined(0), self._combined(1)
         self.differing, forbidden = differences(self._facts(0), self._facts(1))
         self.scope = scope(*self.whole)
-        sizes = tuple(other_sizes(self.scope.paired.pairs, self.whole)) if self.names == (None, None) else ()
-        self.differing = (*self.differing, *sizes)
-        is_other = OTHER_SIZE if any(one.hard for one in sizes) else ""
-        unlike = forbidden or _strangers(*self.runs) or self.scope.reason
-        reason = unlike or is_other
+        pairs = self.scope.paired.pairs if self.names == (None, None) else ()  # else they do the same work
+        self.doubts = [work_doubt(pair, self.tables) for pair in pairs]
+        of_work, other = work_differences(pairs, self.doubts, self.tables)
+        self.differing = (*self.differing, *of_work)
+        apart = forbidden or _strangers(*self.runs) or self.scope.reason
+        reason = apart or other
         self.forced = reason if asked.force else ""
         self.forbidden = not_comparable(reason) if reason and not asked.force else None
-        self.totals = self.whole if unlike else self.scope.totals
+        self.totals = self.whole if apart else self.scope.totals
         self.noise = noise_model(*self.runs, learned=asked.learned)
 
     def in_full(self) -> FullDiff:
@@ -275,7 +294,7 @@ class _Comparison:
 
     def diff(self, every: bool) -> Diff:
         """Put the answer together."""
-        pairs = launch_diffs(self.scope.paired.pairs, self.tables, self.forbidden, self.noise)
+        pairs = launch_diffs(self.scope.paired.pairs, self.tables, self.forbidden, self.noise, self.doubts)
         verdict = self.forbidden or self._verdict(pairs)
         told = self._chosen(verdict, every)
         sides = self._side(0), self._side(1)
@@ -341,7 +360,9 @@ class _Comparison:
     def _why(self, verdict: Verdict) -> Why | None:
         """Return what the counters explain of the time, beside what the bench saw, if there was one."""
         benched = all(self._timing(place) for place in (0, 1))
-        return why(*self.totals, verdict if benched else None, self.noise)
+        found = why(*self.totals, verdict if benched else None, self.noise)
+        is_one = found and not benched and is_one_ratio(found.time_ratio, verdict.speedup)
+        return replace(found, by_verdict=verdict.speedup) if found and is_one else found
 
     def _timing(self, place: int) -> Timing | None:
         timed, name = (self.asked.timed or self.sides)[place].run, self.names[place]
@@ -371,7 +392,7 @@ class _Comparison:
         )
 
 
-def _read(stored: StoredRun, every: bool) -> Mapping[int, Values]:
+def _read(stored: StoredRun, every: bool) -> Tables:
     return by_launch(stored.metrics()) if every else stored.by_launch()
 
 

@@ -152,14 +152,20 @@ def _exact(one: _Placed) -> Hashable:
     return one.launch.signature, one.launch.grid, one.launch.block
 
 
-# Each pairs what those before it left over. Equal keys pair by occurrence, the first with the first.
-KEYS: tuple[tuple[Confidence, Callable[[_Placed], Hashable]], ...] = (
+def _same_shape(one: _Placed) -> Hashable:
+    return one.name.signature, one.launch.grid, one.launch.block
+
+
+# Each pairs what those before it left over: by a shape the first with the first, by a name alone what corresponds.
+SHAPE_KEYS: tuple[tuple[Confidence, Callable[[_Placed], Hashable]], ...] = (
     ("exact", _exact),
-    ("base-name", lambda one: (one.name.signature, one.launch.grid, one.launch.block)),
-    ("base-name", lambda one: one.name.signature),
-    ("base-name", lambda one: one.name.words),
-    ("base-name", lambda one: one.name.qualified),
-    ("base-name", lambda one: one.name.base),
+    ("base-name", _same_shape),
+)
+NAME_KEYS: tuple[Callable[[_Placed], Hashable], ...] = (
+    lambda one: one.name.signature,
+    lambda one: one.name.words,
+    lambda one: one.name.qualified,
+    lambda one: one.name.base,
 )
 
 
@@ -168,8 +174,9 @@ def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Pa
 
     Outside a range that both sides have, a launch pairs with one launch: nothing says that several together do its
     work. If nothing pairs and each side launched one function, that function was renamed, and its launches pair by
-    place. Beside launches that pair, another function is other work. Swapping the sides swaps the answer and changes
-    nothing else.
+    place. Beside launches that pair, another function is other work. Launches of one function in other shapes pair
+    where as many of them, or as many shapes, are on both sides: of a sort in eight passes and in three nothing says
+    which pass is which. Swapping the sides swaps the answer and changes nothing else.
     """
     left, right = _placed(baseline), _placed(candidate)
     shared = shared_ranges(baseline, candidate)
@@ -184,7 +191,7 @@ def pair_launches(baseline: Sequence[Launch], candidate: Sequence[Launch]) -> Pa
         [one for one in right if one.position not in ranged[1]],
     )
     found += _by_similarity(*_rest(*free, found), (left, right))
-    if not found and _is_one_kernel(left, right):
+    if not found and _is_one_kernel(left, right) and left[0].name.base != right[0].name.base:
         found = _in_order(left, right, "order")
     only = [tuple(one.launch for one in side) for side in _rest(left, right, found)]
     return PairedLaunches(_pairs(found), only[0], only[1])
@@ -244,14 +251,19 @@ def _is_called(left: Placed, right: Placed) -> bool:
 
 def _by_keys(left: Placed, right: Placed) -> list[_Match]:
     found: list[_Match] = []
-    for confidence, key in KEYS:
-        matches = _by_key(left, right, confidence, key)
-        left, right = _rest(left, right, matches)
-        found += matches
+    rest = left, right
+    for confidence, key in SHAPE_KEYS:
+        found += _by_shape_key(*rest, confidence, key)
+        rest = _rest(left, right, found)
+    for name in NAME_KEYS:
+        found += _by_name(*rest, found, name)
+        rest = _rest(left, right, found)
     return found
 
 
-def _by_key(left: Placed, right: Placed, confidence: Confidence, key: Callable[[_Placed], Hashable]) -> list[_Match]:
+def _by_shape_key(
+    left: Placed, right: Placed, confidence: Confidence, key: Callable[[_Placed], Hashable]
+) -> list[_Match]:
     waiting: dict[Hashable, deque[_Placed]] = {}
     for one in right:
         waiting.setdefault(key(one), deque()).append(one)
@@ -260,6 +272,58 @@ def _by_key(left: Placed, right: Placed, confidence: Confidence, key: Callable[[
         if same := waiting.get(key(one)):
             found.append(_Match([one], [same.popleft()], confidence))
     return found
+
+
+def _by_name(
+    left: Placed, right: Placed, paired: Iterable[_Match], name: Callable[[_Placed], Hashable]
+) -> list[_Match]:
+    """Return the matches of launches of one function in other shapes: those that correspond.
+
+    They lie between the same pairs of that function, for a level of a sort that comes later on one side is not one that
+    comes earlier on the other.
+    """
+    before, after, bounds = _grouped(left, name), _grouped(right, name), _pairs_by(paired, name)
+    found = []
+    for one in before:
+        for old, new in _gaps(before[one], after.get(one, []), bounds.get(one, [])):
+            found += [_Match([o], [n], "base-name") for o, n in _corresponding(old, new, bounds.get(one, []))]
+    return found
+
+
+def _grouped(side: Placed, key: Callable[[_Placed], Hashable]) -> dict[Hashable, Placed]:
+    found: dict[Hashable, Placed] = {}
+    for one in side:
+        found.setdefault(key(one), []).append(one)
+    return found
+
+
+def _pairs_by(paired: Iterable[_Match], key: Callable[[_Placed], Hashable]) -> dict[Hashable, list[_Match]]:
+    found: dict[Hashable, list[_Match]] = {}
+    for match in paired:
+        found.setdefault(key(match.left[0]), []).append(match)
+    return found
+
+
+def _corresponding(left: Placed, right: Placed, paired: Sequence[_Match]) -> list[tuple[_Placed, _Placed]]:
+    """Return which launches of one function, in other shapes on either side, do the same work, as far as can be said.
+
+    As many launches correspond one by one. Else as many shapes do, in the order in which they come, with the first
+    launch of each for the first: what repeats a launch that is ``paired`` is none of them. Of eight levels and three
+    nothing says which of one is which of the other.
+    """
+    if len(left) == len(right):
+        return list(zip(left, right, strict=True))
+    known = [
+        {_same_shape(side[0]) for side in sides} for sides in ([m.left for m in paired], [m.right for m in paired])
+    ]
+    before, after = (
+        _grouped([one for one in side if _same_shape(one) not in shapes], _same_shape)
+        for side, shapes in zip((left, right), known, strict=True)
+    )
+    if len(before) != len(after):
+        return []
+    groups = zip(before.values(), after.values(), strict=True)
+    return [pair for old, new in groups for pair in zip(old, new, strict=False)]
 
 
 def _by_similarity(left: Placed, right: Placed, everything: tuple[Placed, Placed]) -> list[_Match]:
@@ -288,12 +352,9 @@ def _by_library(side: Placed) -> dict[str, list[KernelName]]:
     return found
 
 
-def _by_kernel(side: Placed) -> dict[str, Placed]:
+def _by_kernel(side: Placed) -> dict[Hashable, Placed]:
     """Return launches by the least that names their kernel, in the order of the first of each."""
-    found: dict[str, Placed] = {}
-    for one in side:
-        found.setdefault(one.name.base, []).append(one)
-    return found
+    return _grouped(side, lambda one: one.name.base)
 
 
 def _is_one_kernel(left: Placed, right: Placed) -> bool:
@@ -303,21 +364,20 @@ def _is_one_kernel(left: Placed, right: Placed) -> bool:
 def _in_order(left: Placed, right: Placed, confidence: Confidence) -> list[_Match]:
     """Return the matches of one kernel with another: shape by shape, in each the first launch with the first.
 
-    Another kernel may have its own shape for the same work: where the sides have other shapes, these pair in the order
-    in which they come.
+    Another kernel may have its own shapes for the same work: as many of these pair in the order in which they come,
+    else as many launches. Nothing says more.
     """
     before, after = _by_shape(left), _by_shape(right)
     if set(before) == set(after):
         after = {shape: after[shape] for shape in before}
-    groups = zip(before.values(), after.values(), strict=False)
+    groups: Iterable[tuple[Placed, Placed]] = zip(before.values(), after.values(), strict=False)
+    if len(before) != len(after):
+        groups = [(left, right)] if len(left) == len(right) else []
     return [_Match([one], [other], confidence) for old, new in groups for one, other in zip(old, new, strict=False)]
 
 
 def _by_shape(side: Placed) -> dict[Hashable, Placed]:
-    found: dict[Hashable, Placed] = {}
-    for one in side:
-        found.setdefault((one.launch.grid, one.launch.block), []).append(one)
-    return found
+    return _grouped(side, lambda one: (one.launch.grid, one.launch.block))
 
 
 def _by_place(left: Placed, right: Placed, found: Iterable[_Match]) -> list[_Match]:

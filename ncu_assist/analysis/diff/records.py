@@ -92,7 +92,8 @@ class Flag:
 class LaunchDiff:
     """Launches that were compared. ``pairing`` is ``sum`` for several of a side, else the confidence of the pair.
 
-    ``kernel`` is the longest of the candidate's. ``changes`` is empty where only the time was compared.
+    ``kernel`` is the longest of the candidate's. ``changes`` is empty where only the time was compared. ``doubt`` is
+    the reason code of what speaks against the same work, empty where nothing does.
     """
 
     kernel: str
@@ -102,6 +103,7 @@ class LaunchDiff:
     candidate_ns: float | None
     verdict: Verdict
     changes: tuple[Change, ...]
+    doubt: str = ""
 
 
 @dataclass(frozen=True)

@@ -194,8 +194,9 @@ class Why:
     change, for resources work at the same time and shares of them do not add up. Either may be absent: where counters
     are, or where a side does nothing on the resource. ``speedup`` is the bench's, None without one; ``expected`` its
     interval, widened by ``noise``: how far a ratio of two durations of such kernels strays under ncu, as a share.
-    ``l2_reuse`` is how often SMs read from L2, on average, what DRAM brought there: None where it is no answer (see
-    ``_l2_reuse``).
+    ``by_verdict`` is the ratio that a verdict on the same durations has, where it is the same but for which median was
+    taken: one change is told by one number. ``l2_reuse`` is how often SMs read from L2, on average, what DRAM brought
+    there: None where it is no answer (see ``_l2_reuse``).
     """
 
     baseline: BoundBy | None
@@ -208,6 +209,12 @@ class Why:
     noise: float = 0.0
     of_kernels: tuple[bool, bool] = (False, False)  # whose launches are of different kernels, which no limit is of
     l2_reuse: tuple[float, float] | None = None
+    by_verdict: float | None = None
+
+    @property
+    def told_ratio(self) -> float:
+        """Return the ratio of times that is shown."""
+        return self.by_verdict or self.time_ratio
 
     @property
     def bound_changed(self) -> bool:

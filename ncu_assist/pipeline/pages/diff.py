@@ -138,7 +138,8 @@ def _worth_reading(runs: Pair, workload: str | None) -> tuple[frozenset[int] | N
         names = compared_workloads(runs[0].run, runs[1].run, workload)
     except UsageProblem:
         return None, None
-    before, after = (combine_tables(one.run, {}, name) for one, name in zip(runs, names, strict=True))
+    counted = [one.by_launch() if names == (None, None) else {} for one in runs]  # which launches repeat one another
+    before, after = (combine_tables(one.run, own, name) for one, own, name in zip(runs, counted, names, strict=True))
     found = scope(before, after)
     indices = [one.index for one in found.totals[0].launches], [one.index for one in found.totals[1].launches]
     return read_on_both((runs[0].run, runs[1].run), indices, found.paired.pairs)

@@ -67,7 +67,7 @@ from ncu_assist.render.words.verdicts import (
     verdict_line,
     verdict_sentence,
 )
-from ncu_assist.render.words.why import why_lines
+from ncu_assist.render.words.why import why_sentences
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED
 from ncu_assist.verdict import Verdict, clock_note
 from ncu_assist.versions import short_name
@@ -417,7 +417,7 @@ def run_box(whole: RunView, launches: Sequence[Launch]) -> str:
 def diff_box(diff: Diff) -> str:
     """Return which of two runs is faster, and why, as HTML for a notebook."""
     both = names(diff)
-    reasons = why_lines(diff.why, diff.lines, both, WIDTH)
+    reasons = why_sentences(diff.why, diff.lines, both, WIDTH)
     flags = [AnswerRow(heading, "; ".join(said[:FLAGS])) for heading, _, said in flags_by_role(diff) if said]
     rows = [
         AnswerRow("Compared", kernels_and_origins(diff)),

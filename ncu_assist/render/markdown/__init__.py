@@ -43,7 +43,7 @@ from ncu_assist.render.words.verdicts import (
     part_words,
     verdict_line,
 )
-from ncu_assist.render.words.why import why_lines
+from ncu_assist.render.words.why import why_sentences
 from ncu_assist.verdict import REASONS
 
 if TYPE_CHECKING:
@@ -159,7 +159,8 @@ def diff_markdown(diff: Diff) -> str:
 def _reason_lines(diff: Diff) -> list[str]:
     alone, to_compare = outlier_words(diff)
     lines = [f"{escaped(alone)}: {code(to_compare)}"] if alone else []
-    lines += [paragraph(f"why: {diff.verdict.meaning}", 500)]
+    if not diff.forced or diff.verdict.reason != diff.forced:
+        lines += [paragraph(f"why: {diff.verdict.meaning}", 500)]
     if diff.forced:
         lines.insert(0, f"**forced** in spite of: {escaped(REASONS[diff.forced].meaning)}")
     command, clocks = next_words(diff), clock_words(diff)
@@ -170,7 +171,7 @@ def _reason_lines(diff: Diff) -> list[str]:
 
 
 def _why_lines(diff: Diff) -> list[str]:
-    told = [_with_code(line) for line in why_lines(diff.why, diff.lines, names(diff), WIDTH)]
+    told = [_with_code(line) for line in why_sentences(diff.why, diff.lines, names(diff), WIDTH)]
     note = counter_note(diff)
     told += [escaped(note, 4 * WIDTH)] if note else []
     return [*(f"- {line}" for line in told), ""] if told else []
@@ -180,8 +181,8 @@ def _with_code(line: str) -> str:
     """Return a line whose source text stands between backticks, as code."""
     pieces = line.split("`")
     if len(pieces) % 2 == 0:  # a backtick in the source itself
-        return escaped(line, 2 * WIDTH)
-    made = (code(piece) if place % 2 else escaped(piece, 2 * WIDTH) for place, piece in enumerate(pieces))
+        return escaped(line, 4 * WIDTH)
+    made = (code(piece) if place % 2 else escaped(piece, 4 * WIDTH) for place, piece in enumerate(pieces))
     return " ".join(piece for piece in made if piece)
 
 

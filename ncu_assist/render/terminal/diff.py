@@ -51,6 +51,7 @@ from ncu_assist.render.words.gate import (
 )
 from ncu_assist.render.words.verdicts import (
     clock_words,
+    in_doubt_beside,
     kernels_and_origins,
     names,
     next_command,
@@ -96,6 +97,8 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
     if not comparable and diff.verdict.reason not in ABOUT_LAUNCHES:
         return []
     rows = rows_of(diff.launches) if comparable else []
+    if not rows and not rest:
+        return []
     longest = width if len(rows) > MOST_PAIRS else ALONE_LINES * width
     more = [more_of(rows[MOST_PAIRS:])] if rows[MOST_PAIRS:] else []
     parts: list[RenderableType] = [styled("")]
@@ -179,7 +182,8 @@ def _notes(diff: Diff) -> list[str]:
 
 def _reason(diff: Diff, explain: bool) -> list[str]:
     if diff.forced:
-        return [f"FORCED in spite of: {REASONS[diff.forced].meaning}", *_clocks(diff)]
+        more = [f"why: {diff.verdict.meaning}"] if in_doubt_beside(diff) else []
+        return [f"FORCED in spite of: {REASONS[diff.forced].meaning}", *more, *_clocks(diff)]
     doubt = diff.verdict.verdict in ("unclear", "not-comparable")
     if not (doubt or explain):
         return _clocks(diff)

@@ -44,7 +44,8 @@ NEUTRAL = ("unchanged", "missing", "not-comparable")
 MOVED_WORDS = ("improved", "regressed", "changed")
 STALL = "stall_"
 CHANGE, SCORED = "change", "change, z@n"  # with the standard score over repeats, as ncu writes it
-ABOUT_LAUNCHES = ("other-kernel", "no-common-launch", "other-size")  # reasons of a verdict: what either side launched
+# Reasons of a verdict that are of what either side launched.
+ABOUT_LAUNCHES = ("other-kernel", "no-common-launch", "other-size", "other-work", "other-passes")
 
 
 def role_words(changes: Iterable[Change]) -> Iterator[str]:

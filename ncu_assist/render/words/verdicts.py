@@ -13,7 +13,7 @@ from ncu_assist.quantity import number_of, quantity, ratio_digits, times_as_fast
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.words.launches import why_in_focus
 from ncu_assist.render.words.values import collect_again
-from ncu_assist.verdict import REASONS, Verdict, clock_note
+from ncu_assist.verdict import REASONS, Verdict, clock_note, is_one_ratio
 from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ OF_LIVE_PROGRAMS = "profile each again with --repeats N, so that each has 20 lau
 OF_PROGRAMS = "with 20 launches of the kernel or more in each: {}"
 OF_PARTS = "leave out --launch: whole calls are compared by the times of a bench"
 COMMAND = re.compile(r"\bncu(?:-assist)? .*")  # in what settles a verdict
-FEW_LAUNCHES = ("one-sample", "too-few-samples")
+FEW_LAUNCHES, UNCOUNTED = ("one-sample", "too-few-samples"), "unknown-work"
 WORDS = (
     "faster",
     "faster at a higher clock",
@@ -42,6 +42,7 @@ NAME = 40  # letters of a kernel in a sentence
 KERNEL = 20  # and where it names one of two launches
 PAIRS = re.compile(r", \d+ pairs(?=;)")  # what a line has no room for, where cycles stand behind it
 MOST_DIGITS = 5
+SAME_CYCLES, IN_CYCLES_TOO = "the same cycles", "in cycles too"
 UNCUT = 10_000  # for a page, where a sentence wraps
 
 
@@ -148,7 +149,10 @@ def names(diff: Diff) -> tuple[str, str]:
 
 
 def part_words(diff: Diff) -> list[str]:
-    """Return of each side that is a part of a call, and no version's work, that it is; and of pairs by place alone."""
+    """Return what the comparison is not of: a version's whole work, where a side is a part of a call; all repeats.
+
+    And which launches are paired by their place alone.
+    """
     if _launches_of_one_run(diff):
         return []
     by_order = [one.pair for one in diff.launches if one.pairing == "order"]
@@ -163,7 +167,27 @@ def part_words(diff: Diff) -> list[str]:
         for name, part in zip(names(diff), _parts_of_calls(diff), strict=True)
         if part
     ]
-    return list(dict.fromkeys(told))
+    return [*dict.fromkeys(told), *_repeats_left_out(diff)]
+
+
+def _repeats_left_out(diff: Diff) -> list[str]:
+    """Return of each side how many repeats neither the whole nor a metric counts, as the other side has fewer."""
+    found = []
+    paired = [(one.pair.baseline, one.pair.candidate) for one in diff.launches if one.pair.repeats]
+    for place, (name, side) in enumerate(zip(names(diff), (diff.baseline, diff.candidate), strict=True)):
+        more = [(pair[place][0].kernel, len(pair[place]) - len(pair[1 - place])) for pair in paired]
+        left = [(kernel, count) for kernel, count in more if count > 0]
+        if left and side.compared < sum(len((one.pair.baseline, one.pair.candidate)[place]) for one in diff.launches):
+            kernels = list(dict.fromkeys(kernel for kernel, _ in left))
+            of = one_line(kernels[0], NAME) if len(kernels) == 1 else number_of(len(kernels), "kernel")
+            repeats = number_of(sum(count for _, count in left), "repeat")
+            found.append(f"{name}: {repeats} of {of} more than the other side has: not in its total, nor in a metric")
+    return found
+
+
+def in_doubt_beside(diff: Diff) -> bool:
+    """Return whether the verdict of a comparison that was forced is in doubt for another reason as well."""
+    return bool(diff.forced) and diff.verdict.verdict == "unclear" and diff.verdict.reason != diff.forced
 
 
 def clock_words(diff: Diff, called: tuple[str, str] | None = None) -> str:
@@ -184,6 +208,8 @@ def next_command(diff: Diff) -> str:
     if any(_parts_of_calls(diff)):
         return OF_PARTS if diff.verdict.reason in FEW_LAUNCHES else ""
     if any(side.source == "imported" or side.workload is None for side in sides):
+        if diff.verdict.reason == UNCOUNTED:
+            return collect_again(diff.candidate.device)
         if diff.verdict.reason not in FEW_LAUNCHES:
             return ""
         is_live = all(side.source == "live" for side in sides)
@@ -384,8 +410,20 @@ def _not_comparable(candidate: str, baseline: str, where: str, verdict: Verdict)
 
 
 def _interval(verdict: Verdict, turned: bool) -> str:
-    """Return what the verdict stands on, with what it is in cycles; empty where there are no samples."""
-    return "; ".join(filter(None, [_sampled(verdict, turned), cycle_words(verdict)]))
+    """Return what the verdict stands on, with what it is in cycles; empty where there are no samples.
+
+    Cycles that say what time does are told without their number, which noise alone makes another.
+    """
+    cycles = IN_CYCLES_TOO if _says_the_same_in_cycles(verdict) else cycle_words(verdict)
+    return "; ".join(filter(None, [_sampled(verdict, turned), cycles]))
+
+
+def _says_the_same_in_cycles(verdict: Verdict) -> bool:
+    """Return whether a sentence has the ratio of times, and that of cycles is the same ratio."""
+    by, is_told = verdict.cycles, verdict.verdict in ("faster", "slower") or bool(verdict.likely)
+    if by is None or verdict.speedup is None or not is_told or cycle_words(verdict) == SAME_CYCLES:
+        return False
+    return (by.speedup > 1) == (verdict.speedup > 1) and is_one_ratio(by.speedup, verdict.speedup)
 
 
 def cycle_words(verdict: Verdict) -> str:
@@ -397,7 +435,7 @@ def fewer_cycles(speedup: float) -> str:
     """Return the cycles of a baseline over those of a candidate in words, e.g. ``8.84x fewer cycles``."""
     ratio = factor(max(speedup, 1 / speedup))
     if ratio == factor(1.0):
-        return "the same cycles"
+        return SAME_CYCLES
     return f"{ratio} {'fewer' if speedup > 1 else 'more'} cycles"
 
 

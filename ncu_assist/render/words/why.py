@@ -13,7 +13,7 @@ from ncu_assist.ncu.catalogue.stalls import spoken
 from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.quantity import duration, number_of, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.words.verdicts import factor, names
+from ncu_assist.render.words.verdicts import UNCUT, factor, names
 from ncu_assist.rules.model.resources import LATENCY
 
 if TYPE_CHECKING:
@@ -30,13 +30,18 @@ OR_WGMMA = " or wgmma"  # ncu books both as barriers; without the code nobody ca
 WAITS = ("sync", "barrier", "bar.")  # in a line's text, as CUDA, cooperative groups and PTX write it
 
 
-def line_lines(lines: LineChanges, names: tuple[str, str], count: int, width: int) -> list[str]:
-    """Return what changed most, then what is left, then notes: at most ``count`` lines of ``width`` columns."""
-    notes = _notes(lines, names, width)[:count]
+def line_lines(
+    lines: LineChanges, names: tuple[str, str], count: int, width: int, note_width: int | None = None
+) -> list[str]:
+    """Return what changed most, then what is left, then notes: about ``count`` lines of ``width`` columns.
+
+    Notes are whole, also where that takes a line more; ``note_width`` is their own.
+    """
+    notes = _notes(lines, names, note_width or width) if count else []
     changed, left = answering_lines(lines)
     shown = [_change_line(one, lines, names, width) for one in changed]
     shown += [_left_line(one, lines, names, width) for one in left]
-    return [*shown[: count - len(notes)], *notes]
+    return [*shown[: max(0, count - len(notes))], *notes]
 
 
 def _change_line(change: LineChange, lines: LineChanges, names: tuple[str, str], width: int) -> str:
@@ -179,9 +184,16 @@ MORE_AND_LESS: dict[Kind, tuple[str, str]] = {
 
 
 def why_lines(why: Why | None, lines: LineChanges | None, names: tuple[str, str], width: int = WIDTH) -> list[str]:
-    """Return at most five lines of at most ``width`` columns; ``names`` are what the two sides are called."""
+    """Return about five lines of at most ``width`` columns; ``names`` are what the two sides are called."""
     told = [] if why is None else resource_lines(why, names, width)
     return told if lines is None else [*told, *line_lines(lines, names, max(0, MOST_LINES - len(told)), width)]
+
+
+def why_sentences(why: Why | None, lines: LineChanges | None, names: tuple[str, str], width: int) -> list[str]:
+    """Return what ``why_lines`` does, each as one line that whoever shows it may wrap; ``width`` cuts source text."""
+    told = [] if why is None else resource_lines(why, names, UNCUT)
+    count = max(0, MOST_LINES - len(told))
+    return told if lines is None else [*told, *line_lines(lines, names, count, width, UNCUT)]
 
 
 def resource_lines(why: Why, names: tuple[str, str], width: int = WIDTH) -> list[str]:
@@ -250,7 +262,7 @@ def _product(why: Why, width: int) -> list[str]:
     if made is None:
         return []
     shown = [part for part in made.in_short if part.kind != "clock" or not _is_neutral(part)]
-    start = f"ncu: {_times(why.time_ratio)} {_sign(shown, why)} "
+    start = f"ncu: {_times(why.told_ratio)} {_sign(shown, why)} "
     drafts = [start + _product_of(shown, made, why, words) for words in (3, 2, 1)]
     one = next(([draft] for draft in drafts if len(draft) <= width), None)
     return one or min((_between_factors(draft, width) for draft in drafts), key=len)
@@ -270,7 +282,7 @@ def _between_factors(product: str, width: int) -> list[str]:
 def _sign(shown: list[Factor], why: Why) -> str:
     """Return = where the factors multiply to the ratio as they are shown, else ≈: each is rounded on its own."""
     product = prod(float(_gain(part).removesuffix("x")) ** (1 if _helps(part, why) else -1) for part in shown)
-    return "=" if factor(product) == factor(max(why.time_ratio, 1 / why.time_ratio)) else "≈"
+    return "=" if factor(product) == factor(max(why.told_ratio, 1 / why.told_ratio)) else "≈"
 
 
 def _times(ratio: float) -> str:
@@ -290,7 +302,7 @@ def _product_of(shown: list[Factor], made: Factors, why: Why, words: int) -> str
 
 def _helps(part: Factor, why: Why) -> bool:
     """Tell whether a factor has the direction of the whole; what is neutral is told with those that have."""
-    return _is_neutral(part) or (part.gain > 1) == (why.time_ratio >= 1)
+    return _is_neutral(part) or (part.gain > 1) == (why.told_ratio >= 1)
 
 
 def _term(part: Factor, words: int = 2) -> str:

@@ -10,9 +10,7 @@ import pytest
 from factories import DEVICE, PROFILE, WORKLOAD, launch, make_run, metrics_frame, samples_frame, save_run, times
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, diff_runs
-from ncu_assist.analysis.diff.comparability import QUESTIONS, other_sizes
-from ncu_assist.analysis.diff.pairing import LaunchPair
-from ncu_assist.frame import Combined
+from ncu_assist.analysis.diff.comparability import QUESTIONS
 from ncu_assist.record import Toolchain
 from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.markdown import diff_markdown
@@ -107,17 +105,6 @@ def test_other_kernels_can_be_forced(tmp_path: Path) -> None:
     assert diff_runs(before, after, DiffOptions(force=True)).verdict.verdict == "faster"
 
 
-@pytest.mark.parametrize(("blocks", "expected"), [(16, []), (17, ["32 against 544"])])
-def test_paired_launches_of_another_size_are_named(blocks: int, expected: list[str]) -> None:
-    """A thread may do 16 times as much, by wider loads; more is another problem, as far as anyone can tell."""
-    before, after = (replace(launch(0), grid=(count, 1, 1), block=(32, 1, 1)) for count in (1, blocks))
-    sides = Combined(None, (before,), ({},)), Combined(None, (after,), ({},))
-    found = list(other_sizes([LaunchPair((before,), (after,), "exact")], sides))
-    assert [f"{one.baseline} against {one.candidate}" for one in found] == expected
-    assert all("another size of the problem?" in one.what and not one.hard for one in found)
-    assert not list(other_sizes([LaunchPair((before,), (after, after), "exact")], sides))
-
-
 @pytest.mark.parametrize(
     ("moved", "long", "reason"), [(250.0, 0, "other-size"), (1.0, 0, "one-sample"), (250.0, 1, "one-sample")]
 )
@@ -141,7 +128,9 @@ def test_a_launch_of_another_problem_is_not_compared(tmp_path: Path, moved: floa
     small, large = side("small", 1.0, 4), side("large", moved, 1024)
     diff = diff_runs(small, large)
     assert diff.verdict.reason == reason
-    assert [one.hard for one in diff.differences if "another size" in one.what] == [reason == "other-size"]
+    told = [one for one in diff.differences if one.what.startswith("threads of sum")]
+    assert [one.hard for one in told] == [reason == "other-size"]
+    assert ["another size" in one.what for one in told] == [moved > 1]  # bytes say that it is the same work
     forced = diff_runs(small, large, DiffOptions(force=True))
     assert (forced.verdict.reason, forced.forced) == ("one-sample", reason if reason == "other-size" else "")
     for one in (diff, forced):

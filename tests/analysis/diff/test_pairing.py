@@ -137,6 +137,44 @@ def test_one_kernel_pairs_shape_by_shape() -> None:
     assert [pair.candidate[0].grid[0] for pair in pair_launches([*small, *large], coarser).pairs] == [3, 5]
 
 
+def levels(*grids: int, kernel: str = "merge", others: Sequence[str] = ()) -> list[Launch]:
+    """Make launches of one kernel in these grids, with others behind."""
+    made = [*((kernel, grid) for grid in grids), *((name, 1) for name in others)]
+    return [
+        launch(i, name, None, signature=name, ranges=(), grid=(grid, 1, 1))  # type: ignore[arg-type]
+        for i, (name, grid) in enumerate(made)
+    ]
+
+
+def test_levels_correspond_if_there_are_as_many() -> None:
+    same = pair_launches(levels(64, 16, 4), levels(128, 32, 8))
+    assert short(same.pairs) == [(f"merge{i}", f"merge{i}", "base-name") for i in range(3)]
+    sort = pair_launches(levels(64, 16, 4, 3, 3, others=["init"]), levels(8, 8, 8, others=["init"]))
+    assert short(sort.pairs) == [("init5", "init3", "exact")]
+    assert (len(sort.only_baseline), len(sort.only_candidate)) == (5, 3)
+
+
+def test_as_many_shapes_correspond_however_often_each_was_launched() -> None:
+    paired = pair_launches(levels(64, 64, 64, 4), levels(32, 2))
+    assert short(paired.pairs) == [("merge0", "merge0", "base-name"), ("merge3", "merge1", "base-name")]
+    assert places(paired.only_baseline) == "merge1 merge2"
+    repeated = pair_launches(levels(8, 8, 64), levels(8, 32))  # the second is the first again, and no level of its own
+    assert short(repeated.pairs) == [("merge0", "merge0", "exact"), ("merge2", "merge1", "base-name")]
+
+
+def test_no_level_pairs_with_one_on_the_other_side_of_a_pair() -> None:
+    """The first of the larger sort has no partner, nor has the last of the smaller one."""
+    paired = pair_launches(levels(64, 16, 4), levels(16, 4, 1))
+    assert short(paired.pairs) == [("merge1", "merge0", "exact"), ("merge2", "merge1", "exact")]
+    assert (places(paired.only_baseline), places(paired.only_candidate)) == ("merge0", "merge2")
+
+
+def test_a_renamed_kernel_pairs_by_order_only_where_shapes_or_launches_are_as_many() -> None:
+    assert len(pair_launches(levels(64, 16, 4), levels(8, 8, 8, kernel="quick")).pairs) == 3
+    assert not pair_launches(levels(64, 16, 4), levels(8, kernel="quick")).pairs
+    assert not pair_launches(levels(64, 16, 4), levels(8)).pairs  # nor by order what has one name
+
+
 def test_close_names_pair_the_closest_first_and_the_rest_is_left() -> None:
     before = launches("init_data", "sgemm_naive", "void n::transpose_naive<float>(T *)", "histogram")
     after = launches("transpose_tiled_kernel", "sgemm_tiled_kernel", "scan_blocks", "init_data")

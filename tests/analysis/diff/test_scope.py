@@ -10,6 +10,8 @@ from factories import DEVICE, launch, make_run, metrics_frame, save_run
 
 from ncu_assist.analysis.diff import Change, Diff, DiffOptions, diff_runs, outlier
 from ncu_assist.analysis.diff.changes import catalogue_row
+from ncu_assist.analysis.diff.comparing import verdict_by_time
+from ncu_assist.analysis.diff.timing import SampleReader
 from ncu_assist.errors import UsageProblem
 from ncu_assist.frame import Combined, combine
 from ncu_assist.record import ROUNDED
@@ -132,6 +134,62 @@ def test_reports_of_one_kernel_each_compare_whatever_it_is_called(tmp_path: Path
     often = foreign(tmp_path, "often", ("b", 2.0e5, {}), ("b", 1.9e5, {}), ("b", 2.1e5, {}))
     thrice = diff_runs(foreign(tmp_path, "once", ("a", 1e5, {})), often)
     assert (thrice.verdict.speedup, thrice.launches[0].pair.repeats) == (pytest.approx(0.5), True)  # one launch each
+
+
+def test_programs_whose_passes_do_not_correspond_are_not_compared(tmp_path: Path) -> None:
+    """A sort in three passes and in two: which of one does the work of which of the other?"""
+
+    def sort(name: str, *grids: int) -> StoredRun:
+        own = [launch(0, "init", None, ranges=(), duration_ns=1e4)]  # type: ignore[arg-type]
+        own += [
+            launch(1 + i, "merge", None, ranges=(), grid=(grid, 1, 1), duration_ns=1e5)  # type: ignore[arg-type]
+            for i, grid in enumerate(grids)
+        ]
+        facts: dict[str, Any] = {"kernel": name, "source": "imported", "workloads": (), "profile": None, "checks": ()}
+        run = make_run(version=name, launches=tuple(own), **facts)
+        metrics = ({"gpu__time_duration.sum": one.duration_ns} for one in own)
+        return save_run(Store(tmp_path / "reports"), run, metrics_frame(*metrics))
+
+    three, two = sort("three", 64, 16, 4), sort("two", 32, 32)
+    for sides in ((three, two), (two, three)):
+        found = diff_runs(*sides)
+        assert (found.verdict.verdict, found.verdict.reason) == ("not-comparable", "other-passes")
+        assert verdict_by_time(*sides, None, SampleReader()).reason == "other-passes"
+    text = diff_text(diff_runs(three, two), Style())
+    assert "only in three (3 launches, 300 µs): merge ×3" in text
+    assert "only in two (2 launches, 200 µs): merge ×2" in text
+    forced = diff_runs(three, two, DiffOptions(force=True))
+    assert (forced.baseline.compared, forced.candidate.compared) == (4, 3)
+    assert (forced.verdict.verdict, forced.verdict.speedup) == ("unclear", pytest.approx(3.1 / 2.1))
+    assert diff_runs(three, sort("other", 60, 15, 3)).verdict.reason == "one-sample"  # as many: one by one
+    alone = [sort(name, *grids) for name, grids in (("deep", (64, 16, 4)), ("flat", (8, 8)))]
+    no_init = [_without_first(one, tmp_path) for one in alone]
+    assert diff_runs(*no_init).verdict.reason == "other-passes"  # and not that no name is in both
+
+
+def _without_first(stored: StoredRun, root: Path) -> StoredRun:
+    launches = stored.run.launches[1:]
+    facts: dict[str, Any] = {"source": "imported", "workloads": (), "profile": None, "checks": ()}
+    run = make_run(kernel=f"{stored.run.kernel}_alone", version="it", launches=launches, **facts)
+    frame = metrics_frame(*({"gpu__time_duration.sum": 1e5} for _ in range(1 + len(launches))))
+    return save_run(Store(root / "reports"), run, frame[frame["launch"] > 0])
+
+
+def test_launches_of_one_shape_and_of_very_different_work_are_no_repeats(tmp_path: Path) -> None:
+    """The frontier of a search grows: a median over its levels is of none of them."""
+
+    def search(name: str, *instructions: float) -> StoredRun:
+        return foreign(tmp_path, name, *(("step", count, {INSTRUCTIONS: count}) for count in instructions))
+
+    found = diff_runs(search("before", 1e4, 1e5, 1e6), search("after", 1e4, 5e4, 5e5))
+    assert [(one.pair.repeats, one.baseline_ns, one.candidate_ns) for one in found.launches] == [
+        (False, 1e6, 5e5),
+        (False, 1e5, 5e4),
+        (False, 1e4, 1e4),
+    ]
+    assert (found.verdict.reason, found.verdict.speedup) == ("one-sample", pytest.approx(1.11 / 0.56))
+    alike = diff_runs(search("these", 1e4, 1e5), search("those", 1e4, 1.1e5))
+    assert [one.pair.repeats for one in alike.launches] == [True]
 
 
 def test_a_verdict_is_over_paired_launches_only(tmp_path: Path) -> None:
