@@ -282,7 +282,7 @@ class _Comparison:
         reason = apart or other
         self.forced = reason if asked.force else ""
         self.forbidden = not_comparable(reason) if reason and not asked.force else None
-        self.totals = self.whole if apart else self.scope.totals
+        self.totals = self.whole if apart and self.forbidden else self.scope.totals
         self.noise = noise_model(*self.runs, learned=asked.learned)
 
     def in_full(self) -> FullDiff:
@@ -383,7 +383,7 @@ class _Comparison:
             timing=self._timing(place),
             duration_ns=whole.duration_ns,
             launches=len(whole.launches),
-            compared=self.scope.compared[place],
+            compared=len(whole.launches) if compared is whole else self.scope.compared[place],
             indices=tuple(one.index for one in compared.launches),
             bottleneck=bottleneck(compared.values),
             notes=run.notes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,20 @@ def test_repeats_count_as_often_as_both_sides_have_them(tmp_path: Path) -> None:
     )
     assert (repeated.baseline_ns, repeated.candidate_ns) == (5e5, 1e5)
     assert repeated.verdict.reason == "too-few-samples"
+
+
+@pytest.mark.parametrize(("force", "launches", "whole_ns"), [(False, (4, 3), 5e5), (True, (2, 2), 4e5)])
+def test_what_is_counted_is_what_the_values_are_of(
+    tmp_path: Path, force: bool, launches: tuple[int, int], whole_ns: float
+) -> None:
+    """Runs that cannot be compared stand side by side as wholes; where that is forced, over the launches of both."""
+    before = foreign(tmp_path, "before", ("a", 1e5, {}), ("a", 1e5, {}), ("b", 3e5, {}), ("only", 0.0, {}))
+    other = {"device": replace(DEVICE, name="NVIDIA H100")}
+    after = foreign(tmp_path, "after", ("a", 1e5, {}), ("b", 3e5, {}), ("alone", 9e5, {}), **other)
+    found = diff_runs(before, after, DiffOptions(force=force))
+    assert (found.baseline.compared, found.candidate.compared) == launches
+    assert changes(found)["duration"].baseline == whole_ns
+    assert ("1 repeat of a" in diff_text(found, Style())) == force
 
 
 def test_the_repeats_of_one_kernel_are_the_answer(tmp_path: Path) -> None:

@@ -445,7 +445,7 @@ def test_what_differs_beside_the_version_stands_in_the_box_of_the_verdict(made_u
     ]
     text = html.diff_html(facts_of((sizes[0], sizes[1]), tmp_path / "reports"))
     box = text.partition('id="verdict"')[2].partition("<section")[0]
-    assert "another size of the problem?" in re.sub(r'data-copy="[^"]*"', "", box)
+    assert f"threads of sum: 128 against {1000 * 128:,}" in re.sub(r'data-copy="[^"]*"', "", box)
 
 
 def test_tiles_and_factors_are_of_the_launches_that_are_compared_and_say_of_how_many(tmp_path: Path) -> None:
