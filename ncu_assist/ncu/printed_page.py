@@ -21,18 +21,29 @@ from ncu_assist.quantity import number_of
 SECTION = re.compile(r"Section: (\S.*)")
 TABLE = re.compile(r"Table Name : (\S.*)")
 RULER = re.compile(r"-{3,}(?: -{3,}){2,}")
-PAGE = re.compile(rf"^[ \t]*(?:{SECTION.pattern}|{TABLE.pattern})\n(?:.*\n)??[ \t]*{RULER.pattern}", re.MULTILINE)
+RULER_LINE = re.compile(rf"^[ \t]*{RULER.pattern}", re.MULTILINE)
 PROCESS = re.compile(r"\[(?P<pid>\d+)\] (?P<program>.+)@(?P<host>[\w.:-]+)")
 WHERE = r"Context (?P<context>\d+), Stream (?P<stream>\d+)(?:, Device (?P<device>\d+), CC (?P<cc>\d+\.\d+))?"
 KERNEL_LINE = re.compile(rf"(?P<name>\S.*) (?P<grid>\(\d+, \d+, \d+\))x(?P<block>\(\d+, \d+, \d+\)), {WHERE}")
 KERNEL_LINE_UNTIL_2022 = re.compile(rf"(?P<name>\S.*), \d{{4}}-\w{{3}}-\d{{2}} [\d:]{{8}}, {WHERE}")
+TITLES = (SECTION, TABLE, KERNEL_LINE, KERNEL_LINE_UNTIL_2022)
 ROW_CELLS = 3
 TOTALS = {GRID: "launch__grid_size", BLOCK: "launch__block_size"}
 
 
 def is_printed(text: str) -> bool:
-    """Tell whether a text holds a section or a table as ncu prints it."""
-    return bool(PAGE.search(text))
+    """Tell whether a text holds a table as ncu prints it: behind its title or, on the raw page, behind its kernel."""
+    return any(_begins_table(text, found.start()) for found in RULER_LINE.finditer(text))
+
+
+def _begins_table(text: str, ruler: int) -> bool:
+    """Tell whether one of the two lines before a ruler says of what the table is: a description may stand between."""
+    for _ in range(2):
+        end = text.rfind("\n", 0, ruler)
+        ruler = text.rfind("\n", 0, max(end, 0)) + 1
+        if any(pattern.fullmatch(text[ruler : max(end, 0)].strip()) for pattern in TITLES):
+            return True
+    return False
 
 
 @dataclass

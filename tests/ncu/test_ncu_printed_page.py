@@ -171,6 +171,14 @@ def test_metrics_by_name_are_read_of_any_section() -> None:
     assert read(kernel() + chosen)["dram__bytes.sum"] == 9.45e6
 
 
+def test_the_raw_page_has_a_table_without_a_section() -> None:
+    page = kernel() + table(
+        [("dram__bytes.sum", "Mbyte", "9.45"), ("launch__func_cache_config", "", "CachePreferNone")]
+    )
+    assert is_printed(page)
+    assert read(page)["dram__bytes.sum"] == 9.45e6
+
+
 def test_tables_of_no_kernel_belong_to_none() -> None:
     """A second table of a section is of another launch: a launch has one of each."""
     found = read_printed(DURATION + kernel() + DURATION + DURATION.replace("117.98", "9.00"), "log.txt")
