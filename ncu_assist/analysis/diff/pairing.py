@@ -285,8 +285,10 @@ def _by_name(
     before, after, bounds = _grouped(left, name), _grouped(right, name), _pairs_by(paired, name)
     found = []
     for one in before:
-        for old, new in _gaps(before[one], after.get(one, []), bounds.get(one, [])):
-            found += [_Match([o], [n], "base-name") for o, n in _corresponding(old, new, bounds.get(one, []))]
+        same = bounds.get(one, [])
+        shapes = {_same_shape(match.left[0]) for match in same}, {_same_shape(match.right[0]) for match in same}
+        for old, new in _gaps(before[one], after.get(one, []), same):
+            found += [_Match([o], [n], "base-name") for o, n in _corresponding(old, new, shapes)]
     return found
 
 
@@ -304,21 +306,20 @@ def _pairs_by(paired: Iterable[_Match], key: Callable[[_Placed], Hashable]) -> d
     return found
 
 
-def _corresponding(left: Placed, right: Placed, paired: Sequence[_Match]) -> list[tuple[_Placed, _Placed]]:
+def _corresponding(
+    left: Placed, right: Placed, paired: tuple[set[Hashable], set[Hashable]]
+) -> list[tuple[_Placed, _Placed]]:
     """Return which launches of one function, in other shapes on either side, do the same work, as far as can be said.
 
     As many launches correspond one by one. Else as many shapes do, in the order in which they come, with the first
-    launch of each for the first: what repeats a launch that is ``paired`` is none of them. Of eight levels and three
-    nothing says which of one is which of the other.
+    launch of each for the first: one of a shape that is ``paired`` repeats what is, and is none of them. Of eight
+    levels and three nothing says which of one is which of the other.
     """
     if len(left) == len(right):
         return list(zip(left, right, strict=True))
-    known = [
-        {_same_shape(side[0]) for side in sides} for sides in ([m.left for m in paired], [m.right for m in paired])
-    ]
     before, after = (
         _grouped([one for one in side if _same_shape(one) not in shapes], _same_shape)
-        for side, shapes in zip((left, right), known, strict=True)
+        for side, shapes in zip((left, right), paired, strict=True)
     )
     if len(before) != len(after):
         return []
