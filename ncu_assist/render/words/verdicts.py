@@ -258,8 +258,12 @@ def origin(source: Source, run: Run | DiffSide) -> str:
     """
     from ncu_assist.analysis.diff.comparability import UNKNOWN  # with the rest of a diff: `explain` needs none
 
-    named = run.device and run.device.name not in UNKNOWN
-    where = f" on {one_line(run.device.name) if named else 'a GPU that is not named'}" if run.device else ""
+    where = ""
+    if run.device:
+        capability = run.device.compute_capability
+        of_kind = f" of compute capability {capability}" if capability[:1].isdigit() else ""
+        nameless = f"a GPU{of_kind} that is not named"
+        where = f" on {nameless if run.device.name in UNKNOWN else one_line(run.device.name)}"
     date = one_line(run.created[:10])
     if source == "imported":  # when it was measured, a foreign report does not say
         archived = f"imported {date}" if run.run_id else "not archived"
