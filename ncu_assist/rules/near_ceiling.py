@@ -26,22 +26,19 @@ How the saving is estimated: it is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from ncu_assist.ncu.catalogue.stalls import STALL_REASONS
 from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA, ISSUE
-from ncu_assist.rules.model.resources import DRAM_ROWS, PARTS, RESOURCES, verb
-from ncu_assist.rules.model.savings import Busiest, busiest_unit, loads, takes_the_time
+from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES, verb
+from ncu_assist.rules.model.savings import Busiest, busiest_unit, loads, takes_the_time, uncounted_caches
 from ncu_assist.rules.unexplained import waits
 
 ID = "near-ceiling"
 NEEDS: tuple[str, ...] = ()
 USES: tuple[str, ...] = ()
 LINK_EVIDENCE = "host_bytes"
-CACHES = {"L1": "l1_cache_throughput", "L2": "l2_cache_throughput"}  # ncu's, of the busiest of all their counters
 # Stall reasons that no unit of RESOURCES is behind (Nsight Compute, Kernel Profiling Guide, "Warp Stall Reasons").
 STANDING_STILL = ("no_instruction", "branch_resolving", "barrier", "membar", "sleeping")
 READY = "not_selected"  # the stall reason of a warp that could issue: it waits for nothing
@@ -103,23 +100,16 @@ def _distance(facts: Facts, busiest: Busiest, top: tuple[str, float] | None) -> 
             "can be saved"
         )
     said = f"; {waits(top, bool(facts.get('pipe_tensor_gmma')))}" if top else ""
-    for cache, percent_busy in _uncounted(facts, busiest):
-        return (
-            f"{percent(reached)} of what it can reach; ncu calls {cache} {percent_busy:.0f} % busy, and whether that "
-            f"limits it was not counted{said}"
-        )
+    for cache, share in uncounted_caches(facts):
+        if share > busiest.share:
+            return (
+                f"{percent(reached)} of what it can reach; ncu calls {cache} {percent(share)} busy, and whether that "
+                f"limits it was not counted{said}"
+            )
     return (
         f"{percent(reached)} of what it can reach: at most {percent(left)} of the time can be saved if it waits less, "
         f"more only if it gets less work{said}"
     )
-
-
-def _uncounted(facts: Facts, busiest: Busiest) -> Iterator[tuple[str, float]]:
-    """Yield caches of which no part was counted and ncu says a throughput above that of the unit, in percent."""
-    for cache, key in CACHES.items():
-        parts = (one for one in PARTS if one.group == cache)
-        if facts.value(key) > 100.0 * busiest.share and all(facts.get(one.busy) is None for one in parts):
-            yield cache, facts.value(key)
 
 
 def _advice(facts: Facts, busiest: Busiest, group: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
@@ -28,6 +28,7 @@ PROBES = {
 # More can be reached (`pipe_fma_unfused` of the fault gallery fills 98 %), less was only assumed.
 FILLS_SLOTS = ("pipe", "fma")
 L2_READS = "L2 output"  # where what SMs read leaves L2
+CACHES = {"L1": "l1_cache_throughput", "L2": "l2_cache_throughput"}
 START = "start"  # of a kernel: what relieves it of that is fused with its neighbours
 # Of what a unit can reach: from here on it is what takes the time, and is named first, with or without waste. Nsight
 # Compute calls a pipe a bottleneck at 80 % (rule HighPipeUtilization) and a unit highly used at 80 % (SOLBottleneck).
@@ -198,6 +199,18 @@ def _coarse(facts: Facts) -> dict[str, float]:
     wholes = ((MEMORY, PARTS), (SM, SM_PARTS))
     bare = [whole for whole, parts in wholes if all(one.share(facts.combined.values) is None for one in parts)]
     return {one.name: facts.busy(one) / REACHABLE for one in bare if one.share(facts.combined.values) is not None}
+
+
+def uncounted_caches(facts: Facts) -> Iterator[tuple[str, float]]:
+    """Yield caches of which no part was counted, and how busy ncu calls them, 0 to 1: of all counters, the busiest.
+
+    Some of these limit no kernel, so it is at most so much; that of L1 is of the time in which it was active.
+    """
+    for cache, key in CACHES.items():
+        parts = (one for one in PARTS if one.group == cache)
+        share = facts.get(key)
+        if share is not None and all(facts.get(one.busy) is None for one in parts):
+            yield cache, share / 100.0
 
 
 def _l2_reads(facts: Facts) -> float:

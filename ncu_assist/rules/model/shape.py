@@ -18,7 +18,16 @@ from ncu_assist.rules.model.resources import (
     SM,
     SM_PARTS,
 )
-from ncu_assist.rules.model.savings import BUSY, REACHABLE, START_NS, filled, loads, takes_from, takes_the_time
+from ncu_assist.rules.model.savings import (
+    BUSY,
+    REACHABLE,
+    START_NS,
+    filled,
+    loads,
+    takes_from,
+    takes_the_time,
+    uncounted_caches,
+)
 
 # "Below 60 % of both compute throughput and memory bandwidth typically indicates latency issues": Nsight Compute's rule
 # SOLBottleneck.
@@ -101,7 +110,8 @@ def has_room(facts: Facts) -> bool:
 def _loads_at_work(facts: Facts) -> Iterator[tuple[str, float]]:
     """Yield how busy each unit was, of what it can reach; those of multiprocessors while these had a warp.
 
-    What ncu calls the throughput of the memory or of the SM is said of no known part, unless it is more than each.
+    What ncu calls the throughput of the memory or of the SM is said of no known part, unless it is more than each. That
+    of a cache stands in where no part of it was counted: it may be as busy as that.
     """
     active, inside = working_part(facts), {one.name for one in (*PARTS, *SM_PARTS, SM) if one.group in ON_EACH_SM}
     found = dict(loads(facts))
@@ -109,6 +119,7 @@ def _loads_at_work(facts: Facts) -> Iterator[tuple[str, float]]:
         if not any(facts.busy(one) >= NEARLY * facts.busy(whole) for one in parts):
             found[whole.name] = facts.busy(whole) / REACHABLE
     yield from ((name, load / (active if name in inside else 1.0)) for name, load in found.items())
+    yield from ((cache, share / REACHABLE) for cache, share in uncounted_caches(facts))
 
 
 def coverable_share(facts: Facts) -> float:
