@@ -19,6 +19,9 @@ PROFILE = record.Profile("full", "none", "all", "kernel", None, "ncu --set full"
 BENCH_ID = "bench-1"
 STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 
+DRAM = "dram__cycles_active.avg.pct_of_peak_sustained_elapsed"
+MEMORY = "gpu__compute_memory_throughput.avg.pct_of_peak_sustained_elapsed"
+
 # names and units as `--set full` of ncu 2025.3.1 writes them on an H200
 METRICS: dict[str, tuple[float | str, str]] = {
     "gpu__time_duration.sum": (100_000.0, "ns"),
@@ -56,10 +59,15 @@ METRICS: dict[str, tuple[float | str, str]] = {
 
 
 def metrics_frame(*launches: Mapping[str, float | str | None], defaults: bool = True) -> pd.DataFrame:
-    """Tidy metrics, one mapping a launch: overrides of METRICS; None leaves the metric out."""
+    """Tidy metrics, one mapping a launch: overrides of METRICS; None leaves the metric out.
+
+    All memory is as busy as DRAM where that is given alone.
+    """
     rows: list[tuple[int, str, float, str | None, str]] = []
     for index, changes in enumerate(launches or ({},)):
         values: dict[str, Any] = {name: value for name, (value, _) in METRICS.items()} if defaults else {}
+        if DRAM in changes:
+            changes = {MEMORY: changes[DRAM], **changes}
         for name, value in {**values, **changes}.items():
             unit = METRICS.get(name, (0.0, ""))[1]
             if isinstance(value, str):

@@ -55,6 +55,11 @@ def is_csv(head: bytes) -> bool:
     return bool(ANY_SEPARATOR.search(text.lstrip().partition("\n")[0])) and is_text(head)
 
 
+def has_export(text: str) -> bool:
+    """Tell whether a text holds a table in CSV that has ncu's columns."""
+    return any(f'"{KERNEL}"' in text[found.start() : text.find("\n", found.end())] for found in HEADER.finditer(text))
+
+
 def is_text(head: bytes) -> bool:
     """Tell whether a file that starts with these bytes is a text, one with words in it."""
     text = decode(head)
@@ -228,7 +233,7 @@ def dimensions(cell: str) -> tuple[int, int, int]:
 
 def _stands(pieces: list[str], where: Layout) -> bool:
     """Tell whether each cell stands in its column: the sizes do, and no quote is left behind the names."""
-    sizes = (pieces[where.facts[BLOCK]], pieces[where.facts[GRID]])
+    sizes = [pieces[where.facts[one]] for one in (BLOCK, GRID) if one in where.facts]
     return all(not size or DIMENSIONS.fullmatch(size) for size in sizes) and not any(
         QUOTE in cell for cell in pieces[where.names.stop :]
     )
@@ -609,6 +614,9 @@ SECTION = "Section Name"
 METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(?:__|_)[\w.:]+")  # of ncu 2019 and later; a label has blanks or no _
 IN_LABEL = re.compile(r"[A-Za-z0-9_.:]+__[\w.:]+")  # of --print-metric-name label-name
 CAPABILITY = re.compile(r"(\d+)\.(\d)")  # of the column CC
+LONGEST_LABEL = 300  # with a name in it; names have up to 120 signs
+CHOSEN = "Command line profiler metrics"  # the section of --metrics
+TOTALS = {GRID: "launch__grid_size", BLOCK: "launch__block_size"}
 
 
 def read_metric_rows(header: Sequence[str], rows: Sequence[str], file: str) -> Contents:
@@ -635,15 +643,16 @@ def read_metric_rows(header: Sequence[str], rows: Sequence[str], file: str) -> C
             labels[section] = labels.get(section, 0) + 1
         else:
             metrics.append((name, said[UNIT], said[VALUE]))
-    if not any(metrics for _, metrics in launches.values()):
-        raise _labels_only(file)
-    return contents_of(file, list(launches.values()), tuple(unread_notes(labels)))
+    kept, notes = sized(list(launches.values()))
+    if not kept:
+        raise no_sizes(file) if any(metrics for _, metrics in launches.values()) else _labels_only(file)
+    return contents_of(file, kept, (*unread_notes(labels), *notes))
 
 
 def _layout(columns: Sequence[str], file: str) -> Layout:
     known = {*BEFORE_NAMES, *NAMES, *AFTER_NAMES}
     facts = {each: place for place, each in enumerate(columns) if each in known}
-    if not {*REQUIRED, METRIC, UNIT, VALUE} <= set(columns) or len(set(columns)) < len(columns):
+    if not {"ID", KERNEL, METRIC, UNIT, VALUE} <= set(columns) or len(set(columns)) < len(columns):
         raise _labels_only(file)
     places = [facts[each] for each in NAMES if each in facts]
     return Layout(tuple(columns), facts, range(places[0], places[-1] + 1), max(facts.values()) + 1)
@@ -658,6 +667,34 @@ def _cells(row: str, where: Layout, file: str) -> list[str] | None:
     return cells(row, where, file)
 
 
+def sized(
+    launches: Sequence[tuple[dict[str, str], list[Said]]],
+) -> tuple[list[tuple[dict[str, str], list[Said]]], list[str]]:
+    """Return the launches that have sizes and metrics, and notes on the others.
+
+    Where no sizes are printed, as by ncu before 2022.2, grid and block are their totals, along x.
+    """
+    kept, totals = [], 0
+    for facts, metrics in launches:
+        found = facts
+        if not facts.get(GRID):
+            said = {name: value.replace(",", "") for name, _, value in metrics}
+            sizes = {fact: said.get(name, "") for fact, name in TOTALS.items()}
+            if all(size.isdecimal() for size in sizes.values()):
+                found = facts | {fact: f"({size}, 1, 1)" for fact, size in sizes.items()}
+                totals += 1
+        if metrics and found.get(GRID):
+            kept.append((found, metrics))
+    notes = []
+    if totals:
+        notes.append(
+            f"of {number_of(totals, 'launch')} only the totals of grid and block are printed, and stand as their x"
+        )
+    if len(kept) < len(launches):
+        notes.append(f"left out: {number_of(len(launches) - len(kept), 'launch')} without metrics, or without sizes")
+    return kept, notes
+
+
 def metric_name(section: str, label: str, table: str = "") -> str | None:
     """Return the metric that a row of a section is of; None for a label that does not say one for certain.
 
@@ -665,6 +702,8 @@ def metric_name(section: str, label: str, table: str = "") -> str | None:
     """
     from ncu_assist.ncu.catalogue.labels import OF_SECTIONS, OF_TABLES
 
+    if len(label) > LONGEST_LABEL:
+        return None
     if METRIC_NAME.fullmatch(label):
         return label
     found = IN_LABEL.findall(label)
@@ -727,6 +766,12 @@ def unread_notes(labels: Mapping[str, int]) -> Iterator[str]:
         sections = ", ".join(sorted(filter(None, labels)))
         values = number_of(sum(labels.values()), "value")
         yield f"{values} not read, as no label there says one metric for certain: {sections}"
+
+
+def no_sizes(file: str) -> UsageProblem:
+    """Return what is said of a page whose launches have no sizes."""
+    words = "prints no sizes of its launches: ncu before 2022.2 has them in the section Launch Statistics alone"
+    return UsageProblem(f"{file} {words}", AGAIN)
 
 
 def _labels_only(file: str) -> UsageProblem:

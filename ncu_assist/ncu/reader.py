@@ -104,12 +104,15 @@ def _is_of_timeline(metric: str) -> bool:
 
 
 def _read_printed(path: Path, name: str, folder: Path) -> None:
-    from ncu_assist.ncu.csv_page import HEADER, decode, read_csv  # which takes numpy: the others start without
+    from ncu_assist.ncu.csv_page import decode, has_export, read_csv  # which takes numpy: the others start without
     from ncu_assist.ncu.printed_page import is_printed, read_printed
 
     data = path.read_bytes()
     text = decode(data)
-    is_text = not HEADER.search(text) and is_printed(text)
+    is_text = is_printed(text)
+    if is_text and has_export(text):
+        words = f"{name} holds a page as text and one in CSV, one behind the other"
+        raise DamagedData(words, "put each into a file of its own")
     found = read_printed(text, name) if is_text else read_csv(data, name)
     _write(folder, {name: value for name, value in vars(found).items() if name != "values"})
     found.values.tofile(folder / VALUES)

@@ -26,7 +26,7 @@ from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
 from ncu_assist.ncu.contents import Contents, Document
-from ncu_assist.ncu.csv_page import LACKS, decode, is_csv, is_text, no_report, read_csv
+from ncu_assist.ncu.csv_page import LACKS, decode, has_export, is_csv, is_text, no_report, read_csv
 from ncu_assist.ncu.printed_page import is_printed
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.reading import (
@@ -60,13 +60,13 @@ FileKind = tuple[str, str]  # what a file is, behind 'this is', and one thing to
 
 TRIAGE = "ncu-assist triage FILE, which says where the time goes; for counters ncu --set full -o REPORT PROGRAM"
 NSYS = ("a Nsight Systems report: a timeline, without the counters of kernels", TRIAGE)
-SOURCE = "a source file, and no report"
+SOURCE, SOURCES = "a source file, and no report", (".cu", ".py")
 MAIN, C_NAME = re.compile(rb"\bmain\s*\("), re.compile(r"[A-Za-z_]\w*", re.ASCII)
 BY_NAME = {  # endings of files whose first bytes tell nothing
     **dict.fromkeys((".nsys-rep", ".qdrep", ".qdstrm"), NSYS),
     ".ncu-proj": ("a project of Nsight Compute: it names reports and holds none", "give one of its reports"),
     ".nvvp": ("a profile of nvprof or the Visual Profiler", PROFILE),
-    **dict.fromkeys((".cu", ".py"), (SOURCE, "ncu-assist profile FILE")),
+    **dict.fromkeys(SOURCES, (SOURCE, "ncu-assist profile FILE")),
 }
 BY_START = {  # by the first bytes
     b"7z\xbc\xaf": ("a 7z archive", UNPACK),
@@ -93,10 +93,10 @@ BY_TEXT: dict[str, FileKind] = {  # by a pattern in the first bytes
         EXPORTED,
     ),
     r'\s*[{\[]\s*["{\[\]}]': ("a JSON file", "ncu-assist triage FILE, if it is a trace of torch.profiler"),
-    r"(//.*\s+)*\.version \d": ("PTX code", CHECK),
-    r"(?s).*^\s*Section: (GPU Speed Of Light|Command line profiler metrics)": (
+    r"(?://[^\n]*\n\s*)*\.version \d": ("PTX code", CHECK),
+    r"(?s:.*?)^[^\n]{0,60}Section: (GPU Speed Of Light|Command line profiler metrics)": (
         "like what ncu prints, but its tables are not as ncu writes them",
-        "give the text as ncu printed it, or export the report: ncu --import FILE.ncu-rep --csv --page raw",
+        "give the text as ncu printed it, without what a logger or mpirun put before each line",
     ),
 }
 # Nsight Systems calls itself and its own types by these names, also in a file that was given another ending.
@@ -120,12 +120,12 @@ def file_kind(head: bytes, path: Path, name: str) -> FileKind | None:
     if head[TAR_AT:].startswith(TAR):
         return "a tar archive", UNPACK
     found = next((kind for start, kind in BY_START.items() if head.startswith(start)), None)
-    if found is None:
+    plain = PACKED.sub("", name.lower())
+    if found is None and not plain.endswith(SOURCES):
         text = head.decode("utf-8", "replace")
         found = next((kind for pattern, kind in BY_TEXT.items() if re.match(pattern, text, re.MULTILINE)), None)
     if found is None and b"\0" in head and NSYS_WORDS.search(head):
         return NSYS
-    plain = PACKED.sub("", name.lower())
     if found is None and plain.endswith(".cu") and not MAIN.search(head):
         kernel = Path(name).stem
         return SOURCE, f"ncu-assist new {kernel if C_NAME.fullmatch(kernel) else 'KERNEL'} --from FILE"
@@ -163,6 +163,7 @@ def _zip(path: Path) -> FileKind:
     return "a zip archive", UNPACK
 
 
+LACKS_OF_TEXT = (*LACKS, "NVTX ranges", "metrics under labels that do not say one for certain")
 NAMES_SHOWN = 3
 SIZES = tuple(f"{of}_{axis}" for of in ("grid", "block") for axis in "xyz")
 MOST_SHOWN = 48  # characters of a name in a notebook
@@ -476,7 +477,7 @@ def read_report(
     path, limits = Path(path), Limits(timeout_s, memory_bytes, stopped, told)
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         plain = compressed.plain_file(path, Path(folder))
-        changed_ns, lacks = path.stat().st_mtime_ns, LACKS if _is_printed(plain, path.name) else ()
+        changed_ns, lacks = path.stat().st_mtime_ns, _lacks(plain, path.name)
         code: Sequence[LaunchSource] = ()
         sampled = None
         if ahead and not lacks:
@@ -492,23 +493,31 @@ def read_report(
     return Report(path, found, limits, changed_ns, KnownCode(code), sampled, lacks)
 
 
-def _is_printed(plain: Path, name: str) -> bool:
-    """Tell whether a file is a printed page; raises DamagedData for what is plainly something else than a report."""
+def _lacks(plain: Path, name: str) -> tuple[str, ...]:
+    """Return what a printed page has not, nothing of a report; raises DamagedData for what is plainly something else.
+
+    A page may stand behind all that its program printed, so the first bytes of a text do not tell that there is none.
+    """
     with plain.open("rb") as file:
         head = file.read(CSV_HEAD)
-    if head.startswith(report_file.MAGIC):
-        return False
-    if is_printed(decode(head)):
-        return True
-    kind = file_kind(head, plain, name)
+        if head.startswith(report_file.MAGIC):
+            return ()
+        kind = file_kind(head, plain, name)
+        is_source = kind is not None and kind[0] == SOURCE
+        if not is_source and is_text(head):
+            text = decode(head + file.read())
+            if is_printed(text):
+                return LACKS_OF_TEXT
+            if has_export(text):
+                return LACKS
     if kind is not None:
         what, hint = kind
         raise DamagedData(f"{name}: this is {what}", OF_FILE.sub(rf"\1 {shlex.quote(name)}", hint))
     if is_csv(head):
-        return True
+        return LACKS
     if is_text(head):
         raise no_report(name)
-    return False
+    return ()
 
 
 def _read(what: str, path: Path, plain: Path, folder: Path, limits: Limits) -> Contents:

@@ -31,9 +31,9 @@ from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA, ISSUE
-from ncu_assist.rules.model.resources import DRAM_ROWS, RESOURCES, verb
+from ncu_assist.rules.model.resources import DRAM_ROWS, MEMORY, NEARLY, RESOURCES, verb
 from ncu_assist.rules.model.savings import Busiest, busiest_unit, loads, takes_the_time, uncounted_caches
-from ncu_assist.rules.unexplained import waits
+from ncu_assist.rules.unexplained import cache_doubt, waits
 
 ID = "near-ceiling"
 NEEDS: tuple[str, ...] = ()
@@ -92,24 +92,28 @@ def _distance(facts: Facts, busiest: Busiest, top: tuple[str, float] | None) -> 
     """
     reached = busiest.reached
     left = 1.0 - reached
+    part = _part(facts, busiest)
+    of_part = f"; of its parts ncu calls {part[0]} the busiest, {percent(part[1])}" if part else ""
     if left < LEAST_SAID:
-        return "which is all that it can reach: only with less work for it the kernel takes less time"
+        return f"which is all that it can reach: only with less work for it the kernel takes less time{of_part}"
     if busiest.takes_the_time:
         return (
             f"{percent(reached)} of what it can reach: unless it gets less work, at most {percent(left)} of the time "
-            "can be saved"
+            f"can be saved{of_part}"
         )
     said = f"; {waits(top, bool(facts.get('pipe_tensor_gmma')))}" if top else ""
-    for cache, share in uncounted_caches(facts):
-        if share > busiest.share:
-            return (
-                f"{percent(reached)} of what it can reach; ncu calls {cache} {percent(share)} busy, and whether that "
-                f"limits it was not counted{said}"
-            )
+    if doubt := cache_doubt(facts, busiest):
+        return f"{percent(reached)} of what it can reach{doubt}{said}"
     return (
         f"{percent(reached)} of what it can reach: at most {percent(left)} of the time can be saved if it waits less, "
         f"more only if it gets less work{said}"
     )
+
+
+def _part(facts: Facts, busiest: Busiest) -> tuple[str, float] | None:
+    """Return the cache that memory is probably busy with, of which no part was counted, and ncu's share of it."""
+    found = [one for one in uncounted_caches(facts) if one[1] >= NEARLY * busiest.share]
+    return max(found, key=lambda one: one[1], default=None) if busiest.name == MEMORY.name else None
 
 
 def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
@@ -122,6 +126,8 @@ def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
         return f"{fewer}; for a matrix product use the tensor cores, which are idle, if its accuracy allows it"
     if may_be_pairs:
         return fewer
+    part = _part(facts, busiest)
+    group = part[0] if part else group
     return f"{LESS.get(busiest.name, LESS.get(group, LESS_BYTES))}, {STOP if busiest.takes_the_time else OVERLAP}"
 
 

@@ -24,7 +24,7 @@ from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.dram import reach
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.resources import HOST_LINK, RESOURCES
-from ncu_assist.rules.model.savings import busiest_unit
+from ncu_assist.rules.model.savings import Busiest, busiest_unit, uncounted_caches
 
 ID = "unexplained"
 NEEDS: tuple[str, ...] = ()
@@ -55,7 +55,16 @@ def _nearest(facts: Facts) -> tuple[str, list[str]]:
         name, counter, reached = "the link to the host", "host_bytes", ""
     else:
         name, counter = busiest.name, RESOURCES[busiest.name].busy
-    return f"the nearest ceiling is {name}, busy {percent(busiest.share)} of the time{reached}", [counter]
+    words = f"the nearest ceiling is {name}, busy {percent(busiest.share)} of the time{reached}"
+    return words + cache_doubt(facts, busiest), [counter]
+
+
+def cache_doubt(facts: Facts, busiest: Busiest) -> str:
+    """Return that a cache may be nearer to its limit than the unit, of which no part was counted; else nothing."""
+    for cache, share in uncounted_caches(facts):
+        if share > busiest.share:
+            return f"; ncu calls {cache} {percent(share)} busy, and whether that limits it was not counted"
+    return ""
 
 
 def waits(top: tuple[str, float] | None, has_wgmma: bool) -> str:

@@ -87,7 +87,7 @@ def text(words: str) -> Write:
             "r.txt",
             text("==PROF== Connected\n  k (1, 1, 1)x(2, 1, 1)\n    Section: GPU Speed Of Light Throughput\n    -----"),
             "this is like what ncu prints, but its tables",
-            "--csv --page raw",
+            "as ncu printed it",
         ),
     ],
 )

@@ -7,6 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from ncu.csv_made import page as csv_page
+from ncu.csv_made import row as csv_row
 from ncu.printed_made import kernel, printed, section, table
 from ncu.section_labels import section_labels
 
@@ -180,11 +182,106 @@ def test_the_raw_page_has_a_table_without_a_section() -> None:
 
 
 def test_tables_of_no_kernel_belong_to_none() -> None:
-    """A second table of a section is of another launch: a launch has one of each."""
+    """The same section with other values is of another launch: a launch has one of each."""
     found = read_printed(DURATION + kernel() + DURATION + DURATION.replace("117.98", "9.00"), "log.txt")
     assert len(found.launches) == 1
     assert 117980.0 in found.values
-    assert found.notes == ("2 tables not read: no line says of which kernel",)
+    assert found.notes == ("left out: 2 tables of no kernel line",)
+
+
+OCCUPANCY = section("Occupancy", ("Achieved Occupancy", "%", "12.00"))
+OCCUPIED = "sm__warps_active.avg.pct_of_peak_sustained_active"
+
+
+def test_a_section_that_stands_twice_is_read_once() -> None:
+    metrics = read(kernel() + DURATION + DURATION + OCCUPANCY)
+    assert metrics["gpu__time_duration.sum"] == pytest.approx(117980.0)
+    assert metrics[OCCUPIED] == 12.0
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "  other(int) <<<1, 64>>> (512, 1, 1)x(64, 1, 1)",
+        "  other(int), Context 1, Stream 7, on a device",
+        "[200] b.out@127.0.0.1",
+        "==PROF== Connected to process 200 (/bin/b.out)",
+        "## The version with tiles",
+    ],
+    ids=["sizes", "context", "process", "connected", "heading"],
+)
+def test_what_stands_behind_another_kernel_or_heading_is_not_the_launch_before(line: str) -> None:
+    found = read_printed(f"{kernel()}{DURATION}{line}\n{OCCUPANCY}", "log.txt")
+    assert OCCUPIED not in found.names(0)
+    assert found.notes == ("left out: 1 table of no kernel line",)
+
+
+def test_a_kernel_line_that_a_terminal_wrapped_is_one() -> None:
+    """Else its values would be those of the launch before."""
+    wrapped = (
+        "\n  void ns::other<int>(const float *,\nint)\n(512, 1, 1)x(64, 1, 1), Context 1, Stream 7, Device 0, CC 8.0\n"
+    )
+    first, second = read_printed(f"{kernel()}{DURATION}{wrapped}{OCCUPANCY}", "log.txt").launches
+    assert (first.kernel, second.kernel) == ("scale", "other")
+    assert second.grid == (512, 1, 1)
+
+
+def test_a_table_without_a_title_takes_nothing_from_those_behind_it() -> None:
+    """As *Achieved Traffic* of the roofline with --print-details all."""
+    found = read_printed(kernel() + DURATION + table([("Duration", "us", "1.00")]) + OCCUPANCY, "log.txt")
+    metrics = dict(zip(found.names(0), found.values.tolist(), strict=True))
+    assert metrics["gpu__time_duration.sum"] == pytest.approx(117980.0)
+    assert metrics[OCCUPIED] == 12.0
+    assert found.notes == ("left out: 1 table without a title",)
+
+
+def test_rows_that_do_not_fit_are_told() -> None:
+    wide = DURATION.replace(" 3.29\n", " 3.29456\n")
+    found = read_printed(kernel() + wide, "log.txt")
+    assert found.notes == ("left out: 1 row outside of its columns",)
+
+
+def test_a_blank_line_in_a_table_ends_it_only_before_what_is_no_row() -> None:
+    rows = DURATION.split("\n")
+    at = next(place for place, row in enumerate(rows) if "Duration" in row)
+    metrics = read(kernel() + "\n".join([*rows[: at + 1], "", *rows[at + 1 :]]))
+    assert metrics["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"] == 3.29
+    open_end = "\n".join([*rows[: at + 2], "", "    WRN   This kernel is small.", "    DRAM                1.00"])
+    assert read(kernel() + open_end) == {**metrics}
+
+
+@pytest.mark.parametrize("prefix", ["> ", "// ", " * ", "[1,0]<stdout>:", "0: ", "\x1b[32m"])
+def test_a_prefix_of_all_lines_is_taken_away(prefix: str) -> None:
+    page = "".join(f"{prefix}{line}\n" for line in (kernel() + DURATION + OCCUPANCY).split("\n"))
+    assert is_printed(page)
+    assert read(page)[OCCUPIED] == 12.0
+
+
+def test_prefixes_that_differ_are_of_several_processes() -> None:
+    page = "".join(f"{place % 2}: {line}\n" for place, line in enumerate((kernel() + DURATION).split("\n")))
+    assert not is_printed(page) or not read_printed(page, "log.txt").launches
+
+
+def test_a_page_behind_much_output_is_found(tmp_path: Path) -> None:
+    path = tmp_path / "train.log"
+    path.write_text("epoch 1 step 2 loss 0.12\n" * 10_000 + kernel() + DURATION)
+    assert read_report(path).records[0].duration_ns == pytest.approx(117980.0)
+
+
+def test_csv_of_the_program_does_no_harm_and_two_pages_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text('"ID","name"\n"1","a"\n' + kernel() + DURATION)
+    assert len(read_report(path)) == 1
+    path.write_text(kernel() + DURATION + csv_page(csv_row(0, "1.00", "2.00", "all")))
+    with pytest.raises(DamagedData, match="one behind the other"):
+        read_report(path)
+
+
+def test_a_page_in_a_source_file_does_not_make_it_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "k.cu"
+    path.write_text(f"__global__ void k(float* x) {{}}\n/*\n{kernel()}{DURATION}*/\n")
+    with pytest.raises(DamagedData, match="this is a source file"):
+        read_report(path)
 
 
 SUMMARY = """\
@@ -202,8 +299,8 @@ SUMMARY = """\
     ("text", "words"),
     [
         (SUMMARY, "is a summary over launches"),
-        (DURATION, "no line that says of which kernel"),
-        (UNTIL_2022.partition("    Section: Launch")[0], "prints no sizes of them"),
+        (DURATION, "no line of a kernel: NAME "),
+        (UNTIL_2022.partition("    Section: Launch")[0], "prints no sizes of its launches"),
         (kernel() + section("PM Sampling", ("Dropped Samples", "sample", "0")), "none of their labels says one metric"),
     ],
     ids=["summary", "no kernel", "no sizes", "unsure labels"],
@@ -224,6 +321,8 @@ def test_the_numbers_of_another_locale_are_refused(value: str) -> None:
 def test_prose_is_no_page() -> None:
     assert not is_printed("Look at Section: Launch Statistics.\n----\n")
     assert not is_printed("Section: Launch Statistics\nGrid Size 12\n")
+    assert not is_printed("Section: Results of the survey\n---- ---- ----\nAnswer A 12\n")
+    assert not is_printed("Table Name : users\n---- ---- ----\nid name age\n")
 
 
 def test_two_values_of_a_metric_are_told() -> None:

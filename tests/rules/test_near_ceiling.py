@@ -164,3 +164,13 @@ def test_a_cache_that_may_be_nearer_to_its_limit_takes_the_place_of_what_could_b
     known = found(near_ceiling, made(wholes | {"l1_cache_throughput": 82.0, "l1_data_pipe": 10.0}))
     assert known
     assert "at most 31 % of the time can be saved" in known.message
+
+
+def test_memory_that_dram_does_not_explain_is_the_ceiling_and_names_the_cache() -> None:
+    """What ncu prints by default of a product without tiles: only DRAM is counted apart, at 0.4 %."""
+    printed = {"memory_throughput": 98.6, "dram_throughput": 0.4, "sm_throughput": 23.2, "l1_cache_throughput": 98.9}
+    finding = found(near_ceiling, made(printed | {"l2_cache_throughput": 4.9}))
+    assert finding
+    assert finding.detail == {"unit": "memory"}
+    assert finding.message.endswith("; of its parts ncu calls L1 the busiest, 99 %")
+    assert finding.advice.startswith("keep reused values in registers")

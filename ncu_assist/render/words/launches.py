@@ -314,14 +314,19 @@ def _what(payoff: Payoff) -> str:
 def bound_note(shown: RunView) -> str:
     """Return a note for behind the sentence on what binds a run; empty if there is nothing to explain.
 
-    It says why DRAM is bound by its rows, or why the bar of a cache is longer, in the whole percents shown.
+    It says why DRAM is bound by its rows, or why the bar of a cache is longer, in the whole percents shown. That of L1
+    is of active cycles, so it is held against the other in its share of all.
     """
-    bars = [shown.combined.values[key] for key in ("l1_cache_throughput", "l2_cache_throughput")]
-    bound = shown.bottleneck
-    if bound is not None and bound.name == DRAM_ROWS:
+    values, bound = shown.combined.values, shown.bottleneck
+    if bound is None:
+        return ""
+    if bound.name == DRAM_ROWS:
         return "; scattered sectors open a row each"
-    is_above = bound is not None and any(one is not None and round(one) > round(bound.percent) for one in bars)
-    return "; a cache's bar above that counts parts that do not limit memory" if is_above else ""
+    l1, l2, active = (values[key] for key in ("l1_cache_throughput", "l2_cache_throughput", "sm_active_share"))
+    of_all = None if l1 is None or active is None else l1 * active / 100.0
+    if any(one is not None and round(one) > round(bound.percent) for one in (of_all or l1, l2)):
+        return "; a cache's bar above that counts parts that do not limit memory"
+    return "; L1's bar above that is of active cycles" if l1 is not None and round(l1) > round(bound.percent) else ""
 
 
 def room_words(facts: Facts) -> tuple[str, ...]:

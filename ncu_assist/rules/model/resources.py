@@ -162,14 +162,19 @@ def bottleneck(values: Mapping[str, float | None]) -> Bottleneck | None:
         return None
     resource, percent = max(found, key=lambda one: one[1])
     if percent < BUSY_PERCENT:
-        is_known = bool(memory and _busiest((SM,), values))  # else one may be busy: nobody looked
-        return Bottleneck(LATENCY, percent) if is_known else None
+        return Bottleneck(LATENCY, percent) if _is_all_known(values) else None  # else one may be busy: nobody looked
     return Bottleneck(_finer(resource, percent, values).name, percent)
 
 
 def bottleneck_of_launch(values: Mapping[str, float]) -> Bottleneck | None:
     """Return what ``bottleneck`` does, from the values of one launch by ncu's name."""
     return bottleneck(_OfLaunch(values))
+
+
+def _is_all_known(values: Values) -> bool:
+    """Tell whether it was counted how busy SM and memory were: the whole of it, or DRAM and both caches."""
+    counted = {one.group for one in PARTS if one.share(values) is not None}
+    return SM.share(values) is not None and (MEMORY.share(values) is not None or counted >= {"DRAM", "L2", "L1"})
 
 
 class _OfLaunch(Mapping[str, float | None]):

@@ -10,7 +10,17 @@ from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.dram import OF_CEILING, asked_share, fill, link_load, needed_link_load
 from ncu_assist.rules.model.facts import Facts, once
 from ncu_assist.rules.model.pipes import ISSUE, TENSOR
-from ncu_assist.rules.model.resources import BUSY_PERCENT, HOST_LINK, MEMORY, PARTS, RESOURCES, SM, SM_PARTS
+from ncu_assist.rules.model.resources import (
+    BUSY_PERCENT,
+    HOST_LINK,
+    MEMORY,
+    NEARLY,
+    PARTS,
+    RESOURCES,
+    SM,
+    SM_PARTS,
+    Resource,
+)
 
 # No kernel keeps a unit busy all the time: a loop of nothing but FMA its pipe 85 to 95 % (docs/sources.md,
 # Rates). It stands for what `ceilings` did not measure as a share: units of L2 (whose reads are held
@@ -185,7 +195,8 @@ def loads(facts: Facts) -> Mapping[str, float]:
     """
     if len(facts.by_kernel) > 1 and facts.duration_ns:
         parts = [(one.duration_ns / facts.duration_ns, loads(one)) for one in facts.by_kernel]
-        return {name: sum(share * own[name] for share, own in parts) for name in parts[0][1]}
+        names = dict.fromkeys(name for _, own in parts for name in own)
+        return {name: sum(share * own.get(name, 0.0) for share, own in parts) for name in names}
     found = {HOST_LINK: link_load(facts)}
     for one in (*PARTS, *SM_PARTS):
         load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
@@ -195,10 +206,22 @@ def loads(facts: Facts) -> Mapping[str, float]:
 
 
 def _coarse(facts: Facts) -> dict[str, float]:
-    """Return the load of the memory and of the SM as wholes, of which no part was counted."""
-    wholes = ((MEMORY, PARTS), (SM, SM_PARTS))
-    bare = [whole for whole, parts in wholes if all(one.share(facts.combined.values) is None for one in parts)]
-    return {one.name: facts.busy(one) / REACHABLE for one in bare if one.share(facts.combined.values) is not None}
+    """Return the load of the memory and of the SM as wholes, where parts that explain it were not counted.
+
+    A cache of which no part was counted may be what memory is busy with, and a pipe what the SM is.
+    """
+    pipes = tuple(one for one in SM_PARTS if one.name != ISSUE)
+    caches = tuple(tuple(one for one in PARTS if one.group == cache) for cache in CACHES)
+    found = {}
+    for whole, parts, groups in ((MEMORY, PARTS, caches), (SM, SM_PARTS, (pipes,))):
+        share, known = facts.busy(whole), max(facts.busy(one) for one in parts)
+        if share and known < NEARLY * share and any(_uncounted(group, facts) for group in groups):
+            found[whole.name] = share / REACHABLE
+    return found
+
+
+def _uncounted(parts: tuple[Resource, ...], facts: Facts) -> bool:
+    return all(one.share(facts.combined.values) is None for one in parts)
 
 
 def uncounted_caches(facts: Facts) -> Iterator[tuple[str, float]]:
@@ -207,9 +230,8 @@ def uncounted_caches(facts: Facts) -> Iterator[tuple[str, float]]:
     Some of these limit no kernel, so it is at most so much; that of L1 is of the time in which it was active.
     """
     for cache, key in CACHES.items():
-        parts = (one for one in PARTS if one.group == cache)
         share = facts.get(key)
-        if share is not None and all(facts.get(one.busy) is None for one in parts):
+        if share is not None and _uncounted(tuple(one for one in PARTS if one.group == cache), facts):
             yield cache, share / 100.0
 
 

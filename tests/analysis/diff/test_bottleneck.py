@@ -46,6 +46,7 @@ def test_a_link_alone_that_is_not_full_says_nothing_of_the_rest() -> None:
 def test_latency_is_said_where_all_was_looked_at() -> None:
     assert bottleneck({"memory_throughput": 30.0}) is None
     assert bottleneck({"sm_throughput": 30.0}) is None
+    assert bottleneck({"dram_throughput": 0.4, "sm_throughput": 23.0}) is None, "a cache may be full"
     assert bottleneck({"memory_throughput": 30.0, "sm_throughput": 20.0}) is not None
 
 

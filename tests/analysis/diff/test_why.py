@@ -147,7 +147,7 @@ def test_littles_law_gives_the_latency_that_ncu_counted(number: int) -> None:
         ({"sm_throughput": 90.0, "pipe_xu": 60.0}, "SM", "SM"),  # something that the catalogue does not have
         ({"dram_throughput": 30.0, "memory_throughput": 75.0}, "memory", "memory"),
         ({"dram_throughput": 63.0, "memory_throughput": 64.0}, "DRAM", "DRAM"),  # the mean of the largest is above
-        ({"dram_throughput": 30.0, "sm_throughput": 59.0}, "latency", "latency"),
+        ({"dram_throughput": 30.0, "memory_throughput": 30.0, "sm_throughput": 59.0}, "latency", "latency"),
     ],
 )
 def test_a_bottleneck_is_as_fine_as_the_counters(values: dict[str, float], name: str, group: str) -> None:

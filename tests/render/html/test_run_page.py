@@ -380,9 +380,9 @@ def test_a_csv_export_has_counters_and_no_source() -> None:
     assert model.speed.throughputs.bars
     assert not model.speed.units
     assert not model.mix.opcodes.bars
-    assert "CSV" in model.source.missing[0]
+    assert "printed page" in model.source.missing[0]
     assert not whole.nvidia.asked
-    assert "CSV" in whole.nvidia.why_missing
+    assert "printed page" in whole.nvidia.why_missing
 
 
 def test_a_run_without_counters_has_its_times(tmp_path: Path) -> None:
