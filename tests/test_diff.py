@@ -346,7 +346,7 @@ def test_the_bottleneck_is_the_busiest_resource() -> None:
     assert name(dram_throughput=61.0, sm_throughput=62.0, l2_busy=None) == "SM"
     assert name(dram_throughput=40.0, l2_busy=75.0, memory_throughput=75.0) == "L2"
     assert name(dram_throughput=40.0, memory_throughput=75.0, sm_throughput=60.0) == "memory"
-    assert name(dram_throughput=40.0, sm_throughput=59.9) == "latency"
+    assert name(memory_throughput=40.0, sm_throughput=59.9) == "latency"
     assert name(dram_throughput=None) is None
     assert name(sm_throughput=61.0) == "SM"
     assert name(sm_throughput=20.0) is None  # what memory did was not collected
