@@ -51,6 +51,7 @@ ROW_CELLS = 3
 OVER_SEVERAL, OF_NO_KERNEL = ("table", "over several launches"), ("table", "of no kernel line")  # why it is left out
 NO_TITLE, MISFIT = ("table", "without a title"), ("row", "outside of its columns")
 LEAST_OF_LABEL = 4  # letters
+MOST_WRAPPED = 20  # lines of a terminal that the line of a kernel takes
 
 
 def is_printed(text: str) -> bool:
@@ -99,7 +100,6 @@ class _Printed:
     facts: dict[str, str]
     metrics: dict[str, Said] = field(default_factory=dict)
     others: list[Said] = field(default_factory=list)  # again, with another value, from a table of its own
-    sections: set[str] = field(default_factory=set)
     tables: set[tuple[str, str]] = field(default_factory=set)  # section and table of those that were read
 
 
@@ -117,9 +117,9 @@ class _Reader:
     cells: tuple[slice, ...] = ()  # of the table that is open
     in_heading: bool = False  # the last row was that of the columns' names
     is_loose: bool = False  # a blank line stood in the table: it may have ended
-    is_known: bool = True  # the table is the first with its title
+    is_known: bool = True  # nothing with the last title was read of this launch
     reason: tuple[str, str] | None = None  # why nothing of the last table is read
-    wrapped: list[str] = field(default_factory=list)  # lines of no known form, since the last blank one
+    wrapped: list[str] = field(default_factory=list)  # the last lines of no known form, since a blank one
 
     def line(self, text: str) -> None:
         """Take a line without the blanks around it."""
@@ -128,7 +128,6 @@ class _Reader:
             self._ruler(ruler.group())
         elif found := SECTION.fullmatch(text):
             self._open(found[1])
-            self.is_known = not (self.launch and found[1] in self.launch.sections)
         elif found := TABLE.fullmatch(text):
             self._open(self.section, found[1])
         elif found := _kernel_line(text, lines):
@@ -144,10 +143,11 @@ class _Reader:
             self._end()
             self.wrapped = [text]
         else:
-            self.wrapped = [*lines, text]
+            self.wrapped = [*lines[-MOST_WRAPPED:], text]
 
     def _open(self, section: str, table: str = "") -> None:
-        self.section, self.table, self.cells, self.reason, self.is_known = section, table, (), None, True
+        self.section, self.table, self.cells, self.reason = section, table, (), None
+        self.is_known = not (self.launch and (section, table) in self.launch.tables)
 
     def _end(self) -> None:
         self.launch = None
@@ -182,14 +182,13 @@ class _Reader:
             self.reason = OVER_SEVERAL
         elif self.launch is None:
             self.reason = OF_NO_KERNEL
-        elif self.is_known and place in self.launch.tables:
+        elif self.is_known and place in self.launch.tables:  # a second one behind the same title
             self.reason = NO_TITLE
         if self.reason:
             self.left_out[self.reason] += 1
             return
         assert self.launch is not None
         self.launch.tables.add(place)
-        self.launch.sections.add(self.section)
         self.cells = tuple(slice(start + 1, end) for start, end in pairwise(ends))
         self.is_loose = self.in_heading = False
 

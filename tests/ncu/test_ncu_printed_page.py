@@ -194,7 +194,10 @@ OCCUPIED = "sm__warps_active.avg.pct_of_peak_sustained_active"
 
 
 def test_a_section_that_stands_twice_is_read_once() -> None:
-    metrics = read(kernel() + DURATION + DURATION + OCCUPANCY)
+    states = table([("Selected", "inst", "1")], "Warp State (All Cycles)")
+    text = kernel() + DURATION + states + DURATION + states + OCCUPANCY
+    assert read_printed(text, "log.txt").notes == ()
+    metrics = read(text)
     assert metrics["gpu__time_duration.sum"] == pytest.approx(117980.0)
     assert metrics[OCCUPIED] == 12.0
 
