@@ -609,6 +609,7 @@ def _in_order(values: Values, order: list[int], launches: int) -> np.ndarray[Any
 # sections with ``--print-metric-name name``, have ncu's own names. A row with a label is read where section and label
 # say one metric ("Memory Throughput" is a percentage in one section and bytes per second in another), else counted.
 Said = tuple[str, str, str]  # of one metric of a launch: name, unit and value, as printed
+Printed = tuple[dict[str, str], list[Said]]  # a launch: its facts, by column of a raw page, and its metrics
 METRIC, UNIT, VALUE = "Metric Name", "Metric Unit", "Metric Value"
 SECTION = "Section Name"
 METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(?:__|_)[\w.:]+")  # of ncu 2019 and later; a label has blanks or no _
@@ -626,7 +627,7 @@ def read_metric_rows(header: Sequence[str], rows: Sequence[str], file: str) -> C
     UsageProblem when no row has a metric's name, DamagedData when the table is cut or inconsistent.
     """
     where = _layout(header, file)
-    launches: dict[str, tuple[dict[str, str], list[Said]]] = {}
+    launches: dict[str, Printed] = {}
     labels: dict[str, int] = {}
     for row in rows:
         parts = _cells(row, where, file)
@@ -667,9 +668,7 @@ def _cells(row: str, where: Layout, file: str) -> list[str] | None:
     return cells(row, where, file)
 
 
-def sized(
-    launches: Sequence[tuple[dict[str, str], list[Said]]],
-) -> tuple[list[tuple[dict[str, str], list[Said]]], list[str]]:
+def sized(launches: Sequence[Printed]) -> tuple[list[Printed], list[str]]:
     """Return the launches that have sizes and metrics, and notes on the others.
 
     Where no sizes are printed, as by ncu before 2022.2, grid and block are their totals, along x.
@@ -677,13 +676,13 @@ def sized(
     kept, totals = [], 0
     for facts, metrics in launches:
         found = facts
-        if not facts.get(GRID):
+        if GRID not in facts:
             said = {name: value.replace(",", "") for name, _, value in metrics}
             sizes = {fact: said.get(name, "") for fact, name in TOTALS.items()}
             if all(size.isdecimal() for size in sizes.values()):
                 found = facts | {fact: f"({size}, 1, 1)" for fact, size in sizes.items()}
                 totals += 1
-        if metrics and found.get(GRID):
+        if metrics and GRID in found:
             kept.append((found, metrics))
     notes = []
     if totals:
@@ -712,8 +711,8 @@ def metric_name(section: str, label: str, table: str = "") -> str | None:
     return (OF_TABLES.get(table, {}) if table else OF_SECTIONS.get(section, {})).get(label)
 
 
-def contents_of(file: str, rows: list[tuple[dict[str, str], list[Said]]], notes: tuple[str, ...]) -> Contents:
-    """Return launches out of their facts, by column of a raw page, and what is printed of each of their metrics."""
+def contents_of(file: str, rows: Sequence[Printed], notes: tuple[str, ...]) -> Contents:
+    """Return what a page holds, out of its launches."""
     import numpy as np
 
     pairs = sorted({(name, unit) for _, metrics in rows for name, unit, _ in metrics})

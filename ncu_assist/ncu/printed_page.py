@@ -38,6 +38,10 @@ SIZES = rf"(?P<grid>{SIZE})x(?P<block>{SIZE}), {WHERE}"
 KERNEL_LINE = re.compile(rf"(?P<name>\S.*) {SIZES}")
 KERNEL_LINE_UNTIL_2022 = re.compile(rf"(?P<name>\S.*), \d{{4}}-\w{{3}}-\d{{2}} [\d:]{{8}}, {WHERE}")
 END_OF_KERNEL_LINE = re.compile(SIZES)  # of one that a terminal wrapped
+COLUMNS = {  # of a raw page, by what the line of a kernel says
+    "name": KERNEL, "grid": GRID, "block": BLOCK, "context": "Context", "stream": "Stream", "device": "Device",
+    "cc": "CC",
+}  # fmt: skip
 FORM = "NAME (64, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
 PROCESS = re.compile(r"\[(?P<pid>\d+)\] (?P<program>.+)@(?P<host>[\w.:-]+)")
 # A kernel in another form than ncu's, another process, or a heading: what follows may be of another launch.
@@ -154,18 +158,8 @@ class _Reader:
         self._open("")
 
     def _kernel(self, found: re.Match[str]) -> None:
-        said = found.groupdict(default="")
-        facts = {
-            "ID": str(len(self.launches)),
-            KERNEL: said["name"],
-            GRID: said.get("grid", ""),
-            BLOCK: said.get("block", ""),
-            "Context": said["context"],
-            "Stream": said["stream"],
-            "Device": said["device"],
-            "CC": said["cc"],
-        }
-        self.launch = _Printed(self.process | facts)
+        said = {COLUMNS[group]: value for group, value in found.groupdict().items() if value is not None}
+        self.launch = _Printed({"ID": str(len(self.launches)), **self.process, **said})
         self.launches.append(self.launch)
         self._open("")
 

@@ -58,6 +58,13 @@ def test_what_the_columns_say_is_there_as_metrics(tmp_path: Path) -> None:
     assert report.device.compute_capability == "8.9"
 
 
+def test_a_range_has_no_sizes_and_is_read(tmp_path: Path) -> None:
+    row = metric(0, "dram__bytes.sum", "byte", "5", kernel="range").replace("(512, 1, 1)", "").replace("(32, 2, 1)", "")
+    report = read(tmp_path, HEADER + row)
+    assert report.records[0].grid == (0, 0, 0)
+    assert report.launches["dram__bytes.sum"].tolist() == [5.0]
+
+
 def test_a_launch_that_lacks_a_metric_is_told(tmp_path: Path) -> None:
     assert read(tmp_path, PAGE).notes == ("1 of 2 launches lack 1 metric that others have: launch__func_cache_config",)
 
