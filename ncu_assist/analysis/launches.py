@@ -151,8 +151,10 @@ def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> L
     least = _least_ns(facts)
     if not least or not facts.duration_ns:
         return None
-    needed = min(facts.duration_ns, max(least.values()))
-    by = _floor_unit((results.typical and _least_ns(results.typical)) or least, facts)
+    starts = _starts_ns(facts)
+    needed = min(facts.duration_ns, max(starts, *least.values()))
+    is_start = max(least.values()) <= starts
+    by = START if is_start else _floor_unit((results.typical and _least_ns(results.typical)) or least, facts)
     ranked = [one for one in results.diagnosis.findings if one.severity != "info"]
     most = max(ranked, key=lambda one: one.saved_ns, default=None)
     won, is_assumed = (most.saved_ns, most.finding.assumed) if most else (0.0, False)
@@ -168,8 +170,8 @@ def _least_ns(facts: Facts) -> dict[str, float]:
     pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
     memory = (HOST_LINK,) if reads_tiles_again(facts) else ("DRAM", HOST_LINK)
     known = {name: limits[name] for name in (*memory, *pipes) if limits.get(name)}
-    if not any(name in known for name in pipes) and facts.busy(SM):
-        known[SM.name] = facts.busy(SM) / REACHABLE
+    if not any(name in known for name in pipes) and max(known.values(), default=0.0) < facts.busy(SM) / REACHABLE:
+        return {}  # what of that is operations was not counted
     # What DRAM can be asked for has the start in it (`bounded_ns`).
     return {name: facts.duration_ns * load + (name != "DRAM") * _starts_ns(facts) for name, load in known.items()}
 

@@ -44,8 +44,8 @@ COLUMNS = {  # of a raw page, by what the line of a kernel says
 }  # fmt: skip
 FORM = "NAME (64, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
 PROCESS = re.compile(r"\[(?P<pid>\d+)\] (?P<program>.+)@(?P<host>[\w.:-]+)")
-# A kernel in another form than ncu's, another process, or a heading: what follows may be of another launch.
-ANOTHER = re.compile(rf"==[A-Z]+==|#{{1,6}} |.*{SIZE}x{SIZE}|.*\bContext \d+, Stream \d+")
+# A kernel in another form than ncu's, another process or command, a heading: what follows may be of another launch.
+ANOTHER = re.compile(rf"==[A-Z]+==|#{{1,6}} |```|~~~|[$>] .*\bncu\b|.*{SIZE}x{SIZE}|.*\bContext \d+, Stream \d+")
 SECTION = re.compile(r"Section: (\S.*)")
 TABLE = re.compile(r"Table Name : (\S.*)")
 RULER = re.compile(r"-{3,}(?: -{3,}){2,}")
@@ -54,7 +54,12 @@ COLOUR = re.compile(r"\x1b\[[\d;]*[A-Za-z]")
 ROW_CELLS = 3
 OVER_SEVERAL, OF_NO_KERNEL = ("table", "over several launches"), ("table", "of no kernel line")  # why it is left out
 NO_TITLE, MISFIT = ("table", "without a title"), ("row", "outside of its columns")
+VALUE_AT_END = re.compile(r"\s-?[\d,]*\d(?:\.\d+)?$")
 LEAST_OF_LABEL = 4  # letters
+FIRST_ROWS = (
+    "ncu prints the first rows of its sections only, unless it is asked for more: --print-details all, "
+    "--csv --page raw, or a report (-o)"
+)
 MOST_WRAPPED = 20  # lines of a terminal that the line of a kernel takes
 
 
@@ -112,6 +117,7 @@ class _Reader:
     """Goes through the lines; ``unread`` counts what stands under labels that do not say one metric, by place."""
 
     launches: list[_Printed] = field(default_factory=list)
+    has_tables: bool = False  # those of --print-details all
     unread: Counter[str] = field(default_factory=Counter)
     left_out: Counter[tuple[str, str]] = field(default_factory=Counter)  # tables and rows, by the reason
     process: dict[str, str] = field(default_factory=dict)
@@ -133,6 +139,7 @@ class _Reader:
         elif found := SECTION.fullmatch(text):
             self._open(found[1])
         elif found := TABLE.fullmatch(text):
+            self.has_tables = True
             self._open(self.section, found[1])
         elif found := _kernel_line(text, lines):
             self._kernel(found)
@@ -140,13 +147,15 @@ class _Reader:
             self.process = {"Process ID": found["pid"], "Process Name": found["program"], "Host Name": found["host"]}
             self._end()
         elif not text:
-            self.is_loose = True
+            self.is_loose, self.reason = True, None
         elif self.cells and self._row(text):
             pass
         elif ANOTHER.match(text):
             self._end()
             self.wrapped = [text]
         else:
+            is_row = self.reason is None and VALUE_AT_END.search(text) and self._knows(text)
+            self.left_out.update([MISFIT] if is_row else [])
             self.wrapped = [*lines[-MOST_WRAPPED:], text]
 
     def _open(self, section: str, table: str = "") -> None:
@@ -242,7 +251,9 @@ def read_printed(text: str, file: str) -> Contents:
     if not rows:
         raise _nothing(reader, file)
     left_out = [f"left out: {number_of(count, what)} {why}" for (what, why), count in sorted(reader.left_out.items())]
-    return contents_of(file, rows, (*unread_notes(reader.unread), *notes, *left_out))
+    of_sections = any(title not in ("", CHOSEN) for one in reader.launches for title, _ in one.tables)
+    first_rows = [FIRST_ROWS] if of_sections and not reader.has_tables else []
+    return contents_of(file, rows, (*first_rows, *unread_notes(reader.unread), *notes, *left_out))
 
 
 def _nothing(reader: _Reader, file: str) -> UsageProblem:

@@ -512,6 +512,8 @@ def _lacks(plain: Path, name: str) -> tuple[str, ...]:
                 return LACKS
     if kind is not None:
         what, hint = kind
+        if is_source and is_printed(decode(head)):
+            hint = f"copy what ncu printed, which a comment of it holds, to a file of its own, or {hint}"
         raise DamagedData(f"{name}: this is {what}", OF_FILE.sub(rf"\1 {shlex.quote(name)}", hint))
     if is_csv(head):
         return LACKS

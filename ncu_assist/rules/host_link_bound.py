@@ -96,6 +96,10 @@ def _of_reads(facts: Facts) -> float:
     return min(1.0, crossed(facts).read / asked) if asked else 0.0
 
 
+def _waits_said(facts: Facts) -> str:
+    return "warps wait for it" if facts.combined.stalls else "warps probably wait for it, which was not counted"
+
+
 def _waiting_ns(facts: Facts) -> float:
     """Return the time in which warps wait for loads from the host while no unit, nor the link, is busy.
 
@@ -113,7 +117,7 @@ def _waiting_ns(facts: Facts) -> float:
 
 def _waits(facts: Facts) -> str:
     return (
-        f", {percent(_of_reads(facts))} of what SMs read from L2; warps wait for it, while the link is busy "
+        f", {percent(_of_reads(facts))} of what SMs read from L2; {_waits_said(facts)}, while the link is busy "
         f"{percent(link_load(facts))} of the time"
     )
 

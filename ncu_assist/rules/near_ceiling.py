@@ -57,6 +57,7 @@ LESS = {
     "L1": "keep reused values in registers",
     "SM": FEWER,
 }
+COUNT = "but see first which part of it is busy: ncu --set full"
 STOP, OVERLAP = "or stop here", "or keep this unit busy: start its work earlier, and do the rest meanwhile"
 
 
@@ -128,7 +129,9 @@ def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
         return fewer
     part = _part(facts, busiest)
     group = part[0] if part else group
-    return f"{LESS.get(busiest.name, LESS.get(group, LESS_BYTES))}, {STOP if busiest.takes_the_time else OVERLAP}"
+    resource = RESOURCES.get(busiest.name)
+    instead = COUNT if resource and resource.is_coarse else STOP if busiest.takes_the_time else OVERLAP
+    return f"{LESS.get(busiest.name, LESS.get(group, LESS_BYTES))}, {instead}"
 
 
 def _stands_still(facts: Facts) -> bool:

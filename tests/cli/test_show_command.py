@@ -108,7 +108,7 @@ def test_throughputs_alone_are_an_answer_that_says_what_to_collect(run: Run) -> 
     text = " ".join(run("show", str(report)).out.split())
     assert "Diagnosis: l2-bound, estimated 1.47x, assumed try:" in text
     assert "L2 input is 79 % busy" in text
-    assert "warning metric-missing: the report lacks the sections" in text
+    assert "warning metric-missing: counters are missing of the sections" in text
     assert "Warp State Statistics" in text
     assert "collect `--section WarpStateStats " in text
     found = run("show", str(report), "--json").json["diagnosis"]

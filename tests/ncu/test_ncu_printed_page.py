@@ -13,9 +13,12 @@ from ncu.printed_made import kernel, printed, section, table
 from ncu.section_labels import section_labels
 
 from ncu_assist.errors import DamagedData, UsageProblem
+from ncu_assist.frame import by_launch, combine_launches
 from ncu_assist.ncu.catalogue.labels import OF_SECTIONS, OF_TABLES
-from ncu_assist.ncu.printed_page import is_printed, read_printed
+from ncu_assist.ncu.contents import Contents
+from ncu_assist.ncu.printed_page import FIRST_ROWS, is_printed, read_printed
 from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.rules import RULES, Facts, diagnose
 
 DATA = Path(__file__).parents[1] / "data"
 CORPUS = Path(__file__).parents[3] / "shared" / "corpus" / "reports"
@@ -65,6 +68,11 @@ Profiling k: 16384; l: 1; m: 7168; seed: 1111 (2/2):
       Selected                        inst            1
       ------------------------ ----------- ------------
 """
+
+
+def told(found: Contents) -> tuple[str, ...]:
+    """Return the notes but the one that every page of ncu's default has."""
+    return tuple(one for one in found.notes if one != FIRST_ROWS)
 
 
 def read(text: str) -> dict[str, float]:
@@ -124,7 +132,7 @@ def test_a_page_of_before_2022_has_the_totals_of_its_sizes() -> None:
     assert found.launches[0].kernel == "row_sums"
     assert found.launches[0].grid == (1024, 1, 1)
     assert found.launches[0].block == (256, 1, 1)
-    assert found.notes == ("of 1 launch only the totals of grid and block are printed, and stand as their x",)
+    assert told(found) == ("of 1 launch only the totals of grid and block are printed, and stand as their x",)
     metrics = read(UNTIL_2022)
     assert metrics["gpu__time_duration.sum"] == 3.32e6
     assert metrics["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"] == 36.25
@@ -164,7 +172,7 @@ def test_a_label_is_read_by_its_section() -> None:
 
 def test_labels_that_say_no_one_metric_are_counted() -> None:
     rows = ("SM Busy", "%", "12.00"), ("Executed Ipc Active", "inst/cycle", "2")
-    (note,) = read_printed(kernel() + section("Compute Workload Analysis", *rows), "log.txt").notes
+    (note,) = told(read_printed(kernel() + section("Compute Workload Analysis", *rows), "log.txt"))
     assert note == "1 value not read, as no label there says one metric for certain: Compute Workload Analysis"
 
 
@@ -186,7 +194,7 @@ def test_tables_of_no_kernel_belong_to_none() -> None:
     found = read_printed(DURATION + kernel() + DURATION + DURATION.replace("117.98", "9.00"), "log.txt")
     assert len(found.launches) == 1
     assert 117980.0 in found.values
-    assert found.notes == ("left out: 2 tables of no kernel line",)
+    assert told(found) == ("left out: 2 tables of no kernel line",)
 
 
 OCCUPANCY = section("Occupancy", ("Achieved Occupancy", "%", "12.00"))
@@ -196,7 +204,7 @@ OCCUPIED = "sm__warps_active.avg.pct_of_peak_sustained_active"
 def test_a_section_that_stands_twice_is_read_once() -> None:
     states = table([("Selected", "inst", "1")], "Warp State (All Cycles)")
     text = kernel() + DURATION + states + DURATION + states + OCCUPANCY
-    assert read_printed(text, "log.txt").notes == ()
+    assert told(read_printed(text, "log.txt")) == ()
     metrics = read(text)
     assert metrics["gpu__time_duration.sum"] == pytest.approx(117980.0)
     assert metrics[OCCUPIED] == 12.0
@@ -210,13 +218,15 @@ def test_a_section_that_stands_twice_is_read_once() -> None:
         "[200] b.out@127.0.0.1",
         "==PROF== Connected to process 200 (/bin/b.out)",
         "## The version with tiles",
+        "```",
+        '$ sudo ncu -k regex:"tiled" ./a.out',
     ],
-    ids=["sizes", "context", "process", "connected", "heading"],
+    ids=["sizes", "context", "process", "connected", "heading", "fence", "command"],
 )
 def test_what_stands_behind_another_kernel_or_heading_is_not_the_launch_before(line: str) -> None:
     found = read_printed(f"{kernel()}{DURATION}{line}\n{OCCUPANCY}", "log.txt")
     assert OCCUPIED not in found.names(0)
-    assert found.notes == ("left out: 1 table of no kernel line",)
+    assert told(found) == ("left out: 1 table of no kernel line",)
 
 
 def test_a_kernel_line_that_a_terminal_wrapped_is_one() -> None:
@@ -235,13 +245,31 @@ def test_a_table_without_a_title_takes_nothing_from_those_behind_it() -> None:
     metrics = dict(zip(found.names(0), found.values.tolist(), strict=True))
     assert metrics["gpu__time_duration.sum"] == pytest.approx(117980.0)
     assert metrics[OCCUPIED] == 12.0
-    assert found.notes == ("left out: 1 table without a title",)
+    assert told(found) == ("left out: 1 table without a title",)
 
 
 def test_rows_that_do_not_fit_are_told() -> None:
     wide = DURATION.replace(" 3.29\n", " 3.29456\n")
     found = read_printed(kernel() + wide, "log.txt")
-    assert found.notes == ("left out: 1 row outside of its columns",)
+    assert told(found) == ("left out: 1 row outside of its columns",)
+
+
+def test_rows_below_no_line_of_dashes_are_told() -> None:
+    text = f"{kernel()}{DURATION}    Section: {LAUNCH}\n    Registers Per Thread     register/thread      211\n"
+    assert told(read_printed(text, "log.txt")) == ("left out: 1 row outside of its columns",)
+
+
+def test_tables_that_are_left_out_are_counted_one_by_one() -> None:
+    untitled = table([("DRAM Bandwidth", "Gbyte/s", "48.17")])
+    found = read_printed(kernel() + DURATION + untitled + untitled, "log.txt")
+    assert told(found) == ("left out: 2 tables without a title",)
+
+
+def test_ncu_says_that_it_prints_the_first_rows_only() -> None:
+    assert FIRST_ROWS in read_printed(kernel() + DURATION, "log.txt").notes
+    chosen = section("Command line profiler metrics", ("dram__bytes.sum", "Mbyte", "9.45"))
+    assert FIRST_ROWS not in read_printed(kernel() + chosen, "log.txt").notes
+    assert FIRST_ROWS not in read_printed(TABLES_ONLY, "log.txt").notes
 
 
 def test_a_blank_line_in_a_table_ends_it_only_before_what_is_no_row() -> None:
@@ -331,4 +359,15 @@ def test_prose_is_no_page() -> None:
 def test_two_values_of_a_metric_are_told() -> None:
     both = table([("Memory [%]", "%", "9.00")], "GPU Throughput")
     found = read_printed(kernel() + section(SPEED, ("Memory Throughput", "%", "8.00")) + both, "log.txt")
-    assert found.notes[0].startswith("twice in a launch, with different values: gpu__compute_memory_throughput")
+    assert told(found)[0].startswith("twice in a launch, with different values: gpu__compute_memory_throughput")
+
+
+def test_kernels_without_a_duration_are_judged(tmp_path: Path) -> None:
+    """As of ``ncu --section MemoryWorkloadAnalysis``: nothing says how much of the time is whose."""
+    rates = section("Memory Workload Analysis", ("Memory Throughput", "Gbyte/s", "48.17"), ("Mem Busy", "%", "20.00"))
+    path = tmp_path / "log.txt"
+    path.write_text(kernel("a(int)") + rates + kernel("b(int)") + rates)
+    report = read_report(path)
+    tables = by_launch(report.metrics)
+    both = combine_launches(None, report.records, [tables[one.index] for one in report.records])
+    assert diagnose(Facts(both, report.device), RULES).first is not None

@@ -57,6 +57,7 @@ def test_warps_wait_for_the_host_while_the_link_has_room() -> None:
     assert found.estimated_speedup > 10
     assert found.finding.assumed
     assert "reads 4.26 GB of host memory across the link, 100 % of what SMs read from L2" in found.finding.message
+    assert "; warps probably wait for it, which was not counted, while the link is busy" in found.finding.message
     assert "prefetch managed memory" in found.finding.advice
     assert "; 8 M of these sectors are fetched for atomics, one every 488 ns" in found.finding.message
     assert found.finding.advice.startswith("keep what atomics add to in GPU memory, or do fewer of them; then copy")

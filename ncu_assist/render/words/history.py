@@ -264,9 +264,9 @@ def _notes(row: VersionRow, history: History) -> Iterator[str]:
     for cell in row.cells:
         if cell.failed and cell.check:
             yield f"check failed on {cell.workload}: {cell.check.reason}"
-    absent = [str(cell.workload) for cell in row.cells if cell.served and cell.time_ns is None and not cell.failed]
+    absent = [cell.workload for cell in row.cells if cell.served and cell.time_ns is None and not cell.failed]
     if absent:
-        yield f"not measured on {', '.join(absent)}"
+        yield f"not measured on {', '.join(map(str, absent))}" if None not in absent else "has no time"
     if row.before != history.adjacent[row.version] and row.before is not None:
         yield f"compared with {row.before}, {_why_not_previous(row, history)}"
     for other, names in row.befores.items():

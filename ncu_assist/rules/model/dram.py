@@ -52,7 +52,7 @@ def asked_bytes(facts: Facts) -> tuple[float, float]:
 
 def counted_share(facts: Facts) -> float:
     """Return the share of DRAM's peak that it moved while the kernel ran, 0 to 1; of several of their time."""
-    if len(facts.by_kernel) > 1:
+    if len(facts.by_kernel) > 1 and facts.duration_ns:
         return sum(one.duration_ns * counted_share(one) for one in facts.by_kernel) / facts.duration_ns
     return facts.value("dram_throughput") / 100.0
 

@@ -81,7 +81,7 @@ def metric_missing(diagnosis: Diagnosis, facts: Facts) -> str:
     rules = ", ".join(gaps) if len(gaps) <= FEW else f"{len(gaps)} of {diagnosis.asked} rules"
     with_what = f"{words}," if (words := by_last_release(facts)) else ""
     named = f"the {noun_of(len(lacking), 'section')} {', '.join(lacking)}"
-    return f"the report lacks {named}: collect `{options}`{with_what} to ask {rules}"
+    return f"counters are missing of {named}: collect `{options}`{with_what} to ask {rules}"
 
 
 def sections_lacked(diagnosis: Diagnosis, facts: Facts) -> dict[str, list[str]]:
