@@ -38,9 +38,11 @@ NCU_OPTIONS = frozenset(
         *("cache-control", "check-exit-code", "clock-control", "config-file", "csv", "import", "import-source"),
         *("kernel-name", "kill", "launch-count", "list-sets", "log-file", "metrics", "nvtx", "nvtx-include", "page"),
         *(
+            "print-details",
             "print-kernel-base",
             "print-metric-instances",
             "print-metric-name",
+            "print-summary",
             "print-units",
             "query-metrics",
             "replay-mode",

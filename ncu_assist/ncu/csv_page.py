@@ -770,7 +770,7 @@ def unread_notes(labels: Mapping[str, int]) -> Iterator[str]:
 def no_sizes(file: str) -> UsageProblem:
     """Return what is said of a page whose launches have no sizes."""
     words = "prints no sizes of its launches: ncu before 2022.2 has them in the section Launch Statistics alone"
-    return UsageProblem(f"{file} {words}", f"add --section LaunchStats to what ncu prints, or {AGAIN}")
+    return UsageProblem(f"{file} {words}", f"let ncu print --section LaunchStats as well, or {AGAIN}")
 
 
 def _labels_only(file: str) -> UsageProblem:

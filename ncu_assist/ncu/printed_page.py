@@ -258,7 +258,7 @@ def read_printed(text: str, file: str) -> Contents:
 
 def _nothing(reader: _Reader, file: str) -> UsageProblem:
     if reader.left_out[OVER_SEVERAL]:
-        words = "is a summary over launches, as --print-summary prints it: no launch can be told from another"
+        words = "is a summary over launches, as ncu --print-summary prints it: no launch can be told from another"
     elif not reader.launches:
         words = f"holds tables of ncu, but no line of a kernel: {FORM}"
     elif reader.left_out[MISFIT]:

@@ -256,7 +256,7 @@ def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
 
 def test_a_bar_above_what_binds_is_explained(v6: RunRecord) -> None:
     sentence = intro(run_sections(v6), "speed")
-    assert sentence.startswith("Bound by L1 data pipe, 82 % busy; a cache's bar above that counts parts ")
+    assert sentence.startswith("Bound by L1 data pipe, 82 % busy; L1's bar above that is of active cycles.")
 
 
 def test_less_traffic_than_must_move_is_explained(v6: RunRecord) -> None:
