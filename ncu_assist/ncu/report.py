@@ -27,7 +27,6 @@ from ncu_assist.ncu.child import MEMORY_BYTES, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
 from ncu_assist.ncu.contents import Contents, Document
 from ncu_assist.ncu.csv_page import LACKS, decode, has_export, is_csv, is_text, no_report, read_csv
-from ncu_assist.ncu.printed_page import is_printed
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.reading import (
     SourceTables,
@@ -502,6 +501,8 @@ def _lacks(plain: Path, name: str) -> tuple[str, ...]:
         head = file.read(CSV_HEAD)
         if head.startswith(report_file.MAGIC):
             return ()
+        from ncu_assist.ncu.printed_page import is_printed  # which reports do without
+
         kind = file_kind(head, plain, name)
         is_source = kind is not None and kind[0] == SOURCE
         if not is_source and is_text(head):
