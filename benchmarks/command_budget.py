@@ -3,16 +3,14 @@
     python benchmarks/command_budget.py [--times 10] [--only NAME …] [--results FILE]       (from the project's root)
 
 Over the recorded archive the unit is ``python -c "import pandas"``. Commands that begin with `large` are of a report of
-111 MB, 93 launches; their unit is NVIDIA's reader, asked for every value of that report, as it takes memory as they do:
-in imports of pandas their time differed by a fifth between machines.
+111 MB, 93 launches; their unit is NVIDIA's reader, asked for every value of that report, as it takes memory as they do.
 
 Each is the least of several runs, of the process and its children together, taken in turns with its unit: other work on
 the machine lengthens both alike, and no run is shorter for it. `verify` is of a hundred runs. Modules are compiled
 before, as in an installed package. Prints one JSON object: the ratios beside what each may be at most, the seconds of
 the units, and the memory of the largest process; the exit code is 1 where one is above its limit. ``--results``
 compares with kept ratios: the exit code is 1 then where one has grown by more than a fifth. Growth is that of the time
-outside of the kernel: where memory is in pieces, as after hours of tests, making room for large pages took a large
-command a second more, and its unit nothing.
+outside of the kernel: where memory is in pieces, the kernel takes longer for the same work of a large command.
 """
 
 from __future__ import annotations

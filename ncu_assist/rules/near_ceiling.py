@@ -31,7 +31,7 @@ from ncu_assist.quantity import percent
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import FMA, ISSUE
-from ncu_assist.rules.model.resources import DRAM_ROWS, MEMORY, NEARLY, RESOURCES, verb
+from ncu_assist.rules.model.resources import DRAM_ROWS, MEMORY, NEARLY, RESOURCES, Resource, verb
 from ncu_assist.rules.model.savings import Busiest, busiest_unit, loads, takes_the_time, uncounted_caches
 from ncu_assist.rules.unexplained import cache_doubt, waits
 
@@ -82,7 +82,7 @@ def find(facts: Facts) -> Finding | None:
         unless_known=True,
         detail={"unit": busiest.name},
         assumed=facts.ceilings is None,
-        advice=_advice(facts, busiest, resource.group if resource else ""),
+        advice=_advice(facts, busiest, resource),
     )
 
 
@@ -117,7 +117,7 @@ def _part(facts: Facts, busiest: Busiest) -> tuple[str, float] | None:
     return max(found, key=lambda one: one[1], default=None) if busiest.name == MEMORY.name else None
 
 
-def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
+def _advice(facts: Facts, busiest: Busiest, resource: Resource | None) -> str:
     """Return what to do less of; a pipe of products is not the last word where the tensor cores stand idle."""
     idle = facts.get("pipe_tensor_cycles")
     is_full = busiest.name in (FMA, ISSUE) and takes_the_time(FMA, loads(facts)[FMA])
@@ -128,8 +128,7 @@ def _advice(facts: Facts, busiest: Busiest, group: str) -> str:
     if may_be_pairs:
         return fewer
     part = _part(facts, busiest)
-    group = part[0] if part else group
-    resource = RESOURCES.get(busiest.name)
+    group = part[0] if part else resource.group if resource else ""
     instead = COUNT if resource and resource.is_coarse else STOP if busiest.takes_the_time else OVERLAP
     return f"{LESS.get(busiest.name, LESS.get(group, LESS_BYTES))}, {instead}"
 

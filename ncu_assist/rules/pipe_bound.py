@@ -425,7 +425,7 @@ MIXED_PIPES = ("pipe_fma", "pipe_alu", "pipe_xu", "pipe_lsu")
 
 def _mixed(facts: Facts) -> Finding | None:
     """Instructions of several kinds, which fill the issue slots and no pipe."""
-    if any(facts.get(executed) is None is facts.get(cycles) for executed, cycles in BUSIEST):  # it may be full
+    if any(facts.lacks(executed) and facts.lacks(cycles) for executed, cycles in BUSIEST):  # it may be full
         return None
     share, limits = busy(facts, ISSUE), loads(facts)
     pipe = max((one.name for one in SM_PARTS if one.name != ISSUE), key=lambda name: busy(facts, name))

@@ -2,7 +2,8 @@
 
 Only labels that mean one metric in all recorded reports, of ncu 2019 to 2025.4 and compute capability 7.0 to 12.0. Not
 among them: *SM Busy* and *Issue Slots Busy*, of active cycles in 2025.1 and of all in 2025.3; *L2 Compression …* and
-most *Tensor …*, which differ by chip; *Maximum Sampling Interval*, in cycles or as a time.
+most *Tensor …*, which differ by chip; *Maximum Sampling Interval*, in cycles or as a time. *Warp Cycles Per Issued
+Instruction* was of another counter in 2019, which says the same since Volta, as a scheduler issues one a cycle.
 """
 
 from __future__ import annotations
