@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import IO, TypedDict
 
 from ncu_assist.errors import EnvironmentProblem
@@ -112,8 +113,56 @@ def run(
     """
     started = time.monotonic()
     _GUARD.ready()
+    timed_out = False
+    child = None
+    with contextlib.ExitStack() as guarded:
+        try:
+            with _ctrl_c_waits():
+                child = _start(argv, env, cwd)
+                guarded.enter_context(_GUARD.over(child.pid))
+                out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, on_error_line)
+            while not _ended(child, out):
+                out.check()
+                err.check()
+                late = timeout_s is not None and time.monotonic() - started > timeout_s
+                if late or (is_stuck is not None and is_stuck()):
+                    timed_out = True
+                    end_group(child)
+                    break
+        except BaseException as error:
+            if child is not None:
+                end_group(child, (KILL,) if isinstance(error, Exception) else STEPS)
+            raise
+    exit_code = child.wait()
+    said = out.text(), err.text()
+    out.check()
+    err.check()
+    return Completed(tuple(argv), exit_code, *said, time.monotonic() - started, timed_out)
+
+
+@contextlib.contextmanager
+def _ctrl_c_waits() -> Iterator[None]:
+    """Let a Ctrl-C in a with block come at its end: in the midst it would leave a child that no one knows.
+
+    The signal is not blocked, since a child would inherit that.
+    """
+    hears = signal.getsignal(signal.SIGINT)
+    if not callable(hears) or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[FrameType | None] = []
+    signal.signal(signal.SIGINT, lambda _number, frame: came.append(frame))
     try:
-        child = subprocess.Popen(
+        yield
+    finally:
+        signal.signal(signal.SIGINT, hears)
+        if came:
+            hears(signal.SIGINT, came[0])
+
+
+def _start(argv: Sequence[str], env: Mapping[str, str] | None, cwd: Path | None) -> subprocess.Popen[str]:
+    try:
+        return subprocess.Popen(
             list(argv),
             env=None if env is None else dict(env),
             cwd=cwd,
@@ -126,29 +175,6 @@ def run(
         )
     except OSError as error:
         raise EnvironmentProblem(f"cannot start {argv[0]}: {error.strerror}", "ncu-assist doctor") from error
-    out, err = _Reader(child.stdout, on_line), _Reader(child.stderr, on_error_line)
-    timed_out = False
-    with _GUARD.over(child.pid):
-        try:
-            while not _ended(child, out):
-                out.check()
-                err.check()
-                late = timeout_s is not None and time.monotonic() - started > timeout_s
-                if late or (is_stuck is not None and is_stuck()):
-                    timed_out = True
-                    end_group(child)
-                    break
-        except Exception:
-            end_group(child, (KILL,))
-            raise
-        except BaseException:
-            end_group(child)
-            raise
-    exit_code = child.wait()
-    said = out.text(), err.text()
-    out.check()
-    err.check()
-    return Completed(tuple(argv), exit_code, *said, time.monotonic() - started, timed_out)
 
 
 class Waiting:
@@ -339,6 +365,11 @@ def end_group(child: subprocess.Popen[str], steps: Sequence[signal.Signals] = ST
                 break
     except ProcessLookupError:
         pass
+    except KeyboardInterrupt:  # again: it shall not take its time
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(child.pid, KILL)
+        child.wait()
+        raise
     for handle in watched:
         select.select([handle], [], [], GRACE_S)
         os.close(handle)

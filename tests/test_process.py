@@ -3,7 +3,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+from functools import reduce
 from pathlib import Path
+from typing import Any
 
 import pytest
 from patience import CEILING_S, has_ended, leaping, press_ctrl_c, soon
@@ -66,6 +68,55 @@ def test_ctrl_c_ends_the_child_and_is_passed_on() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         process.run(waiting(), on_line=interrupt)
+    assert has_ended(int(said[0]))
+
+
+@pytest.mark.parametrize("place", ["subprocess.Popen", "_Reader", "_Guard._tell"])
+def test_ctrl_c_just_as_the_child_starts_ends_it_too(monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+    *owners, name = place.split(".")
+    owner: Any = reduce(getattr, owners, process)
+    plain = getattr(owner, name)
+    started: list[int] = []
+    popen = subprocess.Popen
+
+    def start(argv: list[str], **options: Any) -> subprocess.Popen[str]:
+        child = popen(argv, **options)
+        started.append(child.pid)
+        return child
+
+    def pressed(*arguments: Any, **options: Any) -> object:
+        result = plain(*arguments, **options)
+        if started:
+            press_ctrl_c()
+        return result
+
+    process._GUARD.ready()
+    monkeypatch.setattr(process.subprocess, "Popen", start)
+    plain = start if name == "Popen" else plain
+    monkeypatch.setattr(owner, name, pressed)
+    with pytest.raises(KeyboardInterrupt):
+        process.run(python("import signal; signal.pause()"))
+    assert has_ended(started[0])
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_second_ctrl_c_kills_a_child_that_ignores_the_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    kill = os.killpg
+
+    def again(group: int, number: signal.Signals) -> None:
+        kill(group, number)
+        if number == signal.SIGINT:
+            press_ctrl_c()
+
+    def interrupt(line: str) -> None:
+        said.append(line)
+        press_ctrl_c()
+
+    monkeypatch.setattr(process, "GRACE_S", CEILING_S)
+    monkeypatch.setattr(process.os, "killpg", again)
+    with pytest.raises(KeyboardInterrupt):
+        process.run(waiting(IGNORES), on_line=interrupt)
     assert has_ended(int(said[0]))
 
 
