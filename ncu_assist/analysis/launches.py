@@ -29,7 +29,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
 )
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
-from ncu_assist.rules.model.savings import REACHABLE, START, START_NS, loads
+from ncu_assist.rules.model.savings import REACHABLE, START, START_NS, loads, of_most
 from ncu_assist.rules.no_tensor_core import OF_A_PRODUCT
 from ncu_assist.spec import ALL
 from ncu_assist.store import StoredRun
@@ -173,7 +173,10 @@ def _least_ns(facts: Facts) -> dict[str, float]:
     if not any(name in known for name in pipes) and max(known.values(), default=0.0) < facts.busy(SM) / REACHABLE:
         return {}  # what of that is operations was not counted
     # What DRAM can be asked for has the start in it (`bounded_ns`).
-    return {name: facts.duration_ns * load + (name != "DRAM") * _starts_ns(facts) for name, load in known.items()}
+    return {
+        name: facts.duration_ns * of_most(name, load) + (name != "DRAM") * _starts_ns(facts)
+        for name, load in known.items()
+    }
 
 
 def _floor_unit(least: Mapping[str, float], facts: Facts) -> str:

@@ -31,7 +31,7 @@ from ncu_assist.render.words.launches import (
 from ncu_assist.rules import launch_bound
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.diagnosis import Ranked
-from ncu_assist.rules.model.savings import START
+from ncu_assist.rules.model.savings import START, busiest_unit
 from ncu_assist.store import Store, StoredRun
 
 DATA = Path(__file__).parents[1] / "data"
@@ -149,6 +149,19 @@ def test_the_floor_is_by_bytes_or_operations(tmp_path: Path) -> None:
     assert floor.times == pytest.approx(1e5 / floor.ns)
     assert 2.0 < floor.times < 4.0
     assert launch_table(view).rows[0][-1].text == f"{floor.times:.2f}x"
+
+
+def test_the_floor_and_near_ceiling_speak_of_one_ceiling_of_dram(tmp_path: Path) -> None:
+    """*Which is at most 13 % of the time* beside *1.09x to floor* were 95 % of the ceiling and the ceiling."""
+    busy = {f"{unit}.avg.pct_of_peak_sustained_elapsed": 80.0 for unit in ("dram__cycles_active", "dram__throughput")}
+    busy["sm__throughput.avg.pct_of_peak_sustained_elapsed"] = 5.0
+    (row,) = shown(tmp_path, {"duration_ns": 1e6, "metrics": busy}).launches
+    assert row.results is not None
+    busiest = busiest_unit(row.results.facts)
+    assert busiest is not None
+    assert row.floor is not None
+    assert (busiest.name, row.floor.by) == ("DRAM", "DRAM")
+    assert row.floor.times == pytest.approx(1.0 / busiest.reached)
 
 
 def test_no_floor_is_shorter_than_the_start_of_a_launch(tmp_path: Path) -> None:

@@ -60,8 +60,8 @@ class Busiest:
 
     @property
     def reached(self) -> float:
-        """How much it did of the most that it can, 0 to 1: of DRAM the limit is that of a kernel which is done."""
-        return min(1.0, self.load * (OF_CEILING if self.name == "DRAM" else 1.0))
+        """How much it did of the most that it can, 0 to 1."""
+        return min(1.0, of_most(self.name, self.load))
 
     @property
     def is_busy(self) -> bool:
@@ -72,6 +72,11 @@ class Busiest:
     def takes_the_time(self) -> bool:
         """Whether it is so near to its limit that it must be named first."""
         return takes_the_time(self.name, self.load)
+
+
+def of_most(name: str, load: float) -> float:
+    """Return how much a unit did of the most that it can; the load of DRAM is of what a kernel has which is done."""
+    return load * OF_CEILING if name == "DRAM" else load
 
 
 def takes_the_time(name: str, load: float) -> bool:
