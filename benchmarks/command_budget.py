@@ -9,8 +9,9 @@ Each is the least of several runs, of the process and its children together, tak
 the machine lengthens both alike, and no run is shorter for it. `verify` is of a hundred runs. Modules are compiled
 before, as in an installed package. Prints one JSON object: the ratios beside what each may be at most, the seconds of
 the units, and the memory of the largest process; the exit code is 1 where one is above its limit. ``--results``
-compares with kept ratios: the exit code is 1 then where one has grown by more than a fifth. Growth is that of the time
-outside of the kernel: where memory is in pieces, the kernel takes longer for the same work of a large command.
+compares with kept seconds: the exit code is 1 then where one has grown by more than a fifth. Growth is that of the time
+outside of the kernel: where memory is in pieces, the kernel takes longer for the same work of a large command. That of
+a large one is by the unit in which it is less: a machine may be slower at one of them alone.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ LARGE = {
     "large page": ("report", "large.ncu-rep", "--output", "large.html", "--force"),
     "large lines": ("export", "large.ncu-rep", "--table", "lines", "--output", "lines.csv", "--force"),
 }
-UNITS = {IMPORT: IMPORT, READER: "NVIDIA's reader"}
+UNITS = {"import pandas": IMPORT, "NVIDIA's reader": READER}
 AT_MOST = {"list": 1.2, "show": 1.2, "diff": 1.2, "history": 1.2, "gate": 1.2, "explain": 0.5, "verify": 3.5}
 MB_AT_MOST = dict.fromkeys(LARGE, 400)
 HUNDRED = 100
@@ -71,28 +72,36 @@ def main() -> int:
     parser.add_argument("--results", type=Path, help="a JSON object that this printed before")
     asked = parser.parse_args()
     found = measured(asked.only, asked.times)
-    limits = {name: AT_MOST[name] for name in asked.only if name in AT_MOST}
     if asked.results:
-        limits = grown(json.loads(asked.results.read_text())["user_ratios"], asked.only)
-    ratios = found["user_ratios" if asked.results else "ratios"]
-    above = {name: ratios[name] for name, limit in limits.items() if ratios[name] > limit}
+        limits = dict.fromkeys(asked.only, GROWN)
+        shown = found["growth"] = growth(found["user_s"], json.loads(asked.results.read_text())["user_s"], asked.only)
+    else:
+        limits, shown = {name: AT_MOST[name] for name in asked.only if name in AT_MOST}, found["ratios"]
+    above = {name: shown[name] for name, limit in limits.items() if shown[name] > limit}
     full = {name: found["mb"][name] for name, limit in MB_AT_MOST.items() if found["mb"].get(name, 0) > limit}
     said = {"at_most": limits, "above": above, "mb_at_most": MB_AT_MOST, "mb_above": full}
     sys.stdout.write(json.dumps(found | said, indent=1) + "\n")
     return 1 if above or full else 0
 
 
-def grown(kept: dict[str, float], names: Sequence[str]) -> dict[str, float]:
-    """Return what ratios may be at most: a fifth more than they were."""
-    return {name: round(GROWN * kept[name], 3) for name in names}
+def growth(now: dict[str, float], kept: dict[str, float], names: Sequence[str]) -> dict[str, float]:
+    """Return the time of commands over the kept one, each in the unit of its own in which that is less."""
+    return {
+        name: round(min(now[name] / now[unit] * kept[unit] / kept[name] for unit in units_of(name)), 3)
+        for name in names
+    }
+
+
+def units_of(name: str) -> tuple[str, ...]:
+    """Return what a command's time is measured in, its own unit first."""
+    return ("NVIDIA's reader", "import pandas") if name in LARGE else ("import pandas",)
 
 
 def measured(names: Sequence[str], times: int) -> dict[str, Any]:
     """Return the least time of the units and of each command, their ratios, and their memory in MB."""
     compileall.compile_dir(ROOT / "ncu_assist", quiet=1)
     python = [sys.executable]
-    units = {name: READER if name in LARGE else IMPORT for name in names}
-    every = {unit: [*python, "-c", unit] for unit in dict.fromkeys(units.values())}
+    every = {unit: [*python, "-c", UNITS[unit]] for name in names for unit in units_of(name)}
     every |= {name: [*python, "-m", "ncu_assist", *(COMMANDS | LARGE)[name]] for name in names}
     least: dict[str, float] = {}
     least_user: dict[str, float] = {}
@@ -105,20 +114,19 @@ def measured(names: Sequence[str], times: int) -> dict[str, Any]:
             large_report.main(str(REPORT), str(LAUNCHES), str(root / "large.ncu-rep"))
         for _ in range(times):
             for name, argv in every.items():
-                user, system, megabytes = used(argv, _apart(root) if name in LARGE else root)
+                is_apart = name in LARGE or name == "NVIDIA's reader"
+                user, system, megabytes = used(argv, _apart(root) if is_apart else root)
                 least[name] = min(user + system, least.get(name, user + system))
                 least_user[name] = min(user, least_user.get(name, user))
                 largest[name] = max(megabytes, largest.get(name, 0.0))
     runs = sum(1 for _ in (ROOT / "reports").glob("*/*/*/run.json"))
-    ratios, user_ratios = (
-        {name: one[name] / one[units[name]] * (HUNDRED / runs if name == "verify" else 1) for name in names}
-        for one in (least, least_user)
-    )
+    for seconds in (least, least_user):
+        if "verify" in seconds:
+            seconds["verify"] *= HUNDRED / runs
     return {
-        "units_s": {said: round(least[unit], 3) for unit, said in UNITS.items() if unit in least},
-        "seconds": {name: round(least[name], 3) for name in names},
-        "ratios": {name: round(ratio, 3) for name, ratio in ratios.items()},
-        "user_ratios": {name: round(ratio, 3) for name, ratio in user_ratios.items()},
+        "seconds": {name: round(took, 3) for name, took in least.items()},
+        "ratios": {name: round(least[name] / least[units_of(name)[0]], 3) for name in names},
+        "user_s": {name: round(took, 4) for name, took in least_user.items()},
         "mb": {name: round(largest[name]) for name in names},
     }
 
