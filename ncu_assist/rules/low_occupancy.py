@@ -152,8 +152,8 @@ def _short_blocks(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"{running * working_part(facts):.1f} of the {fitting:.0f} warps that fit run on average: each "
-        f"multiprocessor gets {blocks / count:.0f} short blocks, and a place is empty for up to {percent(rests)} of the "
-        "time before the next one starts",
+        f"multiprocessor gets {blocks / count:.0f} short blocks, and a place is empty for up to {percent(rests)} of "
+        "the time before the next one starts",
         saved_ns=saved * facts.duration_ns,
         evidence=("theoretical_warps", "achieved_warps", "waves_per_sm", "sm_active_share", "issue_slots_busy"),
         stalls=("long_scoreboard", "short_scoreboard", "wait"),
