@@ -304,7 +304,7 @@ def _finding(ranked: Ranked, results: RuleResults) -> dict[str, Any]:
 def _next_limit(then: Busiest | None) -> dict[str, Any] | None:
     resource = RESOURCES.get(then.name) if then else None
     counter = resource.busy if resource and resource.busy else None
-    return {"unit": then.name, "load": then.load, "metric": counter} if then else None
+    return {"unit": then.name, "load": then.reached, "metric": counter} if then else None
 
 
 def _evidence(key: str, facts: Facts) -> dict[str, Any]:

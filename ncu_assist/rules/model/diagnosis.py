@@ -316,7 +316,7 @@ def _figures(one: Ranked, facts: Facts) -> str:
     if one.to_floor:
         said.append("which is the floor" if not up_to else f"up to {won}, which is the floor")
     if then is not None:
-        said.append(f"{up_to}then the {then.name} {verb(then.name)} at {percent(then.load)} of what it can reach")
+        said.append(f"{up_to}then the {then.name} {verb(then.name)} at {percent(then.reached)} of what it can reach")
     if finding.whole_ns - one.saved_ns >= LEAST_WORTH * facts.duration_ns and not (one.to_floor or finding.launches):
         said.append(f"{times_as_fast(_speedup(finding.whole_ns, facts))} if the fault were gone")
     return "; ".join(filter(None, said))
