@@ -80,11 +80,17 @@ REASONS: dict[str, VerdictReason] = {
     ),
     "other-device": VerdictReason("the two were measured on different GPUs", PROFILE),
     "other-kernel": VerdictReason("the two launched no function of the same name and belong to different kernels"),
-    "no-common-launch": VerdictReason("no launch of one is found in the other, by NVTX range, shape or name"),
+    "no-common-launch": VerdictReason(
+        "no launch of one corresponds to a launch of the other, by NVTX range, name or shape"
+    ),
     "other-workload": VerdictReason("the two worked on different data", PROFILE),
     "other-size": VerdictReason(
-        "one has more than 16 times the threads and the work of the other: a problem of another size, as far as "
-        "reports tell"
+        "one has more than 16 times the work of the other, and the threads or the results to go with it: a problem of "
+        "another size, as far as reports tell"
+    ),
+    "no-result": VerdictReason(
+        "one of the two wrote nothing to memory and executed less than a sixteenth of the instructions of the other: "
+        "it did not do the work"
     ),
     "other-work": VerdictReason(
         "their names do not say that they do the same work, and one moves and executes more than 16 times as much"

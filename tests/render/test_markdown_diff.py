@@ -10,7 +10,7 @@ from typing import Any
 from factories import STALL, launch, make_run, metrics_frame, save_run
 from made import EVIL, saved
 
-from ncu_assist.analysis.diff import DiffOptions, diff_runs
+from ncu_assist.analysis.diff import DiffOptions, RunDifference, diff_runs
 from ncu_assist.analysis.diff.lines import LineChanges
 from ncu_assist.analysis.diff.why import Factor, Factors
 from ncu_assist.render.markdown import diff_markdown
@@ -42,7 +42,7 @@ def test_ncus_notation_of_repeats(tmp_path: Path) -> None:
     run = make_run(version="v1_a", launches=launches)
     before = save_run(Store(tmp_path / "reports"), run, metrics_frame(*repeats))
     text = diff_markdown(diff_runs(before, saved(tmp_path, "v2_b", None, {SM: 60.0})))
-    assert "| Compute (SM) Throughput | 42.0 % | 60.0 % | ▲ +18.0 pt, +11.4@5 | improved |" in text
+    assert "| Compute (SM) Throughput | 42.0 % | 60.0 % | ▲ +18.0 pt, +11.4@5 | changed |" in text
 
 
 def test_an_unclear_answer_names_the_next_command(tmp_path: Path) -> None:
@@ -94,6 +94,13 @@ def test_one_change_of_time_is_told_by_one_number(tmp_path: Path) -> None:
     for text in (diff_text(diff, Style()), diff_markdown(diff)):
         assert set(re.findall(r"28\d\.\d+x", text)) == {"289.32x"}
         assert "in cycles too" in text
+
+
+def test_one_difference_is_counted_as_one(tmp_path: Path) -> None:
+    before, after = saved(tmp_path, "v1_a", 2e5, {}), saved(tmp_path, "v2_b", 1e5, {})
+    only = RunDifference("CUDA", "12.1", "12.4", hard=False)
+    text = diff_markdown(replace(diff_runs(before, after), differences=(only,)))
+    assert "<summary>1 other difference</summary>" in text
 
 
 def test_names_from_outside_do_nothing(tmp_path: Path) -> None:

@@ -64,7 +64,7 @@ def test_a_slower_version_is_explained(tmp_path: Path) -> None:
     )
     text = diff_text(diff_runs(fast, slow), Style())
     assert "What got worse and explains the slowdown:\n  Executed Instructions rose" in text
-    assert "What got worse as a side effect (another resource binds):\n  Compute (SM) Throughput fell" in text
+    assert "side effect" not in text  # less of the SMs a second is what a longer time is
 
 
 def test_the_other_verdicts(tmp_path: Path) -> None:

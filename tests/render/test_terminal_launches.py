@@ -11,14 +11,15 @@ from made import EVIL
 from schemas import held
 
 from ncu_assist.agents import briefs
-from ncu_assist.analysis.diff import diff_runs
+from ncu_assist.analysis.diff import LaunchDiff, LaunchPair, diff_runs
 from ncu_assist.record import ROUNDED, Launch
 from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.terminal.diff import diff_text
 from ncu_assist.render.terminal.style import Style
+from ncu_assist.render.words.changes import labels_of
 from ncu_assist.store import Store, StoredRun
-from ncu_assist.verdict import not_comparable
+from ncu_assist.verdict import compare_durations, not_comparable
 
 LIBRARY = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3__5x_cudnn"
 
@@ -160,10 +161,11 @@ def test_what_one_side_alone_launched_is_told_of_problems_of_another_size(tmp_pa
 def test_programs_without_a_common_launch_are_only_listed(tmp_path: Path) -> None:
     before = program(tmp_path, "old", ("a", 1e5), (LIBRARY, 1e5))
     text = diff_text(diff_runs(before, program(tmp_path, "new", ("c", 1e4))), Style())
-    first = "new and old cannot be compared: no launch of one is found in the other, by NVTX"
-    assert text.startswith(f"{first}\nrange, shape or name\n")
+    first = "new and old cannot be compared: no launch of one corresponds to a launch of the"
+    assert text.startswith(f"{first}\nother, by NVTX range, name or shape\n")
     assert "likely" not in text
     assert "Duration" not in text
+    assert "Besides the version these differ" not in text
     lists = f"only in old (2 launches, 200 µs): a 100 µs, {LIBRARY} 100 µs only in new (1 launch, 10 µs): c"
     assert "".join(text.split()).endswith("".join(lists.split()))
 
@@ -232,6 +234,55 @@ def test_a_change_that_the_whole_hides_is_near_the_top_with_the_command_that_com
     assert "alone is" not in diff_text(alone, Style())
     assert "alone is" not in diff_markdown(alone)
     assert held(diff_json(alone))["outlier"] is None
+
+
+def test_functions_of_both_that_do_not_correspond_are_named(tmp_path: Path) -> None:
+    """Closure 5 of a Julia program, once and in two shapes: nothing says which of them is which."""
+    facts = {"source": "imported", "workloads": (), "checks": (), "profile": None}
+    runs = []
+    for version, main, blocks in (("old", "bb", (258048,)), ("new", "frb", (39312, 6308))):
+        own = [launch(at, f"julia__5_{at}", None, ranges=(), grid=(of, 1, 1)) for at, of in enumerate(blocks)]
+        own = [*own, launch(len(own), f"julia_{main}_77", None, ranges=(), duration_ns=1e7)]
+        run = make_run(kernel=version, version=version, launches=tuple(own), **facts)
+        runs.append(save_run(Store(tmp_path / "reports"), run, metrics_frame(*[{}] * len(own))))
+    found = diff_runs(*runs)
+    assert (found.verdict.verdict, found.verdict.reason) == ("not-comparable", "no-common-launch")
+    assert "  launches of julia__5 in other shapes: 1 against 2 (forbids a comparison)\n" in diff_text(found, Style())
+
+
+def test_names_are_cut_where_they_differ() -> None:
+    """A library's kernels differ in the size of their tile, in the middle of their names."""
+    names = ["ampere_sgemm_128x64_nn", "ampere_sgemm_64x64_nn"]
+    before, after = (launch(0, name, None) for name in names)
+    pairs = [LaunchPair((before,), (after,), "similar"), LaunchPair((after,), (before,), "similar")]
+    verdict = compare_durations(1e5, 1e5)
+    rows = [[LaunchDiff("k", "similar", pair, 1e5, 1e5, verdict, ())] for pair in pairs]
+    first, second = labels_of(rows, 25)
+    assert first == "amp…128x64… → amp…64x64_…"
+    assert second.split(" → ") == first.split(" → ")[::-1]
+    assert labels_of(rows)[0] == " → ".join(names)
+
+
+def test_a_launch_that_does_other_work_is_told_above_the_table(tmp_path: Path) -> None:
+    facts = {"source": "imported", "workloads": (), "checks": (), "profile": None}
+    stored = [f"lts__t_sectors_srcunit_tex_op_{what}.sum" for what in ("write", "red", "atom")]
+    runs = []
+    for version, did in (("old", 1.0), ("new", 0.0)):
+        own = (launch(0, "gemm", None, duration_ns=1e4 + 1e5 * did), _launch(1, "reference", None, 9e6))
+        run = make_run(kernel=version, version=version, launches=own, **facts)
+        made = [
+            {**dict.fromkeys(stored, 0.0), stored[0]: 1e6 * part, "smsp__inst_executed.sum": 1e3 + 1e6 * part}
+            for part in (did, 1.0)
+        ]
+        frame = metrics_frame(*made)
+        runs.append(save_run(Store(tmp_path / "reports"), run, frame))
+    found = diff_runs(runs[0], runs[1])
+    assert [one.doubt for one in found.launches] == ["no-result", ""]
+    said = "note: gemm: one of the two wrote nothing to memory and executed less than a sixteenth"
+    above, _, table = diff_text(found, Style()).partition("#0 gemm")
+    assert said in " ".join(above.split())
+    assert "  L2 sectors written of gemm: 1 M against 0\n" in table
+    assert "alone is" not in above
 
 
 def test_no_line_sends_to_a_comparison_of_launches_of_another_size(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ SETTLED = {
     "no-common-launch",
     "other-size",
     "other-work",
+    "no-result",
     "unknown-work",
     "other-passes",
 }

@@ -72,6 +72,19 @@ WHOLE = {
     "dram_bytes_read": "dram_bytes",
     "dram_bytes_write": "dram_bytes",
 }
+# The share, in percent, that a unit did of what it could. Work that a launch had this much room for costs no time that
+# anyone would see, however often it is what it was: 14 kB more DRAM traffic in 16 us are 0.1 % of what DRAM moves then.
+BUSY_WITH = {
+    "dram_bytes": "dram_throughput",
+    "dram_bytes_read": "dram_throughput",
+    "dram_bytes_write": "dram_throughput",
+    "l2_sectors_sm": "l2_busy",
+    "l2_sectors_read": "l2_busy",
+    "l2_sectors_write": "l2_busy",
+    "host_bytes": "host_link_busy",
+}
+LEAST_LINK = {"host_bytes": 4.0}  # byte/ns: PCIe 3 with four lanes, where nobody counted how busy the link was
+ONE_BY_ONE = ("l2_sectors_atomic", "l2_sectors_reduction")  # one slice may be full of these, and L2 as a whole idle
 IMMATERIAL = 0.01  # of the whole; up to 2 % of bank conflicts are arbitration between warps (docs/sources.md)
 TRIFLE, TRIFLE_POINTS = 0.01, 1.0  # a counter that is exact may move by less and explain nothing that anyone would see
 
@@ -100,6 +113,7 @@ class ComparedMetric:
     counted: bool = False  # as the catalogue's ``repeats_as`` says; neither exact nor counted is one with times in it
     in_percent: ComparedMetric | None = None  # the same number in percent of a peak, by which it is judged
     apart: float = 0.0  # as in ``MetricReading``
+    possible: float | None = None  # the most of it that the launch with more could have had in its time, if known
 
     @property
     def is_of_all(self) -> bool:
@@ -111,7 +125,14 @@ class ComparedMetric:
         """Whether a value moved by more than a trifle, and a part of a whole is more than a trifle of it, if known."""
         sides = zip((self.baseline, self.candidate), self.whole, strict=True)
         counts = any(part is None or not whole or part > IMMATERIAL * whole for part, whole in sides)
-        return counts and not self._is_trifle()
+        return counts and not self._is_trifle() and not self.is_beside_possible
+
+    @property
+    def is_beside_possible(self) -> bool:
+        """Whether it moved by a trifle of what a launch could have had of it: that makes nothing better or worse."""
+        if self.possible is None or self.baseline is None or self.candidate is None:
+            return False
+        return abs(self.candidate - self.baseline) < TRIFLE * self.possible
 
     def _is_trifle(self) -> bool:
         if self.baseline is None or self.candidate is None:
@@ -182,7 +203,23 @@ def catalogue_row(key: str, baseline: Combined, candidate: Combined) -> Compared
         repeats == "counted",
         _in_percent(key, baseline, candidate),
         max(_apart(key, side) for side in (baseline, candidate)),
+        _possible(key, max(baseline, candidate, key=lambda side: side.values[key] or 0.0)),
     )
+
+
+def _possible(key: str, side: Combined) -> float | None:
+    """Return how much of a work the SMs that had warps could have had done in the time of a side; None if not known.
+
+    One block alone gets a small part of what DRAM can move, and may wait for nothing else.
+    """
+    busy, done = side.values.get(BUSY_WITH.get(key, "")), side.values[key]
+    if key.startswith("l2_") and any((side.values[one] or 0.0) > IMMATERIAL * (done or 0.0) for one in ONE_BY_ONE):
+        return None
+    active = side.values["sm_active_share"]
+    if busy and done:
+        return 100.0 * done / busy * min(100.0 if active is None else active, 100.0) / 100.0
+    time_ns = side.values["duration"]
+    return LEAST_LINK[key] * time_ns if key in LEAST_LINK and time_ns else None
 
 
 def _apart(key: str, side: Combined) -> float:
@@ -391,6 +428,7 @@ def _verdict(row: ComparedMetric, noise: NoiseModel) -> ChangeWord:
     distance = noise.distance(reading)
     if distance != "beyond":
         return "unchanged" if distance == "within" else "undecided"
-    if row.better is None or abs(reading.candidate - reading.baseline) < UNSEEN * abs(reading.baseline):
+    unseen = abs(reading.candidate - reading.baseline) < UNSEEN * abs(reading.baseline)
+    if row.better is None or unseen or row.is_beside_possible:
         return "changed"
     return "improved" if (reading.candidate > reading.baseline) == (row.better == "higher") else "regressed"

@@ -207,6 +207,18 @@ class Scope:
     reason: str = ""
 
     @property
+    def apart(self) -> tuple[RunDifference, ...]:
+        """How many launches either side has of each function of both that have no partner, where that forbids it."""
+        if not self.reason:
+            return ()
+        sides = [_by_base(some) for some in (self.paired.only_baseline, self.paired.only_candidate)]
+        return tuple(
+            RunDifference(f"launches of {base} in other shapes", str(len(some)), str(len(sides[1][base])), hard=True)
+            for base, some in sides[0].items()
+            if base in sides[1]
+        )
+
+    @property
     def is_one_kernel(self) -> bool:
         """Tell whether one pair holds every launch: then what is known of the runs is known of it."""
         return len(self.paired.pairs) == 1 and not self.paired.only_baseline and not self.paired.only_candidate
@@ -255,14 +267,22 @@ def _do_not_correspond(paired: PairedLaunches, sides: tuple[Combined, Combined])
 
     Without a partner are those of other shapes, as often as the other side's on neither: see ``pair_launches``.
     """
-    alone = paired.only_baseline, paired.only_candidate
-    bases = {one: kernel_name(one).base for one in {launch.signature for some in alone for launch in some}}
-    both = {bases[one.signature] for one in alone[0]} & {bases[one.signature] for one in alone[1]}
+    alone = [_by_base(some) for some in (paired.only_baseline, paired.only_candidate)]
     for some, side in zip(alone, sides, strict=True):
-        theirs = sum(one.duration_ns or 0.0 for one in some if bases[one.signature] in both)
-        if 2.0 * theirs >= sum(one.duration_ns or 0.0 for one in side.launches) > 0.0:
+        theirs = [one for base in alone[0].keys() & alone[1].keys() for one in some[base]]
+        whole = sum(one.duration_ns or 0.0 for one in side.launches)
+        if 2.0 * sum(one.duration_ns or 0.0 for one in theirs) >= whole > 0.0:
             return True
     return False
+
+
+def _by_base(launches: Sequence[Launch]) -> dict[str, list[Launch]]:
+    """Return launches by what names their function, in the order of the first of each."""
+    bases = {one: kernel_name(one).base for one in {launch.signature for launch in launches}}
+    found: dict[str, list[Launch]] = {}
+    for one in launches:
+        found.setdefault(bases[one.signature], []).append(one)
+    return found
 
 
 def _as_repeats(combined: Combined) -> Combined:

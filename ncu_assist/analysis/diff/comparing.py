@@ -19,7 +19,7 @@ from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.analysis.diff.records import Change, Diff, DiffSide, LaunchDiff
 from ncu_assist.analysis.diff.timing import CLOCK, HZ_PER_MHZ, Pair, SampleReader, best_verdict
 from ncu_assist.analysis.diff.why import Why, why
-from ncu_assist.analysis.diff.work import UNKNOWN_WORK, Tables, work_differences, work_doubt
+from ncu_assist.analysis.diff.work import UNKNOWN_WORK, Tables, work_differences, work_doubts
 from ncu_assist.errors import UsageProblem, did_you_mean
 from ncu_assist.frame import Combined, by_launch, combine_launches, combine_repeats, combine_tables
 from ncu_assist.frame.combined import STALL_SHARE, total
@@ -171,27 +171,34 @@ def _both(pair: LaunchPair, tables: tuple[Tables, Tables]) -> tuple[tuple[tuple[
 def outlier(diff: Diff) -> tuple[LaunchPair, tuple[float, float], Likely | None] | None:
     """Return the function whose time changed most where the whole hides it: a pair, ns of both sides, what is likely.
 
-    None where the whole says which way the time went, or no function moved farther than one duration of a long kernel
-    strays. Only where no change is likely, one that may be noise is returned, if the whole could show as much. None of
-    launches that may not do the same work: alone they may not be compared.
+    None where no function moved farther than one duration of a long kernel strays: by itself, and against the whole
+    where that says which way the time went, as a kernel that is ten times faster beside one that stayed. Only where no
+    change is likely, one that may be noise is returned, if the whole could show as much. None of launches that may not
+    do the same work: alone they may not be compared.
     """
-    if diff.is_one_run or diff.verdict.verdict not in ("same", "unclear") or diff.verdict.likely:
+    if diff.is_one_run or diff.verdict.verdict not in ("same", "unclear"):
         return None
     functions: dict[tuple[str, str], list[LaunchDiff]] = {}
     for one in diff.launches:
         if one.pairing != "sum" and not one.doubt:
             functions.setdefault((one.pair.baseline[0].kernel, one.pair.candidate[0].kernel), []).append(one)
     timed = [(some, times) for some in functions.values() if (times := _together(some))]
-    whole = sum(before for _, (before, _) in timed)
+    whole, whole_after = (sum(times[side] for _, times in timed) for side in (0, 1))
     found = []
     for some, (before, after) in timed:
         words = [(one.verdict.verdict, one.verdict.likely) for one in some]
         likely = {word if word == "faster" or word == "slower" else near for word, near in words}
         word = likely.pop() if len(likely) == 1 else None
-        is_far = max(before, after) > (1 + LIKELY_LONG) * min(before, after)
-        if len(diff.launches) > len(some) and (word or (is_far and abs(after - before) > MARGIN * whole)):
+        is_far, is_seen = _is_far(before, after), abs(after - before) > MARGIN * whole
+        is_told = diff.verdict.likely and not (word and is_seen and _is_far(after / before, whole_after / whole))
+        if len(diff.launches) > len(some) and not is_told and (word or (is_far and is_seen)):
             found.append((some[0].pair, (before, after), word))
     return max(found, key=lambda one: (one[2] is not None, abs(one[1][1] - one[1][0])), default=None)
+
+
+def _is_far(one: float, other: float) -> bool:
+    """Tell whether two are farther apart than one duration of a long kernel strays."""
+    return max(one, other) > (1 + LIKELY_LONG) * min(one, other)
 
 
 def _together(some: Iterable[LaunchDiff]) -> tuple[float, float] | None:
@@ -275,9 +282,9 @@ class _Comparison:
         self.differing, forbidden = differences(self._facts(0), self._facts(1))
         self.scope = scope(*self.whole)
         pairs = self.scope.paired.pairs if self.names == (None, None) else ()  # else they do the same work
-        self.doubts = [work_doubt(pair, self.tables) for pair in pairs]
+        self.doubts = work_doubts(pairs, self.tables)
         of_work, other = work_differences(pairs, self.doubts, self.tables)
-        self.differing = (*self.differing, *of_work)
+        self.differing = (*self.differing, *of_work, *self.scope.apart)
         apart = forbidden or _strangers(*self.runs) or self.scope.reason
         reason = apart or other
         self.forced = reason if asked.force else ""

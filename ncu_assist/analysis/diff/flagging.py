@@ -20,6 +20,7 @@ from ncu_assist.rules.model.resources import (
     HOST_LINK,
     LATENCY,
     LINK,
+    MEMORY,
     PARTS,
     RESOURCES,
     SM_PARTS,
@@ -83,9 +84,12 @@ WORK_OF = {
 NOT_SAID_OF_RATES: dict[Word, tuple[ChangeWord, ...]] = {
     "faster": ("regressed",),
     "same": ("regressed", "improved"),
+    "unclear": ("regressed", "improved"),
     "slower": ("improved",),
 }
 
+
+VISIBLE_PART = 0.1  # of the time that a slower version takes longer: less of it is a remark, and no explanation
 
 OCCUPANCY = "achieved_occupancy"
 # Waits for other warps: the state of those that have nothing to do, as spare warps of a group that loads tiles.
@@ -129,28 +133,39 @@ def follows_sms(bottleneck: Bottleneck | None) -> bool:
 
 
 def far_from_limits(baseline: Values, candidate: Values) -> frozenset[str]:
-    """Return the metrics that are work of units which are far from their limits on both sides.
+    """Return the metrics that are work of units which are far from their limits in the candidate.
 
-    A unit that has room does more in the same time: while another binds, more of its work costs none. What latency
-    binds waits for all of them, in turn; then none is far. Nor is one that was not counted of the candidate; what the
-    baseline lacks, as one of several kernels does, says nothing against it.
+    A unit that has room does more in the same time: while another binds, more of its work costs none. One that was near
+    its limit in the baseline is far now only if what it was busy for longer is a small part of the time that was added.
+    What latency binds waits for all of them, in turn; then none is far. Nor is one that was not counted of the
+    candidate; what the baseline lacks, as one of several kernels does, says nothing against it.
     """
     bound = bottleneck(candidate)
     if bound is None or bound.name == LATENCY:
         return frozenset()
-    whole = BINDING[bound.group] if RESOURCES[bound.name].is_coarse else ()  # which of its parts binds is not known
     units = [one for one in (*PARTS, *WHOLES, LINK, *SM_PARTS) if one.name != NOT_BY_INSTRUCTIONS]
 
-    def is_far(groups: Collection[str], values: Values, unknown: float) -> bool:
-        busy = [share for one in units if one.group in groups and (share := one.share(values)) is not None]
-        return max(busy, default=unknown) < BUSY_PERCENT
+    def busiest(groups: Collection[str], values: Values) -> float | None:
+        shares = [one.share(values) for one in units if one.group in groups]
+        return max((share for share in shares if share is not None), default=None)
 
-    far = {
-        one
-        for one, groups in UNITS_OF.items()
-        if is_far(groups, candidate, BUSY_PERCENT) and is_far(groups, baseline, 0.0)
-    }
-    return frozenset(far - {*whole})
+    def may_bind(groups: Collection[str]) -> bool:
+        """Tell whether it may be a unit of these that binds, where only the busiest of several is known."""
+        is_unknown = bound.group == MEMORY.group and any(busiest([one], candidate) is None for one in groups)
+        return RESOURCES[bound.name].is_coarse and (bound.group in groups or is_unknown)
+
+    def is_far(groups: Collection[str]) -> bool:
+        before, after = busiest(groups, baseline), busiest(groups, candidate)
+        if after is None or after >= BUSY_PERCENT or may_bind(groups):
+            return False
+        if before is None or before < BUSY_PERCENT:
+            return True
+        times = baseline.get("duration"), candidate.get("duration")
+        longer = (times[1] or 0.0) - (times[0] or 0.0)
+        busy_longer = (after * (times[1] or 0.0) - before * (times[0] or 0.0)) / 100.0
+        return longer > 0 and busy_longer < VISIBLE_PART * longer
+
+    return frozenset(one for one, groups in UNITS_OF.items() if is_far(groups))
 
 
 def with_roles(
@@ -162,17 +177,18 @@ def with_roles(
     """Return the changes with a role for each regressed one that is more than a trifle, rates as the time has it.
 
     Time decides: in a slower version it explains, in a faster one or one that is as fast it is a side effect, and in
-    one that is slower by its clock alone. The rate of a resource that does not bind the candidate is a side effect
-    everywhere, and so are waits of warps where a unit binds, and work of units that are ``far`` from their limits;
-    where the time is not settled, so is all that is not work on its ``bottleneck``. Fewer warps are worse only in a
-    slower version that latency binds. The time itself has no role, nor has anything of runs that cannot be compared.
+    one that is slower by its clock alone. The rate of a resource that does not bind the candidate is never worse. Waits
+    of warps where a unit binds are a side effect everywhere, and so is work of units that are ``far`` from their
+    limits; where the time is not settled, so is all that is not work on its ``bottleneck``. Fewer warps are worse only
+    in a slower version that latency binds. The time itself has no role, nor has anything of runs that cannot be
+    compared.
     """
     if verdict.verdict == "not-comparable":
         return changes
     changes = _beside_idle_warps(changes)
     moved = {change.metric: way for change in changes if (way := _way(change))}
     dram = next((change for change in changes if change.metric == DRAM), None)
-    told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved) for change in changes]
+    told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved, bottleneck) for change in changes]
     if bottleneck and bottleneck.group == LATENCY and verdict.verdict == "slower":
         told = [replace(one, verdict="regressed") if _lacks_warps(one, changes) else one for one in told]
     top = _top_stall(changes)
@@ -216,10 +232,13 @@ def _judged_as(change: Change, dram: Change | None) -> str:
     return DRAM if same else change.metric
 
 
-def _beside_the_time(change: Change, metric: str, verdict: Verdict, moved: Mapping[str, int]) -> Change:
+def _beside_the_time(
+    change: Change, metric: str, verdict: Verdict, moved: Mapping[str, int], bottleneck: Bottleneck | None
+) -> Change:
     """Return a change without a judgement that the time, or the work that it is a rate of, does not bear out.
 
-    The time under ncu is not better or worse where noise may explain how far apart the times are.
+    The time under ncu is not better or worse where noise may explain how far apart the times are. A rate that fell is
+    worse only of what binds the candidate: of all else it is lower because the time is longer, whatever made it so.
     """
     if change.verdict not in ("improved", "regressed"):
         return change
@@ -227,9 +246,10 @@ def _beside_the_time(change: Change, metric: str, verdict: Verdict, moved: Mappi
         return replace(change, verdict="undecided") if verdict.way == "unclear" else change
     if change.metric not in RATES:
         return change
-    not_said = NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
+    not_said = change.verdict in NOT_SAID_OF_RATES.get(verdict.likely or verdict.verdict, ())
     with_work = any(moved.get(work) == moved[change.metric] for work in WORK_OF[metric])
-    return replace(change, verdict="changed") if change.verdict in not_said or with_work else change
+    follows = change.verdict == "regressed" and not (bottleneck and metric in BINDING.get(bottleneck.group, ()))
+    return replace(change, verdict="changed") if not_said or with_work or follows else change
 
 
 def _beside_idle_warps(changes: tuple[Change, ...]) -> tuple[Change, ...]:
@@ -311,7 +331,7 @@ def _role(change: Change, metric: str, verdict: Verdict, bottleneck: Bottleneck 
     if verdict.is_of_clock and follows_sms(bottleneck):
         return "side-effect"
     if verdict.way == "slower":
-        return "explains" if binds or not (is_wait or change.metric in RATES) else "side-effect"
+        return "explains" if binds or not is_wait else "side-effect"
     return "explains" if verdict.way == "unclear" and binds else "side-effect"
 
 

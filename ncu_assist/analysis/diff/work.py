@@ -16,10 +16,13 @@ from ncu_assist.record import Launch
 
 Tables = Mapping[int, Values]
 Both = tuple[float, float]
-OTHER_SIZE, OTHER_WORK, UNKNOWN_WORK = "other-size", "other-work", "unknown-work"
+OTHER_SIZE, OTHER_WORK, NO_RESULT, UNKNOWN_WORK = "other-size", "other-work", "no-result", "unknown-work"
+ARE_OTHER = OTHER_SIZE, OTHER_WORK, NO_RESULT
 # How much more a thread or an instruction may do where only the code changed: 16 bytes a load instead of one.
 MOST_WORK_A_THREAD = 16
 BYTES, INSTRUCTIONS = "dram_bytes", "instructions"
+# All ways in which what a kernel computes leaves its SMs: L1 writes through, and TMA stores pass here too.
+RESULTS = ("l2_sectors_write", "l2_sectors_reduction", "l2_sectors_atomic")
 
 
 def work_doubt(pair: LaunchPair, tables: tuple[Tables, Tables]) -> str:
@@ -27,21 +30,58 @@ def work_doubt(pair: LaunchPair, tables: tuple[Tables, Tables]) -> str:
 
     Code that did everything in one thread may be given many: threads count only with the bytes of DRAM, or where these
     are not known the instructions. What has one function's name on both sides may have found a way with fewer of
-    everything. Where not even a name says that the work is the same, bytes and instructions must not both say that it
-    is not: code that reuses more moves fewer bytes by the same instructions, and wider loads move the same bytes by
-    fewer.
+    everything but of the results that it writes. Where not even a name says that the work is the same, bytes and
+    instructions must not both say that it is not: code that reuses more moves fewer bytes by the same instructions, and
+    wider loads move the same bytes by fewer. What wrote nothing, with far fewer instructions, did none of the work.
     """
     threads = threads_apart(pair)
     named = pair.confidence != "order" or pair.baseline[0].kernel == pair.candidate[0].kernel
-    if not threads and named:
+    executed = _apart(_counted(pair, tables, INSTRUCTIONS))
+    if named and not threads and not executed:
         return ""
-    moved, executed = (_apart(_counted(pair, tables, key)) for key in (BYTES, INSTRUCTIONS))
+    moved, results = _apart(_counted(pair, tables, BYTES)), _results(pair, tables)
+    if executed and results and not results[executed < 0] and results[executed > 0]:
+        return NO_RESULT
+    if named and moved and moved == executed == _apart(results):
+        return OTHER_SIZE
+    if named and not threads:
+        return ""
     work = executed if moved is None else moved
     if work is None:
         return UNKNOWN_WORK
     if threads and work == threads:
         return OTHER_SIZE
     return OTHER_WORK if not named and moved and moved == executed else ""
+
+
+def work_doubts(pairs: Sequence[LaunchPair], tables: tuple[Tables, Tables]) -> list[str]:
+    """Return what ``work_doubt`` does of each pair; where a program is of another size, more work says that of all.
+
+    One launch with more threads and more work shows that: beside it, more bytes and instructions of another are no
+    worse code.
+    """
+    doubts = [work_doubt(pair, tables) for pair in pairs]
+    sizes = {_more_work(pair, tables) for pair, doubt in zip(pairs, doubts, strict=True) if doubt == OTHER_SIZE} - {0}
+    return [
+        OTHER_SIZE if not doubt and sizes and {_more_work(pair, tables)} == sizes else doubt
+        for pair, doubt in zip(pairs, doubts, strict=True)
+    ]
+
+
+def _more_work(pair: LaunchPair, tables: tuple[Tables, Tables]) -> int:
+    """Return which side moves and executes more than 16 times as much: 1 the candidate, -1 the baseline, 0 neither."""
+    moved, executed = (_apart(_counted(pair, tables, key)) for key in (BYTES, INSTRUCTIONS))
+    return moved if moved and moved == executed else 0
+
+
+def _results(pair: LaunchPair, tables: tuple[Tables, Tables]) -> Both | None:
+    """Return the sectors that a launch of either side wrote; None for chains, and where they were not all counted."""
+    sides = zip((pair.baseline, pair.candidate), tables, strict=True)
+    found = [[_value(side[0], own, key) for key in RESULTS] for side, own in sides]
+    known = [[one for one in side if one is not None] for side in found]
+    if not _is_single(pair) or known != found:
+        return None
+    return sum(known[0]), sum(known[1])
 
 
 def threads_apart(pair: LaunchPair) -> int:
@@ -63,25 +103,26 @@ def work_differences(
     ``doubts`` are what ``work_doubt`` returns of each. Other work forbids it where most of the time of a side is spent
     in it.
     """
-    others = [(pair, doubt) for pair, doubt in zip(pairs, doubts, strict=True) if doubt in (OTHER_SIZE, OTHER_WORK)]
+    others = [(pair, doubt) for pair, doubt in zip(pairs, doubts, strict=True) if doubt in ARE_OTHER]
     is_most = any(
         2.0 * _time([pair for pair, _ in others], side) >= _time(pairs, side) > 0.0
         for side in ("baseline", "candidate")
     )
-    found = []
+    found: list[RunDifference] = []
     for pair, doubt in zip(pairs, doubts, strict=True):
         names = " → ".join(dict.fromkeys((pair.baseline[0].kernel, pair.candidate[0].kernel)))
-        is_other = doubt in (OTHER_SIZE, OTHER_WORK)
+        hard = is_most and doubt in ARE_OTHER
         if threads_apart(pair):
-            question = ", another size of the problem?" if doubt else ""
+            question = ", another size of the problem?" if doubt and doubt != NO_RESULT else ""
             before, after = (f"{count:,}" for count in _threads(pair))
-            found.append(RunDifference(f"threads of {names}{question}", before, after, is_most and is_other))
-        if doubt == OTHER_WORK:
-            for key in (BYTES, INSTRUCTIONS):
-                counts = _counted(pair, tables, key) or (0.0, 0.0)
-                before, after = (quantity(one, ROWS[key].unit) for one in counts)
-                found.append(RunDifference(f"{ROWS[key].label} of {names}", before, after, is_most))
-    return tuple(found), others[0][1] if is_most else ""
+            found.append(RunDifference(f"threads of {names}{question}", before, after, hard))
+        if doubt in ARE_OTHER and not (doubt == OTHER_SIZE and threads_apart(pair)):
+            told = [(ROWS[key].label, ROWS[key].unit, _counted(pair, tables, key)) for key in (BYTES, INSTRUCTIONS)]
+            for label, unit, counts in (*told, ("L2 sectors written", "sector", _results(pair, tables))):
+                before, after = (quantity(one, unit) for one in counts or (0.0, 0.0))
+                found += [RunDifference(f"{label} of {names}", before, after, hard)] if counts else []
+    first = {one.what: one for one in reversed(found)}  # of several launches of a function
+    return tuple(one for one in found if first[one.what] is one), others[0][1] if is_most else ""
 
 
 def _time(pairs: Iterable[LaunchPair], side: str) -> float:
@@ -91,17 +132,22 @@ def _time(pairs: Iterable[LaunchPair], side: str) -> float:
 
 def _threads(pair: LaunchPair) -> Both:
     """Return the threads of a launch of either side; zeros for chains."""
-    if not (pair.repeats or len(pair.baseline) == len(pair.candidate) == 1):
+    if not _is_single(pair):
         return 0, 0
     before, after = (prod(one.grid) * prod(one.block) for one in (pair.baseline[0], pair.candidate[0]))
     return before, after
 
 
+def _is_single(pair: LaunchPair) -> bool:
+    return pair.repeats or len(pair.baseline) == len(pair.candidate) == 1
+
+
 def _counted(pair: LaunchPair, tables: tuple[Tables, Tables], key: str) -> Both | None:
-    """Return what was counted of the first launch of each side; None where it was not, or a side did nothing."""
-    found = [_value(side[0], own, key) for side, own in zip((pair.baseline, pair.candidate), tables, strict=True)]
-    before, after = found
-    return (before, after) if before and after else None
+    """Return what was counted of the first launch of each side; None where it was not."""
+    before, after = (
+        _value(side[0], own, key) for side, own in zip((pair.baseline, pair.candidate), tables, strict=True)
+    )
+    return None if before is None or after is None else (before, after)
 
 
 def _value(launch: Launch, tables: Tables, key: str) -> float | None:
@@ -111,10 +157,10 @@ def _value(launch: Launch, tables: Tables, key: str) -> float | None:
 def _apart(counts: Both | None) -> int | None:
     """Return 1 where the second is more than MOST_WORK_A_THREAD times the first, -1 the other way round, else 0.
 
-    None where they are not known.
+    None where they are not known, and where a side did nothing.
     """
-    if counts is None:
+    if counts is None or not min(counts):
         return None
-    if not min(counts) or max(counts) <= MOST_WORK_A_THREAD * min(counts):
+    if max(counts) <= MOST_WORK_A_THREAD * min(counts):
         return 0
     return 1 if counts[1] > counts[0] else -1

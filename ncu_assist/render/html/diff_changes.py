@@ -29,7 +29,7 @@ from ncu_assist.render.words.changes import (
     change_term,
     change_word,
     flags_by_role,
-    label_of,
+    labels_of,
     moved_cell,
     only_in_lines,
     pair_table,
@@ -150,10 +150,9 @@ def _pair_changes(rows: list[PairRow], sides: tuple[str, str]) -> list[tuple[str
     if len(rows) < 2:
         return []
     found = []
-    for place, row in enumerate(rows):
+    for place, (row, title) in enumerate(zip(rows, labels_of(rows, KERNEL_LETTERS), strict=True)):
         changes = [one for one in by_importance(row[0].changes) if has_moved(one)][:MOST_CHANGES]
         if changes:
-            title = label_of(row, KERNEL_LETTERS)
             found.append((title, change_table(f"launch-{place}", f"What changed in {title}", changes, sides)))
     return found
 

@@ -152,7 +152,7 @@ def diff_markdown(diff: Diff) -> str:
             "",
         ]
     if diff.differences:
-        lines += folded(f"{len(diff.differences)} other differences", _differences_table(diff))
+        lines += folded(number_of(len(diff.differences), "other difference"), _differences_table(diff))
     return "\n".join(lines).rstrip() + "\n"
 
 

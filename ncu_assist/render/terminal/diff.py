@@ -21,7 +21,7 @@ from ncu_assist.render.words.changes import (
     delta_text,
     difference_lines,
     flags_by_role,
-    label_of,
+    labels_of,
     more_of,
     only_in_lines,
     rows_of,
@@ -106,8 +106,9 @@ def paired_launches(diff: Diff, width: int) -> list[RenderableType]:
         before, after = sides(diff)
         times: list[tuple[str, Align]] = [(before, "right"), (after, "right"), ("change", "right")]
         made = table(("launch", "left"), *times, ("", "left"), ("by", "left"))
-        for row in rows[:MOST_PAIRS]:
-            made.add_row(*_launch_cells(row, width - LABEL_LESS))
+        shown = rows[:MOST_PAIRS]
+        for row, label in zip(shown, labels_of(shown, width - LABEL_LESS), strict=True):
+            made.add_row(*_launch_cells(row, label))
         parts.append(made)
     return [*parts, *(styled(one_line(line, longest)) for line in (*more, *rest))]
 
@@ -118,13 +119,13 @@ def sides(diff: Diff) -> tuple[str, str]:
     return (short[0], short[1]) if short[0] != short[1] else ("baseline", "candidate")
 
 
-def _launch_cells(row: PairRow, width: int) -> list[RenderableType]:
+def _launch_cells(row: PairRow, label: str) -> list[RenderableType]:
     before, after = times_of(row)
     word = word_of(row)
     color = LAUNCH_COLORS.get(word, "")
     times = [styled("-" if ns is None else quantity(ns, "ns")) for ns in (before, after)]
     return [
-        styled(label_of(row, width)),
+        styled(label),
         *times,
         styled(change_of(before, after), color),
         styled((word or "") if row[0].pair.repeats else "", color),

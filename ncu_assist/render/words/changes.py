@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -45,7 +45,7 @@ MOVED_WORDS = ("improved", "regressed", "changed")
 STALL = "stall_"
 CHANGE, SCORED = "change", "change, z@n"  # with the standard score over repeats, as ncu writes it
 # Reasons of a verdict that are of what either side launched.
-ABOUT_LAUNCHES = ("other-kernel", "no-common-launch", "other-size", "other-work", "other-passes")
+ABOUT_LAUNCHES = ("other-kernel", "no-common-launch", "other-size", "other-work", "no-result", "other-passes")
 
 
 def role_words(changes: Iterable[Change]) -> Iterator[str]:
@@ -167,18 +167,35 @@ def word_of(row: PairRow) -> str | None:
     return verdicts.pop() if len(verdicts) == 1 else None
 
 
-def label_of(row: PairRow, width: int = LONGEST_NAME) -> str:
-    """Return what a row is of: how many launches or which, the kernel, or both where they differ, and how often."""
+def labels_of(rows: Sequence[PairRow], width: int = LONGEST_NAME) -> list[str]:
+    """Return what each row is of: how many launches or which, the kernel, or both where they differ, and how often.
+
+    Names are cut so that what differs in them stays.
+    """
+    sides = {side for row in rows for side in (row[0].pair.baseline, row[0].pair.candidate)}
+    every = {_kernel_of(side) for side in sides}
+    return [_label(row, width, every) for row in rows]
+
+
+def _kernel_of(side: Sequence[Launch]) -> str:
+    return kernel_words(_longest(side), LONGEST_NAME)
+
+
+def _longest(side: Sequence[Launch]) -> Launch:
+    return max(side, key=lambda one: one.duration_ns or 0.0)
+
+
+def _label(row: PairRow, width: int, every: Collection[str]) -> str:
     pair = row[0].pair
-    before, after = (max(side, key=lambda one: one.duration_ns or 0.0) for side in (pair.baseline, pair.candidate))
+    before, after = _longest(pair.baseline), _longest(pair.candidate)
     times = _times_over(row)
     counts = "" if pair.repeats else chain(len(pair.baseline), len(pair.candidate))
-    names = [kernel_words(one, LONGEST_NAME) for one in (before, after)]
+    names = _kernel_of(pair.baseline), _kernel_of(pair.candidate)
     if counts or names[0] == names[1]:
         start = f"{counts}: " if counts else "" if times else f"{_numbers(before, after)} "
-        return f"{start}{_middle_cut(names[1], width - len(start) - len(times))}{times}"
+        return f"{start}{_cut(names[1], width - len(start) - len(times), every)}{times}"
     left = width - len(times) - len(TO)
-    return f"{_middle_cut(names[0], left // 2)}{TO}{_middle_cut(names[1], left - left // 2)}{times}"
+    return f"{_cut(names[0], left // 2, every)}{TO}{_cut(names[1], left - left // 2, every)}{times}"
 
 
 def change_of(before: float | None, after: float | None) -> str:
@@ -265,8 +282,28 @@ def _numbers(before: Launch, after: Launch) -> str:
     return f"#{after.index}" if before.index == after.index else f"#{before.index}→{after.index}"
 
 
+def _cut(name: str, limit: int, every: Collection[str]) -> str:
+    """Return a name cut in the middle, as those of libraries differ at both ends; else where it differs from others.
+
+    ``every`` are all names that stand beside it: one that would be cut to the same text shows what is its own.
+    """
+    own = _middle_cut(name, limit)
+    alike = [other for other in every if other != name and _middle_cut(other, limit) == own]
+    head = name[: limit // 3]
+    for pick in (min, max) if alike else ():
+        place = pick(_first_difference(name, other) for other in alike)
+        made, *others = (f"{head}…{one_line(one[place:], limit - len(head) - 1)}" for one in (name, *alike))
+        if made not in others:
+            return made
+    return own
+
+
+def _first_difference(one: str, other: str) -> int:
+    pairs = enumerate(zip(one, other, strict=False))
+    return next((place for place, (left, right) in pairs if left != right), min(len(one), len(other)))
+
+
 def _middle_cut(text: str, limit: int) -> str:
-    """Return text on one line, cut in the middle: names of library kernels differ at both ends."""
     line = one_line(text, LONGEST_NAME)
     tail = (limit - 1) // 2
     return line if len(line) <= limit else f"{line[: limit - 1 - tail]}…{line[len(line) - tail :]}"
@@ -380,12 +417,13 @@ def pair_table(rows: list[PairRow], sides: tuple[str, str]) -> Table:
         Column("paired by", term=PAIRED),
     )
     note = more_of(rows[MOST_ROWS:]) if rows[MOST_ROWS:] else ""
-    made = tuple(map(_pair_row, rows[:MOST_ROWS]))
+    shown = rows[:MOST_ROWS]
+    made = tuple(map(_pair_row, shown, labels_of(shown, KERNEL_LETTERS)))
     many = len(made) >= FILTER_FROM
     return Table("launches-table", "Paired launches", columns, made, many, note, tall=many).without_empty()
 
 
-def _pair_row(row: PairRow) -> tuple[Cell, ...]:
+def _pair_row(row: PairRow, label: str) -> tuple[Cell, ...]:
     before, after = times_of(row)
     word = word_of(row)
     repeats = row[0].pair.repeats
@@ -394,7 +432,7 @@ def _pair_row(row: PairRow) -> tuple[Cell, ...]:
     text = change_of(before, after)
     badge = Badge(word if repeats else f"likely {word}", tone if repeats else "plain") if word else None
     return (
-        Cell(label_of(row, KERNEL_LETTERS)),
+        Cell(label),
         *(Cell() if ns is None else Cell(duration(ns), repr(float(ns))) for ns in (before, after)),
         Cell(text, "" if moved is None else repr(moved)) if text else Cell(),
         Cell(badge=badge) if badge else Cell(),

@@ -151,10 +151,16 @@ def names(diff: Diff) -> tuple[str, str]:
 def part_words(diff: Diff) -> list[str]:
     """Return what the comparison is not of: a version's whole work, where a side is a part of a call; all repeats.
 
-    And which launches are paired by their place alone.
+    And which launches are paired by their place alone, and which do other work, where the whole is compared.
     """
+    from ncu_assist.analysis.diff.work import ARE_OTHER  # with the rest of a diff: `explain` needs none
+
     if _launches_of_one_run(diff):
         return []
+    doubts: dict[str, list[str]] = {}
+    for one in diff.launches:
+        if one.doubt in ARE_OTHER and one.doubt not in (diff.verdict.reason, diff.forced):
+            doubts.setdefault(one.doubt, []).append(one_line(one.kernel, NAME))
     by_order = [one.pair for one in diff.launches if one.pairing == "order"]
     kernels = [[one_line(side[0].kernel, NAME) for side in (pair.baseline, pair.candidate)] for pair in by_order]
     told = [
@@ -167,6 +173,9 @@ def part_words(diff: Diff) -> list[str]:
         for name, part in zip(names(diff), _parts_of_calls(diff), strict=True)
         if part
     ]
+    for doubt, some in doubts.items():
+        first, *more = dict.fromkeys(some)
+        told.append(f"{first}{f' and {len(more)} more' if more else ''}: {REASONS[doubt].meaning}")
     return [*dict.fromkeys(told), *_repeats_left_out(diff)]
 
 

@@ -292,6 +292,55 @@ def test_work_of_a_unit_with_room_explains_no_slowdown(
     assert told[0].role == ("side-effect" if is_far else "explains")
 
 
+PARTS_KNOWN = {"memory_throughput": 80.0, "dram_throughput": 11.0, "l2_busy": 30.0, "sm_throughput": 20.0}
+
+
+def test_what_binds_is_not_a_part_of_memory_that_is_known_to_be_idle() -> None:
+    """Only the busiest of several parts is known: DRAM at 11 % is not it, whatever it was before."""
+    for before in ({"dram_throughput": 20.0}, {}):
+        assert "dram_bytes" in far_from_limits({**PARTS_KNOWN, **before}, PARTS_KNOWN)
+    unknown = {**PARTS_KNOWN, "dram_throughput": None}
+    assert "dram_bytes" not in far_from_limits(unknown, unknown)
+    assert "global_sectors_excessive" not in far_from_limits(PARTS_KNOWN, PARTS_KNOWN)  # L1 may be, nobody counted it
+    far = far_from_limits(PARTS_KNOWN, PARTS_KNOWN)
+    told = with_roles((BYTES,), verdict("unclear"), Bottleneck("memory", 80.0), far)
+    assert [one.role for one in told] == ["side-effect"]
+
+
+@pytest.mark.parametrize(("candidate_ns", "busy", "is_far"), [(140e3, 14.0, True), (35e3, 56.0, False)])
+def test_a_unit_that_was_near_its_limit_explains_what_it_was_busy_for_longer(
+    candidate_ns: float, busy: float, is_far: bool
+) -> None:
+    """DRAM was busy for 10.5 us, now for 19.6 us: of 21 us that came that is much, of 126 us a trifle."""
+    before = {**TENSOR, "dram_throughput": 75.0, "duration": 14e3}
+    after = {**TENSOR, "dram_throughput": busy, "duration": candidate_ns}
+    assert ("dram_bytes" in far_from_limits(before, after)) == is_far
+
+
+@pytest.mark.parametrize(
+    ("moved", "busy", "active", "word"),
+    [
+        ((14e3, 37e3), 0.25, 76.0, "changed"),  # of 16 us a thousandth of what DRAM could move
+        ((4e6, 8e6), 10.0, 100.0, "regressed"),
+        ((50e6, 110e6), 0.05, 1.2, "regressed"),  # one block alone: what its SM could move
+        ((37e3, 14e3), 0.25, 76.0, "changed"),
+    ],
+)
+def test_bytes_matter_by_what_the_launch_could_have_moved(
+    moved: tuple[float, float], busy: float, active: float, word: str
+) -> None:
+    names = ("dram__bytes_read.sum", "dram__bytes_write.sum")
+    own = {
+        "dram__cycles_active.avg.pct_of_peak_sustained_elapsed": busy,
+        "sm__cycles_active.avg": active,
+        "sm__cycles_elapsed.avg": 100.0,
+    }
+    tables = (metrics_frame({**dict(zip(names, (amount, 0.0), strict=True)), **own}) for amount in moved)
+    sides = [combine(make_run(launches=(launch(duration_ns=1e5),)), table, "small") for table in tables]
+    told = {one.metric: one for one in changes(*sides, NoiseModel(None))}["dram_bytes"]
+    assert (told.verdict, told.is_material) == (word, word != "changed")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "binds"),
     [("fast_h2d/v4", "fast_h2d/v5", "host link"), ("gemm_bias_gelu/v10", "gemm_bias_gelu/v11", "tensor cores")],
@@ -330,9 +379,12 @@ def test_only_what_is_near_its_limit_explains_against_a_chain_of_kernels() -> No
     assert (roles["global_sectors_excessive"], roles["dram_bytes"]) == ("explains", "side-effect")
 
 
-def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
-    assert [c.role for c in with_roles((RATE, BYTES), verdict("slower"), DRAM)] == ["side-effect", "explains"]
-    assert [c.role for c in with_roles((RATE, BYTES), verdict("slower"), None)] == ["side-effect", "explains"]
+def test_a_rate_of_what_does_not_bind_follows_the_time_and_is_not_worse() -> None:
+    for binds in (DRAM, Bottleneck("latency", 50.0), None):
+        told = with_roles((RATE, BYTES), verdict("slower"), binds)
+        assert [(one.verdict, one.role) for one in told] == [("changed", "none"), ("regressed", "explains")]
+    (binding,) = with_roles((RATE,), verdict("slower"), Bottleneck("SM", 80.0))
+    assert (binding.verdict, binding.role) == ("regressed", "explains")
 
 
 @pytest.mark.parametrize(
@@ -341,13 +393,13 @@ def test_a_rate_of_what_does_not_bind_explains_no_slowdown() -> None:
         ("slower", "regressed", "changed"),
         ("faster", "changed", "improved"),
         ("same", "changed", "changed"),
-        ("unclear", "regressed", "improved"),
+        ("unclear", "changed", "changed"),
     ],
 )
 def test_a_rate_is_good_or_bad_only_with_the_time(word: Word, fell: str, rose: str) -> None:
     """Half of the instructions in the same time are half of the rate, and nothing got worse."""
     up = replace(RATE, baseline=50.0, candidate=70.0, delta=20.0, verdict="improved")
-    assert [one.verdict for one in with_roles((RATE, up), verdict(word), None)] == [fell, rose]
+    assert [one.verdict for one in with_roles((RATE, up), verdict(word), Bottleneck("SM", 80.0))] == [fell, rose]
 
 
 def test_what_is_only_likely_is_not_settled() -> None:

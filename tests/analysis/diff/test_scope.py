@@ -282,6 +282,10 @@ def test_a_function_that_changed_beside_a_longer_one_is_named(tmp_path: Path) ->
     assert hidden("b", ("gemm", 1e5), ("other", 4e4), long, against=reference) == ("other", (1e5, 4e4), "faster")
     assert hidden("c", ("gemm", 1.08e5), ("other", 1e5), long, against=reference) is None  # noise of one duration
     assert hidden("d", ("gemm", 1e5), ("other", 1e5), ("reference", 5e6), against=reference) is None  # the sum says it
+    near = (("gemm", 1.6e5), ("reference", 1.4e5))  # the sum says 2x; ten times, or the other way, it does not
+    assert hidden("g", ("gemm", 1.3e4), ("reference", 1.4e5), against=near) == ("gemm", (1.6e5, 1.3e4), "faster")
+    assert hidden("h", ("gemm", 8e4), ("reference", 7.1e4), against=near) is None
+    assert hidden("i", ("gemm", 1.6e6), ("reference", 7e4), against=near)[0] == "gemm"
     assert hidden("e", ("gemm", 1.1e5), against=(("gemm", 1e5),)) is None
     launched = [("gemm", 2e5)] * 3, [("gemm", 1e5)] * 3  # repeats, whose samples are too few for a verdict
     assert hidden("f", *launched[0], long, against=(*launched[1], long)) == ("gemm", (3e5, 6e5), "slower")

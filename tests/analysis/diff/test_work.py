@@ -11,7 +11,7 @@ from factories import launch, make_run, metrics_frame, save_run
 
 from ncu_assist.analysis.diff import Diff, DiffOptions, LaunchPair, diff_runs
 from ncu_assist.analysis.diff.pairing import Confidence
-from ncu_assist.analysis.diff.work import work_differences, work_doubt
+from ncu_assist.analysis.diff.work import work_differences, work_doubt, work_doubts
 from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.markdown import diff_markdown
 from ncu_assist.render.terminal.diff import diff_text
@@ -20,6 +20,7 @@ from ncu_assist.render.words.verdicts import next_command
 from ncu_assist.store import Store, StoredRun
 
 READ, WRITTEN, EXECUTED = "dram__bytes_read.sum", "dram__bytes_write.sum", "smsp__inst_executed.sum"
+STORED, REDUCED, ATOMIC = (f"lts__t_sectors_srcunit_tex_op_{what}.sum" for what in ("write", "red", "atom"))
 ALIKE, LESS, MORE = 1.0, 1 / 16.5, 16.5
 
 
@@ -62,6 +63,52 @@ def test_what_speaks_against_the_same_work(
     tables = {0: counted(moved and 1.0, executed and 1.0)}, {0: counted(moved, executed)}
     assert work_doubt(LaunchPair((before,), (after,), by), tables) == doubt
     assert work_doubt(LaunchPair((after,), (before,), by), tables[::-1]) == doubt
+
+
+def writing(sectors: float, moved: float, executed: float, atomics: float | None = 0.0) -> dict[str, float]:
+    known = {**counted(moved, executed), STORED: sectors, REDUCED: 0.0}
+    return known if atomics is None else {**known, ATOMIC: atomics}
+
+
+@pytest.mark.parametrize(
+    ("after", "doubt"),
+    [
+        (writing(0.0, 0.0, LESS), "no-result"),  # its body is gone, or returned at once
+        (writing(0.0, ALIKE, ALIKE), ""),  # a check that found nothing to tell
+        (writing(0.0, 0.0, LESS, atomics=4.0), ""),
+        (writing(0.0, 0.0, LESS, atomics=None), ""),  # nobody counted whether it adds
+        (writing(1e6, LESS, LESS), ""),  # the same results by less
+        (writing(1e6 * LESS, LESS, LESS), "other-size"),
+    ],
+)
+def test_launches_of_one_name_are_judged_by_what_they_write(after: dict[str, float], doubt: str) -> None:
+    tables = {0: writing(1e6, 1.0, 1.0)}, {0: after}
+    assert work_doubt(LaunchPair((launch(0),), (launch(0),), "exact"), tables) == doubt
+    assert work_doubt(LaunchPair((launch(0),), (launch(0),), "exact"), tables[::-1]) == doubt
+
+
+def test_a_launch_without_a_result_forbids_the_comparison_only_where_most_of_the_time_is_its() -> None:
+    pairs = [LaunchPair((launch(0, "gemm"),), (launch(0, "gemm"),), "exact")]
+    tables = {0: writing(1e6, 1.0, 1.0), 1: {}}, {0: writing(0.0, 0.0, LESS), 1: {}}
+    found, reason = work_differences(pairs, work_doubts(pairs, tables), tables)
+    assert (reason, [one.what for one in found]) == (
+        "no-result",
+        ["DRAM bytes of gemm", "Executed Instructions of gemm", "L2 sectors written of gemm"],
+    )
+    assert (found[2].baseline, found[2].candidate, found[2].hard) == ("1 M", "0", True)
+    long = launch(1, "reference", duration_ns=1e9)
+    both = [*pairs, LaunchPair((long,), (long,), "exact")]
+    found, reason = work_differences(both, work_doubts(both, tables), tables)
+    assert (reason, {one.hard for one in found}) == ("", {False})
+
+
+def test_beside_a_launch_of_another_size_more_work_is_no_worse_code() -> None:
+    sort = LaunchPair((launch(0, grid=(1024, 1, 1)),), (launch(0, grid=(32768, 1, 1)),), "base-name")
+    merges, fill = (LaunchPair((launch(place),), (launch(place),), "exact") for place in (1, 2))
+    before, after = counted(1.0, 1.0), counted(MORE, MORE)
+    tables = {0: before, 1: before, 2: before}, {0: after, 1: after, 2: counted(MORE, ALIKE)}
+    assert work_doubts([sort, merges, fill], tables) == ["other-size", "other-size", ""]
+    assert work_doubts([merges, fill], tables) == ["", ""]
 
 
 @pytest.mark.parametrize(("blocks", "expected"), [(16, []), (17, ["32 against 544"])])
