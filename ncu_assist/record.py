@@ -21,7 +21,7 @@ NOT_KERNELS = (RANGE, COMMAND_LIST, GRAPH)
 Source = Literal["live", "recorded", "imported"]
 InL2 = Literal["all", "written"]  # what of the bytes of a workload stays in L2
 # The note of a run whose values are not as ncu counted them.
-ROUNDED = "read from a printed page: values are rounded, and rules, instances and source are not read"
+ROUNDED = "read from a printed page: values are rounded, and it has no instances and no source"
 
 
 # Product lines whose names have no NVIDIA in front, by any driver; and what a report without a name says.
@@ -116,6 +116,7 @@ class Launch:
     block: tuple[int, int, int]
     duration_ns: float | None
     repeat: int = 0  # which profiled call of the same work it belongs to
+    unsized: bool = False  # a kernel whose sizes were not printed: grid and block are zeros
 
     @property
     def call(self) -> tuple[str | None, int]:
@@ -125,7 +126,7 @@ class Launch:
     @property
     def interrupted(self) -> bool:
         """Whether the program ended while this kernel was profiled: ncu then writes no sizes and hardly a value."""
-        return not any(self.grid) and self.kernel not in NOT_KERNELS
+        return not any(self.grid) and self.kernel not in NOT_KERNELS and not self.unsized
 
 
 @dataclass(frozen=True)
@@ -286,6 +287,7 @@ def of_two_kernels(one: Run, other: Run) -> bool:
     return one.kernel != other.kernel and not (one.is_foreign or other.is_foreign)
 
 
+OLD_ROUNDED = "read from a CSV export: values are rounded"
 OLD_UNTIMED, OLD_SILENT = re.compile(r"no time on (.+?): "), re.compile(r"launched no kernel(?: on (.+?))?: ")
 
 
@@ -295,7 +297,7 @@ def _read(data: bytes) -> Run:
     untimed = {name: note for note in run.notes if (on := OLD_UNTIMED.match(note)) for name in on[1].split(", ")}
     said = next(filter(None, map(OLD_SILENT.match, run.notes)), None)
     silent = tuple(said[1].split(", ") if said[1] else (one.name for one in run.workloads)) if said else ()
-    rounded = run.rounded or ROUNDED in run.notes
+    rounded = run.rounded or any(note == ROUNDED or note.startswith(OLD_ROUNDED) for note in run.notes)
     return replace(run, rounded=rounded, untimed=run.untimed or untimed, silent=run.silent or silent)
 
 

@@ -75,6 +75,7 @@ def test_a_gpu_has_one_name_by_any_driver_also_in_runs_that_have_the_other(old: 
         ("launched no kernel on b1, b2: nothing to count", set(), ("b1", "b2"), False),
         ("launched no kernel: nothing to count", set(), ("b1",), False),
         (ROUNDED, set(), (), True),
+        ("read from a CSV export: values are rounded, and rules, instances and source are not in it", set(), (), True),
         ("another note: of no kernel", set(), (), False),
     ],
 )

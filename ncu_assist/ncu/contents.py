@@ -13,8 +13,9 @@ if TYPE_CHECKING:
 
 
 # What a child process can be asked to read; NVIDIAS is how many launches NVIDIA's reader finds. BOTH are scalars, and
-# samples in a folder of that name.
-SCALARS, INSTANCES, SAMPLES, BOTH, PRINTED, NVIDIAS = "scalars", "instances", "samples", "both", "printed", "nvidias"
+# samples in a folder of that name; PRINTED is text of a terminal, EXPORTED a table in CSV.
+SCALARS, INSTANCES, SAMPLES, BOTH, NVIDIAS = "scalars", "instances", "samples", "both", "nvidias"
+PRINTED, EXPORTED = "printed", "exported"
 WANTED = "wanted.json"  # the launches that instances are read of, all without such a file
 DOCUMENT, VALUES = "contents.json", "values"  # the files it writes: a Document, a list of texts or a count, and doubles
 
@@ -56,6 +57,7 @@ class LaunchFacts:
     names: int  # which of ``Contents.name_lists`` its values follow
     texts: dict[int, int]  # position in that list -> number in ``Contents.texts``, for metrics that are texts
     rules: tuple[RuleFacts, ...] = ()
+    unsized: bool = False  # a kernel whose sizes were not printed; grid and block are zeros
 
     @property
     def is_kernel(self) -> bool:
@@ -65,7 +67,7 @@ class LaunchFacts:
     @property
     def interrupted(self) -> bool:
         """Whether the program ended while this kernel was profiled: ncu then writes no sizes and hardly a value."""
-        return self.is_kernel and not any(self.grid)
+        return self.is_kernel and not any(self.grid) and not self.unsized
 
 
 @dataclass(frozen=True)

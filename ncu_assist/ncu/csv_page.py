@@ -12,14 +12,14 @@ import re
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import combinations, pairwise
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
 
 from ncu_assist.errors import DamagedData, NcuAssistError, UsageProblem
-from ncu_assist.ncu.contents import Contents, LaunchFacts, SessionFacts
+from ncu_assist.ncu.contents import Contents, LaunchFacts, RuleFacts, SessionFacts
 from ncu_assist.ncu.oddities import double_sentences
 from ncu_assist.quantity import number_of
 
@@ -31,10 +31,9 @@ EXPORT = "ncu --import FILE.ncu-rep --csv --page raw --print-units base"
 AGAIN = f"export the report again: {EXPORT}"
 
 QUOTE, SEPARATOR = '"', '","'  # of cells, all of which are quoted
-HEADER = re.compile(r'^"ID","', re.MULTILINE)
+HEADER = re.compile(r'^"(?:ID|Process ID(?=".*"Invocations"))","', re.MULTILINE)
 ROW_START = re.compile(r'^"\d+","', re.MULTILINE | re.ASCII)
 CHATTER = re.compile(r"^==[A-Z]+==", re.MULTILINE)  # such as ==PROF== Disconnected from process 3165
-DETAILS_COLUMNS = {"Metric Name", "Metric Value"}
 SOURCE_PAGE = re.compile(r'^"(?:Address|Line No|#)","Source"|^"(?:File Name|Kernel Name)","', re.MULTILINE)
 SAVED_AGAIN = re.compile(r'^"?ID"?[ ]*[,;\t][ ]*"?Process ID', re.MULTILINE)
 FIRST_COLUMNS = '"ID","Process ID"'
@@ -93,7 +92,7 @@ def find_table(text: str, name: str) -> tuple[tuple[str, ...], tuple[str, ...], 
         raise _no_raw_page(text, name)
     header, newline, body = text[found.start() :].partition("\n")
     columns = split_line(header)
-    has_metric_rows = set(columns) >= DETAILS_COLUMNS
+    has_metric_rows = METRIC in columns
     if not has_metric_rows and not (newline and columns):
         raise DamagedData(f"{name} is damaged: it ends in the row of column names", AGAIN)
     if HEADER.search(body):
@@ -502,8 +501,8 @@ def launch_of(facts: Mapping[str, str], names: int, texts: dict[int, int], file:
         kernel=_function_name(signature),
         signature=signature,
         mangled=signature if signature.startswith(MANGLED) else "",
-        grid=dimensions(facts[GRID]),
-        block=dimensions(facts[BLOCK]),
+        grid=dimensions(facts.get(GRID, "")),
+        block=dimensions(facts.get(BLOCK, "")),
         process=_whole(facts.get("Process ID")),
         context=_whole(facts.get("Context")),
         stream=_whole(facts.get("Stream")),
@@ -519,11 +518,12 @@ def _whole(cell: str | None) -> int | None:
     return int(cell) if cell and WHOLE.fullmatch(cell) else None
 
 
+RULES_LACKED = "rules and their findings"  # but where they were read
 LACKS = (
     "digits beyond two decimals, or six in columns with a scaled unit or instances",
     "negative values above -0.005, which print as 0 or -0.00",
     "instances of metrics, and with them all per-line and per-instruction values",
-    "rules and their findings",
+    RULES_LACKED,
     "source code and SASS",
     "mangled names, and in signatures most namespaces and the casts of template arguments",
     "versions of driver and ncu, clock control, replay mode, command line, time of the run",
@@ -609,97 +609,166 @@ def _in_order(values: Values, order: list[int], launches: int) -> np.ndarray[Any
 # sections with ``--print-metric-name name``, have ncu's own names. A row with a label is read where section and label
 # say one metric ("Memory Throughput" is a percentage in one section and bytes per second in another), else counted.
 Said = tuple[str, str, str]  # of one metric of a launch: name, unit and value, as printed
-Printed = tuple[dict[str, str], list[Said]]  # a launch: its facts, by column of a raw page, and its metrics
+
+
+@dataclass(frozen=True)
+class PrintedLaunch:
+    """A launch as printed: its facts, by column of a raw page, its metrics and what NVIDIA's rules say of it."""
+
+    facts: dict[str, str]
+    metrics: list[Said]
+    rules: list[RuleFacts] = field(default_factory=list)
+
+
 METRIC, UNIT, VALUE = "Metric Name", "Metric Unit", "Metric Value"
 SECTION = "Section Name"
+# What --print-summary per-kernel prints in place of the value, of how many launches.
+SUMMARY, INVOCATIONS = ("Minimum", "Maximum", "Average"), "Invocations"
+OF_KERNEL = ("Process ID", KERNEL, BLOCK, GRID, "Device")  # a summary has no ID
+RULE, RULE_KIND, RULE_WORDS, GAIN_KIND, GAIN = (
+    "Rule Name", "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup",
+)  # fmt: skip
+KINDS = {"OPT": "optimization", "WRN": "warning", "INF": "ok", "ERR": "error"}
 METRIC_NAME = re.compile(r"[a-z][a-z0-9]*(?:__|_)[\w.:]+")  # of ncu 2019 and later; a label has blanks or no _
 IN_LABEL = re.compile(r"[A-Za-z0-9_.:]+__[\w.:]+")  # of --print-metric-name label-name
 CAPABILITY = re.compile(r"(\d+)\.(\d)")  # of the column CC
 LONGEST_LABEL = 300  # with a name in it; names have up to 120 signs
 CHOSEN = "Command line profiler metrics"  # the section of --metrics
 TOTALS = {GRID: "launch__grid_size", BLOCK: "launch__block_size"}
+UNSIZED = "before 2022.2 ncu has them in the section Launch Statistics alone"
+PAGE_OF_WEB = re.compile(r" \(https?://[^\s)]*\)")  # of a link in a message, whose words stand before it
+PERCENT = re.compile(r"[0-9,]+(?:\.[0-9]+)?(?:e[-+]?[0-9]+)?")
 
 
 def read_metric_rows(header: Sequence[str], rows: Sequence[str], file: str) -> Contents:
-    """Return the launches of a page with a row for each metric.
+    """Return the launches of a page with a row for each metric, or the averages of such that a summary has.
 
     What the columns of a launch say and a raw page has as metrics is added: sizes and compute capability. Raises
     UsageProblem when no row has a metric's name, DamagedData when the table is cut or inconsistent.
     """
     where = _layout(header, file)
-    launches: dict[str, Printed] = {}
+    is_summary = INVOCATIONS in where.facts
+    value = SUMMARY[-1] if is_summary else VALUE
+    launches: dict[str, PrintedLaunch] = {}
     labels: dict[str, int] = {}
     for row in rows:
-        parts = _cells(row, where, file)
-        if parts is None:
+        pieces = row.split(SEPARATOR)
+        if _is_rule(pieces, where):
+            if (launch := launches.get(pieces[0][1:])) and (rule := _rule(pieces, where)):
+                launch.rules.append(rule)
             continue
+        parts = cells(row, where, file)
         facts = {fact: parts[place] for fact, place in where.facts.items()}
+        if is_summary:
+            facts["ID"] = SEPARATOR.join(facts.get(column, "") for column in OF_KERNEL)
         said = dict(zip(where.columns, parts, strict=True))
-        known, metrics = launches.setdefault(facts["ID"], (facts, []))
-        if known != facts:
+        launch = launches.setdefault(facts["ID"], PrintedLaunch(facts, []))
+        if launch.facts != facts:
             raise DamagedData(f"{file} is damaged: rows of launch {facts['ID']} name different kernels", AGAIN)
         section = said.get(SECTION, "")
         name = metric_name(section, said[METRIC])
         if name is None:
             labels[section] = labels.get(section, 0) + 1
         else:
-            metrics.append((name, said[UNIT], said[VALUE]))
+            launch.metrics.append((name, said[UNIT], said[value]))
     kept, notes = sized(list(launches.values()))
     if not kept:
-        raise no_sizes(file) if any(metrics for _, metrics in launches.values()) else _labels_only(file)
+        raise _labels_only(file)
     return contents_of(file, kept, (*unread_notes(labels), *notes))
 
 
 def _layout(columns: Sequence[str], file: str) -> Layout:
-    known = {*BEFORE_NAMES, *NAMES, *AFTER_NAMES}
+    known = {*BEFORE_NAMES, *NAMES, *AFTER_NAMES, INVOCATIONS}
     facts = {each: place for place, each in enumerate(columns) if each in known}
-    if not {"ID", KERNEL, METRIC, UNIT, VALUE} <= set(columns) or len(set(columns)) < len(columns):
+    if {METRIC, UNIT, *SUMMARY} <= set(columns) and KERNEL not in columns:
+        raise over_kernels(file)
+    needed = {INVOCATIONS, *SUMMARY} if INVOCATIONS in columns else {"ID", VALUE}
+    if not {KERNEL, METRIC, UNIT, *needed} <= set(columns) or len(set(columns)) < len(columns):
         raise _labels_only(file)
     places = [facts[each] for each in NAMES if each in facts]
     return Layout(tuple(columns), facts, range(places[0], places[-1] + 1), max(facts.values()) + 1)
 
 
-def _cells(row: str, where: Layout, file: str) -> list[str] | None:
-    """Return the cells of a row; None for one that holds a rule's words, which may be anything, and no metric."""
-    pieces = row.split(SEPARATOR)
+def _is_rule(pieces: Sequence[str], where: Layout) -> bool:
+    """Tell whether a row holds a rule's words, which may be anything, and no metric."""
     place = where.columns.index(METRIC)
-    if len(where.columns) > place + 3 and pieces[place : place + 3] == ["", "", ""]:
+    return len(where.columns) > place + 3 and pieces[place : place + 3] == ["", "", ""]
+
+
+def _rule(pieces: Sequence[str], where: Layout) -> RuleFacts | None:
+    """Return what a rule says; None for a row without its name. ncu has estimates since 2023."""
+    place = where.columns.index(METRIC) + 3
+    after = [GAIN_KIND, GAIN] if GAIN in where.columns else []
+    if where.columns[place:] != (RULE, RULE_KIND, RULE_WORDS, *after) or len(pieces) < len(where.columns):
         return None
-    return cells(row, where, file)
+    *own, last = pieces[place:]
+    name, kind, *words = [*own, last.removesuffix(QUOTE)]
+    *words, speedup_type, percent = words if after else [*words, "", ""]
+    section = pieces[where.columns.index(SECTION)] if SECTION in where.columns else ""
+    return rule_facts(name, section, kind, SEPARATOR.join(words), speedup_type, percent)
 
 
-def sized(launches: Sequence[Printed]) -> tuple[list[Printed], list[str]]:
-    """Return the launches that have sizes and metrics, and notes on the others.
+def rule_facts(name: str, section: str, kind: str, words: str, speedup_type: str, percent: str) -> RuleFacts | None:
+    """Return a finding of NVIDIA's rules in the form of a report: ``name`` is empty where only its words are printed.
+
+    ``section`` is the title then, else the identifier. None without words.
+    """
+    from ncu_assist.ncu.catalogue.rule_words import rule_of
+
+    words = PAGE_OF_WEB.sub("", " ".join(words.split()))
+    if not words:
+        return None
+    rule, identifier, title = rule_of(section, words) or (name, section, name or section)
+    if name and name != rule:
+        rule, title = name, name
+    gain = float(percent.replace(",", "")) if PERCENT.fullmatch(percent) else None
+    return RuleFacts(
+        rule=rule,
+        section=(section if name else identifier) or None,
+        title=title,
+        message=words,
+        kind=KINDS.get(kind),
+        speedup_type=speedup_type if gain is not None and speedup_type in ("local", "global") else None,
+        speedup_pct=gain,
+        focus_metrics=(),
+    )
+
+
+def sized(launches: Sequence[PrintedLaunch]) -> tuple[list[PrintedLaunch], list[str]]:
+    """Return the launches that have metrics, with the totals of their sizes, and notes on those and the others.
 
     Where no sizes are printed, as by ncu before 2022.2, grid and block are their totals, along x.
     """
-    kept, totals = [], 0
-    for facts, metrics in launches:
-        found = facts
-        if GRID not in facts:
-            said = {name: value.replace(",", "") for name, _, value in metrics}
-            sizes = {fact: said.get(name, "") for fact, name in TOTALS.items()}
-            if all(size.isdecimal() for size in sizes.values()):
-                found = facts | {fact: f"({size}, 1, 1)" for fact, size in sizes.items()}
-                totals += 1
-        if metrics and GRID in found:
-            kept.append((found, metrics))
+    kept, totals, unsized = [], 0, 0
+    for launch in launches:
+        if not launch.metrics:
+            continue
+        if GRID in launch.facts:
+            kept.append(launch)
+            continue
+        said = {name: value.replace(",", "") for name, _, value in launch.metrics}
+        sizes = {fact: f"({size}, 1, 1)" for fact, name in TOTALS.items() if (size := said.get(name, "")).isdecimal()}
+        is_sized = len(sizes) == len(TOTALS)
+        totals, unsized = totals + is_sized, unsized + (not is_sized)
+        kept.append(replace(launch, facts=launch.facts | sizes) if is_sized else launch)
     notes = []
     if totals:
         notes.append(
             f"of {number_of(totals, 'launch')} only the totals of grid and block are printed, and stand as their x"
         )
+    if unsized:
+        notes.append(f"of {number_of(unsized, 'launch')} neither grid nor block is printed: {UNSIZED}")
     if len(kept) < len(launches):
-        notes.append(f"left out: {number_of(len(launches) - len(kept), 'launch')} without metrics, or without sizes")
+        notes.append(f"left out: {number_of(len(launches) - len(kept), 'launch')} without metrics")
     return kept, notes
 
 
-def metric_name(section: str, label: str, table: str = "") -> str | None:
+def metric_name(section: str, label: str, table: str = "", chip: str | None = None) -> str | None:
     """Return the metric that a row of a section is of; None for a label that does not say one for certain.
 
-    ``table`` is the title of a table within the section, empty for that at its head.
+    ``table`` is the title of a table within the section, empty for that at its head; ``chip`` a compute capability.
     """
-    from ncu_assist.ncu.catalogue.labels import OF_SECTIONS, OF_TABLES
+    from ncu_assist.ncu.catalogue.labels import OF_CHIPS, OF_SECTIONS, OF_TABLES
 
     if len(label) > LONGEST_LABEL:
         return None
@@ -708,14 +777,15 @@ def metric_name(section: str, label: str, table: str = "") -> str | None:
     found = IN_LABEL.findall(label)
     if len(found) == 1:
         return str(found[0])
-    return (OF_TABLES.get(table, {}) if table else OF_SECTIONS.get(section, {})).get(label)
+    known = OF_TABLES.get(table, {}) if table else OF_SECTIONS.get(section, {})
+    return known.get(label) or OF_CHIPS.get(chip or "", {}).get(table, {}).get(label)
 
 
-def contents_of(file: str, rows: Sequence[Printed], notes: tuple[str, ...]) -> Contents:
+def contents_of(file: str, rows: Sequence[PrintedLaunch], notes: tuple[str, ...]) -> Contents:
     """Return what a page holds, out of its launches."""
     import numpy as np
 
-    pairs = sorted({(name, unit) for _, metrics in rows for name, unit, _ in metrics})
+    pairs = sorted({(name, unit) for row in rows for name, unit, _ in row.metrics})
     place = {pair: i for i, pair in enumerate(pairs)}
     read = Values(file, tuple(name for name, _ in pairs), tuple(unit for _, unit in pairs))
     lists: dict[tuple[str, ...], int] = {}
@@ -723,7 +793,8 @@ def contents_of(file: str, rows: Sequence[Printed], notes: tuple[str, ...]) -> C
     values: list[float] = []
     launches: list[LaunchFacts] = []
     differing: set[str] = set()
-    for facts, metrics in rows:
+    for row in rows:
+        facts, metrics = row.facts, row.metrics
         line, printed = [""] * len(pairs), dict[str, tuple[str, str]]()
         for name, unit, value in metrics:
             if printed.setdefault(name, (unit, value)) != (unit, value):
@@ -739,19 +810,33 @@ def contents_of(file: str, rows: Sequence[Printed], notes: tuple[str, ...]) -> C
                 words[name] = said[at]
         names = tuple(sorted(own))
         numbered = {names.index(name): texts.setdefault(text, len(texts)) for name, text in sorted(words.items())}
-        launches.append(launch_of(facts, lists.setdefault(names, len(lists)), numbered, file))
+        launch = launch_of(facts, lists.setdefault(names, len(lists)), numbered, file)
+        launches.append(replace(launch, rules=tuple(row.rules), unsized=GRID not in facts))
         values += [own[name] for name in names]
     units = dict.fromkeys((name for names in lists for name in names), "") | read.units
-    host = next((facts["Host Name"] for facts, _ in rows if facts.get("Host Name")), None)
+    host = next((row.facts["Host Name"] for row in rows if row.facts.get("Host Name")), None)
     session = SessionFacts(versions={}, host=host)
-    every = (*notes, *_odd_notes(read.odd, known_only=False), *double_sentences((), differing))
+    every = (
+        *_averages(launches, rows),
+        *notes,
+        *_odd_notes(read.odd, known_only=False),
+        *double_sentences((), differing),
+    )
     return Contents(tuple(launches), tuple(lists), tuple(texts), units, session, every, values=np.array(values))
+
+
+def _averages(launches: Sequence[LaunchFacts], rows: Sequence[PrintedLaunch]) -> Iterator[str]:
+    """Yield which launches are averages over several."""
+    counts = [(row.facts.get(INVOCATIONS, "1"), launch.kernel) for row, launch in zip(rows, launches, strict=True)]
+    several = [f"{count} launches of {kernel}" for count, kernel in counts if count != "1"]
+    if several:
+        yield f"averages, which stand as one launch: {_some(several)}"
 
 
 def _of_columns(facts: Mapping[str, str]) -> Iterator[tuple[str, float]]:
     """Yield what the columns of a launch say under the name of the metric that says the same."""
-    for name, size in (("launch__grid_size", facts[GRID]), ("launch__block_size", facts[BLOCK])):
-        x, y, z = dimensions(size)
+    for fact, name in TOTALS.items():
+        x, y, z = dimensions(facts.get(fact, ""))
         if x:
             yield name, float(x * y * z)
     capability = CAPABILITY.fullmatch(facts.get("CC", ""))
@@ -767,10 +852,12 @@ def unread_notes(labels: Mapping[str, int]) -> Iterator[str]:
         yield f"{values} not read, as no label there says one metric for certain: {sections}"
 
 
-def no_sizes(file: str) -> UsageProblem:
-    """Return what is said of a page whose launches have no sizes."""
-    words = "prints no sizes of its launches: ncu before 2022.2 has them in the section Launch Statistics alone"
-    return UsageProblem(f"{file} {words}", f"let ncu print --section LaunchStats as well, or {AGAIN}")
+def over_kernels(file: str) -> UsageProblem:
+    """Return what is said of a summary that is not of kernels one by one."""
+    words = (
+        "is a summary over different kernels, as ncu --print-summary per-gpu prints it: none can be told from another"
+    )
+    return UsageProblem(f"{file} {words}", f"print it with --print-summary per-kernel, or {AGAIN}")
 
 
 def _labels_only(file: str) -> UsageProblem:

@@ -25,6 +25,7 @@ from ncu_assist.ncu.child import handed, limit_memory
 from ncu_assist.ncu.contents import (
     BOTH,
     DOCUMENT,
+    EXPORTED,
     INSTANCES,
     NVIDIAS,
     PRINTED,
@@ -32,6 +33,7 @@ from ncu_assist.ncu.contents import (
     SCALARS,
     VALUES,
     WANTED,
+    Contents,
     Document,
     LaunchFacts,
 )
@@ -104,16 +106,19 @@ def _is_of_timeline(metric: str) -> bool:
 
 
 def _read_printed(path: Path, name: str, folder: Path) -> None:
-    from ncu_assist.ncu.csv_page import decode, has_export, read_csv  # which takes numpy: the others start without
-    from ncu_assist.ncu.printed_page import is_printed, read_printed
+    from ncu_assist.ncu.csv_page import decode  # which takes numpy: the others start without
+    from ncu_assist.ncu.printed_page import read_printed
 
-    data = path.read_bytes()
-    text = decode(data)
-    is_text = is_printed(text)
-    if is_text and has_export(text):
-        words = f"{name} holds a page as text and one in CSV, one behind the other"
-        raise DamagedData(words, "put each into a file of its own")
-    found = read_printed(text, name) if is_text else read_csv(data, name)
+    _write_contents(read_printed(decode(path.read_bytes()), name), folder)
+
+
+def _read_exported(path: Path, name: str, folder: Path) -> None:
+    from ncu_assist.ncu.csv_page import read_csv
+
+    _write_contents(read_csv(path.read_bytes(), name), folder)
+
+
+def _write_contents(found: Contents, folder: Path) -> None:
     _write(folder, {name: value for name, value in vars(found).items() if name != "values"})
     found.values.tofile(folder / VALUES)
 
@@ -130,6 +135,7 @@ _READERS = {
     SAMPLES: _read_samples,
     BOTH: _read_both,
     PRINTED: _read_printed,
+    EXPORTED: _read_exported,
     NVIDIAS: _count_nvidias,
 }
 

@@ -26,7 +26,7 @@ from ncu_assist.ncu import compressed, contents, report_file, tables
 from ncu_assist.ncu.child import MEMORY_BYTES, run_child
 from ncu_assist.ncu.command import EXTENSION, find_ncu, numbers_of, version_of
 from ncu_assist.ncu.contents import Contents, Document
-from ncu_assist.ncu.csv_page import LACKS, decode, has_export, is_csv, is_text, no_report, read_csv
+from ncu_assist.ncu.csv_page import LACKS, RULES_LACKED, decode, has_export, is_csv, is_text, no_report, read_csv
 from ncu_assist.ncu.source.contents import LaunchSource
 from ncu_assist.ncu.source.reading import (
     SourceTables,
@@ -486,7 +486,10 @@ def read_report(
             found = _read(contents.BOTH, path, plain, Path(folder), limits)
             sampled = Sampled(frozenset(timeline), _instances_in(Path(folder) / contents.SAMPLES))
         else:
-            found = _read(contents.PRINTED if lacks else contents.SCALARS, path, plain, Path(folder), limits)
+            printed = contents.PRINTED if lacks is LACKS_OF_TEXT else contents.EXPORTED
+            found = _read(printed if lacks else contents.SCALARS, path, plain, Path(folder), limits)
+    if any(one.rules for one in found.launches):
+        lacks = tuple(one for one in lacks if one != RULES_LACKED)
     _check_counts(path, found, expected_launches)
     _check_times(path, found)
     return Report(path, found, limits, changed_ns, KnownCode(code), sampled, lacks)
@@ -507,10 +510,12 @@ def _lacks(plain: Path, name: str) -> tuple[str, ...]:
         is_source = kind is not None and kind[0] == SOURCE
         if not is_source and is_text(head):
             text = decode(head + file.read())
-            if is_printed(text):
-                return LACKS_OF_TEXT
-            if has_export(text):
-                return LACKS
+            page, export = is_printed(text), has_export(text)
+            if page and export:
+                words = f"{name} holds a page as text and one in CSV, one behind the other"
+                raise DamagedData(words, "put each into a file of its own")
+            if page or export:
+                return LACKS_OF_TEXT if page else LACKS
     if kind is not None:
         what, hint = kind
         if is_source and is_printed(decode(head)):
@@ -683,7 +688,7 @@ ADVICE = ("optimization", "warning")  # kinds of findings that are more than a r
 class NvidiaFinding:
     """What a rule of NVIDIA's says, with the largest speed-up that it estimates of any launch; None without one."""
 
-    rule: str
+    rule: str  # empty where a printed page has words that no recorded rule says
     title: str
     message: str
     speedup_type: str | None  # local (of what the rule looks at) or global (of the launch)
@@ -698,11 +703,11 @@ def nvidia_findings(report: Report, launches: Sequence[int]) -> tuple[NvidiaFind
     A local estimate is of a part of the work and says nothing of the launch, so the two are not ranked together. What
     is said of several launches stands once, with the largest estimate.
     """
-    found: dict[tuple[str, str | None], list[tuple[int, RuleFacts]]] = {}
+    found: dict[tuple[str | None, str | None], list[tuple[int, RuleFacts]]] = {}
     for launch in launches:
         for rule in report.contents.launches[launch].rules:
             if rule.kind in ADVICE:
-                found.setdefault((rule.rule, rule.title), []).append((launch, rule))
+                found.setdefault((rule.rule or rule.message, rule.title), []).append((launch, rule))
     return tuple(
         sorted(
             (_finding(report, said) for said in found.values()),

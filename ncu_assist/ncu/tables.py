@@ -68,6 +68,7 @@ def launch_records(contents: Contents) -> tuple[Launch, ...]:
             grid=one.grid,
             block=one.block,
             duration_ns=None if math.isnan(duration) else duration,
+            unsized=one.unsized,
         )
         for index, (one, duration) in enumerate(zip(contents.launches, durations, strict=True))
     )

@@ -23,6 +23,7 @@ from ncu_assist.analysis.run_view import CloseLook, ParentVerdict, RunView, show
 from ncu_assist.ceilings import Ceilings, ceilings_of
 from ncu_assist.frame import combine_launches, combine_tables
 from ncu_assist.ncu.code import Code, code_of
+from ncu_assist.ncu.csv_page import RULES_LACKED
 from ncu_assist.ncu.line_sums import HotSpots, hot_spots
 from ncu_assist.ncu.report import Report, nvidia_findings
 from ncu_assist.ncu.source.contents import SAMPLES, STALL_COLUMN
@@ -65,7 +66,7 @@ if TYPE_CHECKING:
 
 MOST_JUDGED = 200  # longest launches that are judged for a person: each takes some milliseconds
 NO_REPORT = "the run keeps no report, so it has no source lines and no findings of NVIDIA's rules"
-PRINTED = "a printed page has no source lines, and no findings of NVIDIA's rules are read from it"
+PRINTED, NO_RULES = "a printed page has no source lines", ", and this one no findings of NVIDIA's rules"
 
 
 def look_closer(
@@ -86,9 +87,13 @@ def look_closer(
         report = _report(stored, Path(folder), timeline)
         if report is None:
             return _nothing(wanted, lines, NO_REPORT)
-        if report.lossy:
-            return _nothing(wanted, lines, PRINTED)
         numbers, places, chosen = _places(stored, report, workload, read)
+        if report.lossy:
+            has_rules = RULES_LACKED not in report.lacks
+            close = _nothing(wanted, lines, PRINTED if has_rules else f"{PRINTED}{NO_RULES}")
+            if not (rules and has_rules):
+                return close
+            return replace(close, nvidia=nvidia_findings(report, places), note=close.note if lines else "")
         if wanted and not places:
             return _nothing(wanted, lines, f"the archived report has no launch of workload {workload}")
         found = nvidia_findings(report, places) if rules else None

@@ -147,3 +147,56 @@ def test_a_page_of_such_labels_only_is_refused() -> None:
 def test_damage_is_named(text: str, words: str) -> None:
     with pytest.raises(DamagedData, match=words):
         read_csv(text.encode(), "made.csv")
+
+
+SUMMARY = line(
+    "Process ID", "Process Name", "Host Name", "Kernel Name", "Block Size", "Grid Size", "Device", "CC", "Invocations",
+    "Section Name", "Metric Name", "Metric Unit", "Minimum", "Maximum", "Average",
+)  # fmt: skip
+
+
+def average(grid: str, label: str, unit: str, value: str) -> str:
+    place = ("7", "program", "127.0.0.1", "k(int *)", "(256, 1, 1)", grid, "0", "9.0", "14")
+    return line(*place, "GPU Speed Of Light Throughput", label, unit, "0.00", "900.00", value)
+
+
+def test_a_summary_has_a_launch_for_each_kernel_and_shape(tmp_path: Path) -> None:
+    rows = average("(8, 1, 1)", "Duration", "us", "1.50"), average("(8, 1, 1)", "DRAM Throughput", "%", "3.00")
+    report = read(tmp_path, CHATTER + SUMMARY + "".join(rows) + average("(9, 1, 1)", "Duration", "us", "2.50"))
+    assert [(one.grid, one.duration_ns) for one in report.records] == [((8, 1, 1), 1500.0), ((9, 1, 1), 2500.0)]
+    assert "averages, which stand as one launch: 14 launches of k, 14 launches of k" in report.notes
+
+
+def test_a_summary_over_kernels_is_refused(tmp_path: Path) -> None:
+    page = '"Process ID","Device","CC","Invocations","Section Name","Metric Name","Metric Unit","Minimum","Maximum",'
+    with pytest.raises(UsageProblem, match="over different kernels"):
+        read(tmp_path, page + '"Average"\n"7","0","9.0","14","Occupancy","Achieved Occupancy","%","1","2","1.5"\n')
+
+
+def test_what_rules_say_is_read(tmp_path: Path) -> None:
+    columns = (*FACTS, "Device", "CC", "Section Name", "Metric Name", "Metric Unit", "Metric Value", "Rule Name")
+    header = line(*columns, "Rule Type", "Rule Description", "Estimated Speedup Type", "Estimated Speedup")
+    place = ("0", "7", "program", "127.0.0.1", "k(int *)", "1", "7", "(512, 1, 1)", "(32, 2, 1)", "0", "8.9")
+    words = 'Uses "a", "b","c" of 4, see (https://docs.nvidia.com/x)'
+    rows = (
+        line(*place, CHOSEN, "dram__bytes.sum", "byte", "1", "", "", "", "", ""),
+        line(
+            *place,
+            "SpeedOfLight",
+            "",
+            "",
+            "",
+            "SOLBottleneck",
+            "OPT",
+            "Memory is more heavily utilized than Compute: Look",
+            "",
+            "",
+        ),
+        line(*place, "SourceCounters", "", "", "", "OwnRule", "WRN", words, "local", "34.6"),
+    )
+    report = read(tmp_path, header + "".join(rows))
+    first, second = report.contents.launches[0].rules
+    assert (first.rule, first.section, first.title) == ("SOLBottleneck", "SpeedOfLight", "High Memory Throughput")
+    assert (first.kind, first.speedup_type, first.speedup_pct) == ("optimization", None, None)
+    assert (second.rule, second.title, second.kind) == ("OwnRule", "OwnRule", "warning")
+    assert (second.message, second.speedup_type, second.speedup_pct) == ('Uses "a", "b","c" of 4, see', "local", 34.6)

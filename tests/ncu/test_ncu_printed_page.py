@@ -14,10 +14,12 @@ from ncu.section_labels import section_labels
 
 from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.frame import by_launch, combine_launches
-from ncu_assist.ncu.catalogue.labels import OF_SECTIONS, OF_TABLES
+from ncu_assist.ncu.catalogue.labels import OF_CHIPS, OF_SECTIONS, OF_TABLES
+from ncu_assist.ncu.catalogue.rule_words import rule_of
 from ncu_assist.ncu.contents import Contents
+from ncu_assist.ncu.csv_page import RULES_LACKED
 from ncu_assist.ncu.printed_page import FIRST_ROWS, is_printed, read_printed
-from ncu_assist.ncu.report import Report, read_report
+from ncu_assist.ncu.report import LINK, Report, nvidia_findings, read_report
 from ncu_assist.rules import RULES, Facts, diagnose
 
 DATA = Path(__file__).parents[1] / "data"
@@ -95,10 +97,23 @@ def test_labels_say_what_the_sections_of_every_release_say() -> None:
 
 
 def agree(path: Path) -> None:
-    """Hold the tables of labels against what ncu wrote into a report."""
+    """Hold the tables of labels against what ncu wrote into a report, and the words of rules."""
+    report = read_report(path)
+    of_chip = OF_CHIPS.get(report.device.compute_capability or "", {}) if report.device else {}
+    measured = {*report.contents.names(0)} if report.contents.launches else set()
     for title, name, label, names in section_labels(path):
+        if (known := of_chip.get(name, {}).get(label)) is not None:
+            assert known in names, (title, name, label)
+            assert known in measured or not names & measured, (title, name, label)
         known = (OF_TABLES.get(name, {}) if name else OF_SECTIONS.get(title, {})).get(label)
         assert known is None or known in names or label == "Warp Cycles Per Issued Instruction", (title, name, label)
+
+    for rule in (rule for launch in report.contents.launches for rule in launch.rules if rule.kind != "error"):
+        if rule.message and (found := rule_of("", LINK.sub(r"\1", rule.message))):
+            is_elsewhere = found[0] == "TheoreticalOccupancy" and rule.section == "SchedulerStats"
+            assert rule.rule.startswith(found[0]) or is_elsewhere, rule
+            assert found[1] == rule.section or is_elsewhere, rule
+            assert found[2] == rule.title or (report.contents.session.ncu_version or "") < "2024", rule
 
 
 def test_a_report_comes_back_from_its_page(full_path: Path, tmp_path: Path) -> None:
@@ -137,6 +152,82 @@ def test_a_page_of_before_2022_has_the_totals_of_its_sizes() -> None:
     assert metrics["gpu__time_duration.sum"] == 3.32e6
     assert metrics["gpu__dram_throughput.avg.pct_of_peak_sustained_elapsed"] == 36.25
     assert metrics["gpc__cycles_elapsed.max"] == 4341767
+
+
+def test_a_page_without_sizes_has_unknown_ones(tmp_path: Path) -> None:
+    """As of ``--metrics`` before 2022.2: the launch is whole, and not one that the end of the program cut."""
+    path = tmp_path / "log.txt"
+    path.write_text(UNTIL_2022.partition("    Section: Launch")[0])
+    report = read_report(path)
+    (launch,) = report.records
+    assert (launch.grid, launch.block) == ((0, 0, 0), (0, 0, 0))
+    assert not launch.interrupted
+    assert launch.duration_ns == 3.32e6
+    (note,) = told(report.contents)
+    assert note.startswith("of 1 launch neither grid nor block is printed: before 2022.2")
+
+
+SUMMARY = """\
+  k(int *) (1, 1, 1)x(256, 1, 1), Device 0, CC 9.0, Invocations 4
+    Section: GPU Speed Of Light Throughput
+    ----------- ----------- ------------ ------------ ------------
+    Metric Name Metric Unit      Minimum      Maximum      Average
+    ----------- ----------- ------------ ------------ ------------
+    Duration             us         1.00         2.00         1.50
+    ----------- ----------- ------------ ------------ ------------
+"""
+
+
+def test_a_summary_of_a_kernel_is_a_launch_of_averages() -> None:
+    found = read_printed(SUMMARY, "log.txt")
+    assert read(SUMMARY)["gpu__time_duration.sum"] == 1500.0
+    assert found.launches[0].grid == (1, 1, 1)
+    assert told(found) == ("averages, which stand as one launch: 4 launches of k",)
+
+
+def called(process: int, *sections: str, program: str = "a.out") -> str:
+    return f"[{process}] {program}@127.0.0.1\n{kernel()}{''.join(sections)}"
+
+
+def test_calls_of_ncu_that_count_different_metrics_are_passes_of_one() -> None:
+    found = read_printed(called(1, DURATION) + called(2, OCCUPANCY), "log.txt")
+    assert len(found.launches) == 1
+    assert {"gpu__time_duration.sum", OCCUPIED} <= {*found.names(0)}
+    assert told(found) == ("put together: 2 calls of ncu, which counted different metrics of the same launches",)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        called(2, DURATION.replace("117.98", "118.50"), section("Occupancy", ("Achieved Occupancy", "%", "1.00"))),
+        called(2, DURATION),
+        called(2, DURATION.replace("117.98", "99.00")) + called(3, DURATION),
+        called(2, section("Occupancy", ("Achieved Occupancy", "%", "1.00")), program="b.out"),
+    ],
+    ids=["measured again", "the same values", "three", "another program"],
+)
+def test_what_was_measured_again_is_another_launch(other: str) -> None:
+    assert len(read_printed(called(1, DURATION) + other, "log.txt").launches) > 1
+
+
+def test_a_page_that_stands_twice_is_one() -> None:
+    page = called(1, DURATION, OCCUPANCY)
+    found = read_printed(page + page, "log.txt")
+    assert len(found.launches) == 1
+    assert told(found) == ()
+
+
+def pipes(cc: str) -> Contents:
+    rows = ("Tensor (All)", "%", "41.00"), ("FMA", "%", "2.00")
+    text = kernel(cc=cc) + DURATION + table(rows, "Pipe Utilization (% of active cycles)")
+    return read_printed(text, "log.txt")
+
+
+def test_rows_that_differ_by_chip_are_read_of_recorded_ones() -> None:
+    tensor = "sm__pipe_tensor_cycles_active.avg.pct_of_peak_sustained_active"
+    assert tensor in pipes("8.6").names(0)
+    assert tensor not in pipes("10.0").names(0)
+    assert told(pipes("10.0"))[0].startswith("1 value not read, as no label there says one metric for certain")
 
 
 def test_tables_without_sections_are_read_through_lines_between() -> None:
@@ -249,14 +340,44 @@ def test_a_table_without_a_title_takes_nothing_from_those_behind_it() -> None:
 
 
 def test_rows_that_do_not_fit_are_told() -> None:
-    wide = DURATION.replace(" 3.29\n", " 3.29456\n")
-    found = read_printed(kernel() + wide, "log.txt")
+    changed = DURATION.replace(" 3.29\n", " 3.29->3.45\n")
+    found = read_printed(kernel() + changed, "log.txt")
     assert told(found) == ("left out: 1 row outside of its columns",)
 
 
 def test_rows_below_no_line_of_dashes_are_told() -> None:
-    text = f"{kernel()}{DURATION}    Section: {LAUNCH}\n    Registers Per Thread     register/thread      211\n"
+    row = "Registers Per Thread     register/thread      211"
+    text = f"{kernel()}{DURATION}    Section: {LAUNCH}\n\n    {row}\n"
     assert told(read_printed(text, "log.txt")) == ("left out: 1 row outside of its columns",)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: "\n".join(" ".join(line.split()) for line in text.split("\n")),
+        lambda text: text.replace("    ", "\t"),
+        lambda text: text.replace("-", "\N{BOX DRAWINGS LIGHT HORIZONTAL}"),
+        lambda text: text.replace(" ", "\N{NO-BREAK SPACE}"),
+        lambda text: "\n".join("..." if "---" in line or "Metric Name" in line else line for line in text.split("\n")),
+    ],
+    ids=["blanks lost", "tabs", "lines drawn", "from a web page", "elided"],
+)
+def test_rows_are_read_by_their_words_where_blanks_were_lost(change: Callable[[str], str]) -> None:
+    of_launch = section(LAUNCH, ("Grid Size", "", "1,024"), ("Registers Per Thread", "register/thread", "24"))
+    chosen = section("Command line profiler metrics", ("smsp__inst_executed.sum", "inst", "129,400,832"))
+    metrics = read(kernel() + DURATION.replace("us", "usecond") + change(of_launch + chosen))
+    assert metrics["launch__grid_size"] == 1024.0
+    assert metrics["launch__registers_per_thread"] == 24.0
+    assert metrics["smsp__inst_executed.sum"] == 129400832.0
+
+
+@pytest.mark.parametrize(
+    "row",
+    ["Duration 117.98", "Duration us 117.98 120.10", "Duration of us 117.98", "Registers Per Thread Allocated 24"],
+)
+def test_words_that_are_no_row_are_not_read(row: str) -> None:
+    lost = f"    Section: {SPEED}\n    {row}\n    Section: {LAUNCH}\n    {row}\n"
+    assert not {"gpu__time_duration.sum", "launch__registers_per_thread"} & {*read(kernel() + OCCUPANCY + lost)}
 
 
 def test_tables_that_are_left_out_are_counted_one_by_one() -> None:
@@ -315,26 +436,15 @@ def test_a_page_in_a_source_file_does_not_make_it_a_report(tmp_path: Path) -> No
         read_report(path)
 
 
-SUMMARY = """\
-  k (1, 1, 1)x(256, 1, 1), Invocations 4
-    Section: GPU Speed Of Light Throughput
-    ----------- ----------- ------------ ------------ ------------
-    Metric Name Metric Unit      Minimum      Maximum      Average
-    ----------- ----------- ------------ ------------ ------------
-    Duration             us         1.00         2.00         1.50
-    ----------- ----------- ------------ ------------ ------------
-"""
-
-
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        (SUMMARY, "is a summary over launches"),
+        (SUMMARY.replace("k(int *) (1, 1, 1)x(256, 1, 1), ", ""), "is a summary over different kernels"),
+        (SUMMARY.replace("Average", "Stddev "), "is a summary over different kernels"),
         (DURATION, "no line of a kernel: NAME "),
-        (UNTIL_2022.partition("    Section: Launch")[0], "prints no sizes of its launches"),
         (kernel() + section("PM Sampling", ("Dropped Samples", "sample", "0")), "none of their labels says one metric"),
     ],
-    ids=["summary", "no kernel", "no sizes", "unsure labels"],
+    ids=["of a GPU", "other columns", "no kernel", "unsure labels"],
 )
 def test_a_page_of_which_no_launch_can_be_read_is_refused(text: str, words: str) -> None:
     assert is_printed(text)
@@ -371,3 +481,62 @@ def test_kernels_without_a_duration_are_judged(tmp_path: Path) -> None:
     tables = by_launch(report.metrics)
     both = combine_launches(None, report.records, [tables[one.index] for one in report.records])
     assert diagnose(Facts(both, report.device), RULES).first is not None
+
+
+FINDINGS = """\
+    OPT   Est. Local Speedup: 15.75%
+          The difference between calculated theoretical (100.0%) and measured achieved occupancy (84.3%) can be the
+          result of warp scheduling overheads. See the CUDA Best Practices Guide (https://docs.nvidia.com/a#occupancy)
+          for more details.
+    ----- --------------------------------------------------------------------------------------------------------------
+    WRN   A rule of somebody else says so.
+"""
+
+
+@pytest.mark.parametrize("change", [str, lambda text: "\n".join(line.strip() for line in text.split("\n"))])
+def test_what_rules_of_ncu_say_is_read(change: Callable[[str], str]) -> None:
+    text = change(kernel() + OCCUPANCY + FINDINGS + "\nAnd then the program printed this.\n")
+    ours, theirs = read_printed(text, "log.txt").launches[0].rules
+    assert (ours.rule, ours.section, ours.title) == ("AchievedOccupancy", "Occupancy", "Achieved Occupancy")
+    assert (ours.kind, ours.speedup_type, ours.speedup_pct) == ("optimization", "local", 15.75)
+    assert ours.message is not None
+    assert ours.message.endswith("overheads. See the CUDA Best Practices Guide for more details.")
+    assert (theirs.rule, theirs.title, theirs.kind) == ("", "Occupancy", "warning")
+    assert (theirs.speedup_type, theirs.message) == (None, "A rule of somebody else says so.")
+
+
+def test_a_finding_is_of_the_kernel_before_it() -> None:
+    text = "\n".join(
+        line.strip() for line in (kernel("a(int)") + OCCUPANCY + FINDINGS + kernel("b(int)") + OCCUPANCY).split("\n")
+    )
+    before, after = read_printed(text, "log.txt").launches
+    assert (len(before.rules), after.rules) == (2, ())
+
+
+def test_findings_on_lines_are_none_of_the_launch() -> None:
+    """As of ncu before 2022, which names the address; a report has them beside its code."""
+    one = "    WRN   Uncoalesced global access, expected 36 sectors, got 83 (2.30x) at PC 0x201dac890\n"
+    assert read_printed(kernel() + OCCUPANCY + one, "log.txt").launches[0].rules == ()
+
+
+def test_findings_of_a_text_are_shown_as_those_of_a_report(tmp_path: Path) -> None:
+    path = tmp_path / "log.txt"
+    path.write_text(kernel() + OCCUPANCY + FINDINGS)
+    report = read_report(path)
+    local, other = nvidia_findings(report, [0])
+    assert (local.title, local.speedup_pct) == ("Achieved Occupancy", 15.75)
+    assert (other.title, other.rule) == ("Occupancy", "")
+    assert RULES_LACKED not in report.lacks
+
+
+@pytest.mark.parametrize("sign", [": ", "|", "\t"])
+def test_lines_with_numbers_are_read(sign: str) -> None:
+    page = "".join(f"{place:>4}{sign}{line}\n" for place, line in enumerate((kernel() + DURATION).split("\n")))
+    assert is_printed(page)
+    assert read(page)["gpu__time_duration.sum"] == pytest.approx(117980.0)
+
+
+def test_a_kernel_line_that_people_cut_is_one() -> None:
+    text = "  vectorAdd(const float *, int) (19532, 1, 1)x(256, 1, 1)\n" + DURATION
+    found = read_printed(text, "log.txt")
+    assert (found.launches[0].kernel, found.launches[0].grid) == ("vectorAdd", (19532, 1, 1))

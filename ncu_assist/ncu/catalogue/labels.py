@@ -1,9 +1,10 @@
 """Which metric ncu means by a label, in a section or in one of its tables.
 
 Only labels that mean one metric in all recorded reports, of ncu 2019 to 2025.4 and compute capability 7.0 to 12.0. Not
-among them: *SM Busy* and *Issue Slots Busy*, of active cycles in 2025.1 and of all in 2025.3; *L2 Compression …* and
-most *Tensor …*, which differ by chip; *Maximum Sampling Interval*, in cycles or as a time. *Warp Cycles Per Issued
-Instruction* was of another counter in 2019, which says the same since Volta, as a scheduler issues one a cycle.
+among them: *SM Busy* and *Issue Slots Busy*, of active cycles in 2025.1 and of all in 2025.3; *L2 Compression …*, which
+differ by chip; *Maximum Sampling Interval*, in cycles or as a time. *Warp Cycles Per Issued Instruction* was of another
+counter in 2019, which says the same since Volta, as a scheduler issues one a cycle. What *Tensor …* and *FP16* are of
+differs by chip, too, and is known for those that were recorded.
 """
 
 from __future__ import annotations
@@ -209,4 +210,39 @@ OF_TABLES: Final[Mapping[str, Mapping[str, str]]] = {
     "Pipe Utilization (% of peak instructions executed)": _over(_ACTIVE, _EXECUTED),
     "Pipe Utilization (% of peak instructions executed over active cycles)": _over(_ACTIVE, _EXECUTED),
     "Pipe Utilization (% of peak instructions executed over elapsed cycles)": _over(_ELAPSED, _EXECUTED),
+}
+
+_TENSOR_CYCLES: Final = {
+    "Tensor (All)": "sm__pipe_tensor_cycles_active",
+    "Tensor (FP)": "sm__pipe_tensor_op_hmma_cycles_active",
+    "Tensor (INT)": "sm__pipe_tensor_op_imma_cycles_active",
+}
+_TENSOR_EXECUTED: Final = {
+    "Tensor (FP)": "sm__inst_executed_pipe_tensor_op_hmma",
+    "Tensor (INT)": "sm__inst_executed_pipe_tensor_op_imma",
+}
+_CYCLES_DP: Final = {"Tensor (DP)": "sm__pipe_tensor_op_dmma_cycles_active"}
+_EXECUTED_DP: Final = {"Tensor (DP)": "sm__inst_executed_pipe_tensor_op_dmma"}
+_FP16, _FP16_OF_FMA = "sm__inst_executed_pipe_fp16", "sm__inst_executed_pipe_fma_type_fp16"
+
+
+def _of_chip(fp16: str, *, has_dmma: bool = False) -> dict[str, dict[str, str]]:
+    cycles = _TENSOR_CYCLES | (_CYCLES_DP if has_dmma else {})
+    executed = _TENSOR_EXECUTED | (_EXECUTED_DP if has_dmma else {}) | {"FP16": fp16}
+    return {
+        "Pipe Utilization (% of active cycles)": _over(_ACTIVE, cycles),
+        "Pipe Utilization (% of elapsed cycles)": _over(_ELAPSED, cycles),
+        "Pipe Utilization (% of peak instructions executed)": _over(_ACTIVE, executed),
+        "Pipe Utilization (% of peak instructions executed over active cycles)": _over(_ACTIVE, executed),
+        "Pipe Utilization (% of peak instructions executed over elapsed cycles)": _over(_ELAPSED, executed),
+    }
+
+
+# By compute capability, table and label: rows that differ by chip, of those that were recorded.
+OF_CHIPS: Final[Mapping[str, Mapping[str, Mapping[str, str]]]] = {
+    "7.5": _of_chip(_FP16),
+    "8.0": _of_chip(_FP16, has_dmma=True),
+    "8.6": _of_chip(_FP16_OF_FMA),
+    "8.9": _of_chip(_FP16_OF_FMA),
+    "9.0": _of_chip(_FP16_OF_FMA, has_dmma=True),
 }

@@ -885,6 +885,7 @@ MEANINGS = {
     "Run.sections": "Sections that ncu was asked for, else those that the report holds",
     "ranges": "NVTX push/pop ranges around it, outermost first",
     "repeat": "Which profiled call of the same work it belongs to",
+    "Launch.unsized": "Whether its sizes were not printed: grid and block are zeros, though it is a kernel",
     "Bench.rounds": "Rounds, in each of which every version is timed once",
     "timings": "The times, by workload",
     "draft": "The draft",

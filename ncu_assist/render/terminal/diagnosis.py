@@ -225,4 +225,5 @@ def nvidia_text(findings: Sequence[NvidiaFinding], launches: int, width: int) ->
 def _nvidia_heading(finding: NvidiaFinding, launches: int) -> str:
     gain = "no estimate" if finding.speedup_pct is None else f"{finding.speedup_pct:.0f} % {finding.speedup_type or ''}"
     where = f", {one_line(finding.kernel, 24)} ({finding.launches} of {launches} launches)" if launches > 1 else ""
-    return f"{one_line(finding.title, 60)} ({one_line(finding.rule, 40)}): {gain.strip()}{where}"
+    rule = "" if finding.rule in ("", finding.title) else f" ({one_line(finding.rule, 40)})"
+    return f"{one_line(finding.title, 60)}{rule}: {gain.strip()}{where}"
