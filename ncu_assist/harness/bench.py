@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from math import comb
 from pathlib import Path
 from statistics import median
@@ -69,7 +70,9 @@ def round_calls_on(
 ) -> dict[str, Callable[[], None]]:
     """Return what ``round_calls`` does, on inputs and outputs that are there already."""
     integers = problem.workload.integers
-    runs = {name: _bind(call, inputs, outputs, integers) for name, call in calls.items()}
+    runs: dict[str, Callable[[], None]] = {
+        name: partial(measured(call), inputs, outputs, integers) for name, call in calls.items()
+    }
     runs[EMPTY] = stopwatch.empty
     return runs | _beside(problem)
 
@@ -132,13 +135,6 @@ def run_rounds(
                 names.remove(name)
                 del race[name]
     return samples
-
-
-def _bind(
-    call: Call, inputs: tuple[object, ...], outputs: tuple[object, ...], integers: Mapping[str, int]
-) -> Callable[[], None]:
-    own = measured(call)
-    return lambda: own(inputs, outputs, integers)
 
 
 def _copy(size: int, place: str, device: str) -> Callable[[], None] | None:

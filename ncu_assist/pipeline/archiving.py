@@ -201,21 +201,17 @@ class Measurement:
     machine: str | None = None  # the hash of that machine
 
 
-@dataclass(frozen=True)
-class VersionResult:
-    """The results of one version alone."""
-
-    version: Version
-    build_log: str
-    capture: VersionCapture | None = None
-    notes: tuple[str, ...] = field(default=())
-
-
-def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
+def save(
+    store: Store,
+    shared: Measurement,
+    version: Version,
+    build_log: str,
+    capture: VersionCapture | None,
+    notes: tuple[str, ...],
+) -> StoredRun:
     """Save a version's run and return it. Raises EnvironmentProblem when the archive cannot be written."""
-    version = result.version
     source = source_sha256(version.path)
-    capture, untimed = result.capture, _untimed(shared, version)
+    untimed = _untimed(shared, version)
     run = Run(
         run_id=new_run_id(shared.moment, version.name + source),
         kernel=shared.kernel.name,
@@ -227,7 +223,7 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         source_sha256=source,
         verified=True,
         device=shared.measured.device,
-        toolchain=_toolchain(shared, result),
+        toolchain=_toolchain(shared, version, capture),
         workloads=tuple(workload_facts(shared.kernel, w) for w in _served(shared, version)),
         checks=shared.measured.checks.get(version.name, ()),
         bench=_bench(shared, version),
@@ -237,15 +233,15 @@ def save(store: Store, shared: Measurement, result: VersionResult) -> StoredRun:
         if capture and shared.options
         else None,
         launches=capture.launches if capture else (),
-        notes=(*result.notes, *dict.fromkeys(untimed.values()), *(_silence(capture) if capture else ())),
+        notes=(*notes, *dict.fromkeys(untimed.values()), *(_silence(capture) if capture else ())),
         host_memory=shared.measured.host_memory,
         commit=shared.commit,
-        took_s=_took_s(shared, result),
+        took_s=_took_s(shared, version, capture),
         sections=capture.sections if capture else (),
         untimed=untimed,
         silent=capture.silent if capture else (),
     )
-    return save_judged(store, run, _files(shared, result))
+    return save_judged(store, run, _files(shared, version, build_log, capture))
 
 
 def _served(shared: Measurement, version: Version) -> list[Workload]:
@@ -292,17 +288,17 @@ def _silence(capture: VersionCapture) -> tuple[str, ...]:
     return (f"launched no kernel{where}: nothing to count",)
 
 
-def _files(shared: Measurement, result: VersionResult) -> dict[str, bytes]:
+def _files(shared: Measurement, version: Version, build_log: str, capture: VersionCapture | None) -> dict[str, bytes]:
     files = dict[str, bytes]()
-    for path in (result.version.path, shared.kernel.folder / "kernel.toml", shared.kernel.reference):
+    for path in (version.path, shared.kernel.folder / "kernel.toml", shared.kernel.reference):
         files |= {f"source/{name_beside(path, file)}": file.read_bytes() for file in source_files(path)}
-    if result.build_log:
-        files["build.log"] = result.build_log.encode()
-    if result.capture:
-        files |= capture_files(result.capture)
+    if build_log:
+        files["build.log"] = build_log.encode()
+    if capture:
+        files |= capture_files(capture)
     if shared.measured.samples is not None:
-        own = samples_of(shared.measured.samples, result.version.name)
-        if result.version.name in set(own["version"]):
+        own = samples_of(shared.measured.samples, version.name)
+        if version.name in set(own["version"]):
             files["samples.parquet"] = samples_parquet(own)
     return files
 
@@ -318,11 +314,11 @@ def _bench(shared: Measurement, version: Version) -> Bench | None:
     return replace(shared.measured.bench, timings=tuple(replace(one, gpu=others.get(one.workload)) for one in timings))
 
 
-def _took_s(shared: Measurement, result: VersionResult) -> dict[str, float]:
-    served = {workload.name for workload in _served(shared, result.version)}
+def _took_s(shared: Measurement, version: Version, capture: VersionCapture | None) -> dict[str, float]:
+    served = {workload.name for workload in _served(shared, version)}
     took = {f"{BENCH} {name}": round(seconds, 3) for name, seconds in shared.measured.took_s.items() if name in served}
-    if result.capture and result.capture.took_s is not None:
-        took[NCU] = round(result.capture.took_s, 3)
+    if capture and capture.took_s is not None:
+        took[NCU] = round(capture.took_s, 3)
     return took
 
 
@@ -339,9 +335,8 @@ def profile_facts(options: ProfileOptions, launches: int, command: str, repeats:
     )
 
 
-def _toolchain(shared: Measurement, result: VersionResult) -> Toolchain:
+def _toolchain(shared: Measurement, version: Version, capture: VersionCapture | None) -> Toolchain:
     """Return the toolchain known from the child, the report and the build."""
-    own, capture = shared.toolchains.get(result.version.name), result.capture
-    own = own or shared.tools.of(result.version)
+    own = shared.toolchains.get(version.name) or shared.tools.of(version)
     known = replace(shared.measured.toolchain, nvcc_options=own.nvcc_options, packages=own.packages)
     return replace(known, ncu=capture.toolchain.ncu, cuda=capture.toolchain.cuda) if capture else known

@@ -259,7 +259,8 @@ def _toml(given: CallableKernel, described: Mapping[str, Any]) -> str:
             sizes.append(_expression(values, integers, f"result{place}_{dim}"))
         shapes.append(sizes)
     moved = {name: sum(f["bytes"] for f in (*one["inputs"], *one["results"]) if f) for name, one in described.items()}
-    flops = {name: _flops(given, one) for name, one in given.workloads.items()}
+    count = given.flops
+    flops = {name: int(count(**one) if callable(count) else count) for name, one in given.workloads.items()}
     size, work = _expression(moved, integers, "moved_bytes"), _expression(flops, integers, "operations")
     inputs, outputs = _names(given, len(next(iter(described.values()))["inputs"]), len(results), integers)
     dtypes = {name: _dtype_of(one) for name, one in described.items()}
@@ -310,10 +311,6 @@ def _expression(values: Mapping[str, int], integers: dict[str, dict[str, int]], 
     for workload, value in values.items():
         integers[workload][name] = value
     return name
-
-
-def _flops(given: CallableKernel, integers: Mapping[str, int]) -> int:
-    return int(given.flops(**integers) if callable(given.flops) else given.flops)
 
 
 def _dtype_of(described: Mapping[str, Any]) -> str:

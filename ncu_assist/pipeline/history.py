@@ -348,14 +348,13 @@ def _against_libraries(found: History, samples: SampleReader) -> Iterator[OwnAga
 
 def _judged(row: VersionRow, shown: str | None, floors: Floors, answers: Answers) -> VersionRow:
     """Return a version with its floors, and with findings of the current rules if the run shown has none."""
-    cells = (replace(one, floor=floors.of(one.stored, one.workload)) if one.stored else one for one in row.cells)
-    return replace(row, cells=tuple(_judged_cell(one, shown, floors.reports, answers) for one in cells))
-
-
-def _judged_cell(one: HistoryCell, shown: str | None, reports: Path, answers: Answers) -> HistoryCell:
-    if one.stored is None or one.workload != shown:
-        return one
-    return replace(one, judged=judged_now(one.stored, shown, reports, answers))
+    cells = []
+    for one in row.cells:
+        if one.stored is not None:
+            judged = judged_now(one.stored, shown, floors.reports, answers) if one.workload == shown else one.judged
+            one = replace(one, floor=floors.of(one.stored, one.workload), judged=judged)
+        cells.append(one)
+    return replace(row, cells=tuple(cells))
 
 
 Timed = dict[str, RunHead]  # by version

@@ -30,7 +30,7 @@ from ncu_assist.ncu.child import end_ready, get_ready
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, set_words
 from ncu_assist.ncu.report import READER
 from ncu_assist.ncu.source.reading import READER as CODE_READER
-from ncu_assist.pipeline.archiving import Measurement, VersionResult, save, timings_of
+from ncu_assist.pipeline.archiving import Measurement, save, timings_of
 from ncu_assist.pipeline.ncu_stage import NCU_START_S, NcuStage, cost_words, ncu_stage
 from ncu_assist.pipeline.profiling import (
     ExpectedLaunches,
@@ -594,16 +594,13 @@ def _save(
         if version.name not in built.outcomes:
             skipped = built.skipped.get(version.name, "")
             return VersionOutcome(version.name, None, skipped=skipped, is_peer=version.is_peer)
-        results = sanitized.get(version.name, ())
-        result = VersionResult(
-            version,
-            built.outcomes[version.name].log,
-            profiled.captures.get(version.name),
-            (*_counted_on(job, version), *_found_in(results)),
-        )
+        results, capture = sanitized.get(version.name, ()), profiled.captures.get(version.name)
+        found = (f"compute-sanitizer, {result_words(one)}" for one in results if one.findings)
+        notes = (*_counted_on(job, version), *found)
+        has_run = measured.checks.get(version.name) or capture
         return VersionOutcome(
             version.name,
-            save(store, shared, result) if measured.checks.get(version.name) or result.capture else None,
+            save(store, shared, version, built.outcomes[version.name].log, capture, notes) if has_run else None,
             _failure(version.name, built.outcomes, measured, profiled, results),
             unserved=unserved(version, job.workloads),
             is_peer=version.is_peer,
@@ -634,11 +631,6 @@ def _looked_at(job: MeasureJob) -> dict[str, tuple[Workload, ...]]:
     if job.named:
         return {one.name: tuple(w for w in job.workloads if one.serves(w)) for one in job.versions}
     return {one.name: sanitized_workloads(job.kernel, one, job.kernel.workloads) for one in job.versions}
-
-
-def _found_in(results: Sequence[Sanitized]) -> tuple[str, ...]:
-    """Return a note on the findings of compute-sanitizer, to be kept in the run."""
-    return tuple(f"compute-sanitizer, {result_words(one)}" for one in results if one.findings)
 
 
 def _failure(

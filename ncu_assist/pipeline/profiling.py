@@ -143,19 +143,12 @@ def control_report(stage: NcuStage, device: str) -> Report | None:
     Return None if ncu sees no launch of it either. An empty report then does not mean that a version launched nothing.
     """
     other = replace(stage, work=stage.work / CONTROL_FOLDER, options=replace(stage.options, section_set=CONTROL_SET))
+    argv = python_argv("-c", CONTROL_PROGRAM.format(device=device))
     try:
-        report = other.run(python_argv("-c", CONTROL_PROGRAM.format(device=device)), _unheard, _unlimited).report
+        report = other.run(argv, lambda _: None, lambda _: False).report
     except NcuAssistError:
         return None
     return report if report.records else None
-
-
-def _unheard(_: str) -> None:
-    return
-
-
-def _unlimited(_: object) -> bool:
-    return False
 
 
 @dataclass(frozen=True)

@@ -495,11 +495,6 @@ def peers_of(store: Store, kernel: str) -> frozenset[str]:
     return frozenset(name for name in lineage.names if lineage.said(name).is_peer)
 
 
-def _kept(stored: StoredRun) -> dict[str, bool]:
-    has_report = any(name in stored.run.files for name in REPORTS)
-    return {"has_report": has_report, "has_lines": has_report or CODE in stored.run.files}
-
-
 def archive_frames(project: Project) -> ArchiveFrames:
     """Return the runs of an archive as tables, each read on first use."""
     store, defaults = Store(project.reports), {}
@@ -524,6 +519,7 @@ def default_workload(reports: Path, kernel: str) -> str | None:
 def run_row(stored: StoredRun) -> dict[str, Any]:
     """Return a run's row of the table ``runs``."""
     run, device = stored.run, stored.run.device
+    has_report = any(name in run.files for name in REPORTS)
     return {
         **naming(stored),
         **{name: getattr(run, name) for name in ("run_id", "created", "source", "tool", "gpu")},
@@ -531,7 +527,8 @@ def run_row(stored: StoredRun) -> dict[str, Any]:
         **{name: getattr(run.toolchain, name) for name in TOOLS},
         "correct": all(check.passed for check in run.checks) if run.checks else None,
         "launches": len(run.launches),
-        **_kept(stored),
+        "has_report": has_report,
+        "has_lines": has_report or CODE in run.files,
         **commit_columns(run),
     }
 

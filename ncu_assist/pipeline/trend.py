@@ -76,7 +76,7 @@ def _trend(
     samples = SampleReader()
     for each in wanted:
         timed = [(one, timing) for one in every if (timing := one.run.timing(each))]
-        kept = [one for one, _ in _kept(timed, each)] if timed else []
+        kept = [one for one, _ in timed if measured_like(one.run, timed[-1][0].run, each)]  # as the newest was
         points = [trend_point(one, each, samples, _counters(one, each, metrics)) for one in kept[-MOST_RUNS:]]
         made = by_commit(points) if by == "commit" else by_version(points)
         on = f" on {each}" if len(wanted) > 1 else ""
@@ -109,12 +109,6 @@ def _nothing(project: Project, kernel: str, workload: str, runs: Sequence[Stored
         f"no run of {kernel} was timed on workload '{workload}'; {did_you_mean(workload, names)}",
         f"ncu-assist trend {kernel} --workload {next(iter(names))}",
     )
-
-
-def _kept(timed: Sequence[tuple[StoredRun, Timing]], workload: str) -> Iterator[tuple[StoredRun, Timing]]:
-    """Yield the runs that measured the same as the newest did, in the same way, with right results."""
-    newest = timed[-1][0].run
-    return ((one, timing) for one, timing in timed if measured_like(one.run, newest, workload))
 
 
 def _measured(run: Run, workload: str) -> tuple[object, ...]:

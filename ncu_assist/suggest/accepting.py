@@ -106,8 +106,9 @@ def with_header(source: bytes, draft: Draft) -> bytes:
 def _lines(draft: Draft) -> Iterator[str]:
     sign = COMMENT_SIGNS[draft.suffix]
     for text in _paragraphs(draft):
-        wrapped = textwrap.wrap(text, WIDTH, subsequent_indent="  ")
-        yield from (f"{sign} {_harmless_end(line)}" for line in wrapped or [""])
+        # In C a backslash at the end of a line draws the next one into the comment.
+        wrapped = [line.rstrip("\\ ") for line in textwrap.wrap(text, WIDTH, subsequent_indent="  ")]
+        yield from (f"{sign} {line}" for line in wrapped or [""])
 
 
 def _paragraphs(draft: Draft) -> Iterator[str]:
@@ -151,8 +152,3 @@ def _inert(text: str, limit: int = LONGEST) -> str:
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
     line = _MEANT.sub(r"\1 -", line).replace("??/", "?? /")
     return line if len(line) <= limit else f"{line[: limit - 3]}..."
-
-
-def _harmless_end(line: str) -> str:
-    """Return a line that does not end in a backslash, which in C draws the next one into the comment."""
-    return line.rstrip("\\ ")

@@ -59,7 +59,7 @@ def diff_facts(runs: Pair, store: Store, options: DiffOptions, redact: bool = Tr
     with tempfile.TemporaryDirectory(prefix="ncu-assist-") as folder:
         found = [one for one in runs if redact and one.run.source != "recorded"]
         identity = identities_of(found) if found else None
-        clean = runs if identity is None else _redacted(runs, identity)
+        clean = runs if identity is None else (redacted_run(runs[0], identity), redacted_run(runs[1], identity))
         full, looked = _read(runs, clean, options, Path(folder))
         diff = with_lines(full.diff, (looked[0][0], looked[1][0]))
     if identity is not None:
@@ -98,11 +98,6 @@ def _samples(timed: Pair, diff: Diff) -> tuple[TimedSamples | None, TimedSamples
     """Return all samples of both sides on the workload, from the runs that the verdict takes them from."""
     sides = zip(timed, (diff.baseline, diff.candidate), strict=True)
     before, after = (timed_samples(stored, side.workload) for stored, side in sides)
-    return before, after
-
-
-def _redacted(runs: Pair, identity: Identity) -> Pair:
-    before, after = (redacted_run(one, identity) for one in runs)
     return before, after
 
 

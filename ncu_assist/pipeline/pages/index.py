@@ -16,7 +16,6 @@ from ncu_assist.errors import DamagedData, UsageProblem
 from ncu_assist.pipeline.history import Floors, history_of
 from ncu_assist.pipeline.pages.readable import PageStore, own_comment, top_comment
 from ncu_assist.project import Project
-from ncu_assist.record import Run
 from ncu_assist.sources import source_sha256
 from ncu_assist.spec import Kernel
 from ncu_assist.spec_file import kernel_names, load_kernel
@@ -150,13 +149,10 @@ def kernel_state(project: Project, store: Store, kernel: str, runs: Heads) -> Ke
 
 def _own_times(known: _KernelRuns) -> tuple[tuple[str, float], ...]:
     """Return the medians of one's own versions on the workload, in ns, in their order; those that passed its check."""
-    own = sorted((one.run for one in known.current if one.run.version not in known.peers), key=_order)
-    timed = [(run, run.timing(known.workload)) for run in own if known.workload and passed(run, known.workload)]
+    own = [one.run for one in known.current if one.run.version not in known.peers]
+    ordered = sorted(own, key=lambda run: version_order(run.version))
+    timed = [(run, run.timing(known.workload)) for run in ordered if known.workload and passed(run, known.workload)]
     return tuple((run.version, timing.median_ns) for run, timing in timed if timing)
-
-
-def _order(run: Run) -> tuple[int, str]:
-    return version_order(run.version)
 
 
 def _compared(state: KernelState, baseline: StoredRun | None, known: _KernelRuns) -> KernelState:

@@ -77,12 +77,9 @@ def _by_launch(frame: pd.DataFrame, wanted: set[int]) -> tuple[dict[int, dict[st
         known: Value = None if isnan(value) else value
         values.setdefault(launch, {})[str(name)] = text if isinstance(text, str) else known
     first = own.drop_duplicates("metric")
-    units = {str(name): _unit(unit) for name, unit in zip(first["metric"], first["unit"], strict=True)}
+    named = zip(first["metric"], first["unit"], strict=True)
+    units = {str(name): unit if isinstance(unit, str) else "" for name, unit in named}
     return values, units
-
-
-def _unit(unit: object) -> str:
-    return unit if isinstance(unit, str) else ""
 
 
 def _numbers(values: dict[str, Value]) -> dict[str, float]:

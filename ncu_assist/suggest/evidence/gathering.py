@@ -92,32 +92,22 @@ def items_of(
     combined: Combined, diagnosis: Diagnosis | None, bound: Bottleneck | None, before: Combined | None
 ) -> tuple[EvidenceItem, ...]:
     """Return the counters of a run by importance; ``before`` are those of the previous version, or None."""
-    keys = dict.fromkeys(_keys(combined, diagnosis, bound))
-    known = [(key, value) for key in keys if (value := _counter_value(_launches_of(key, combined), key)) is not None][
-        :MOST_ITEMS
-    ]
-    return tuple(
-        _evidence_item(number, key, value, _before(key, combined, before), _of_launch(key, combined))
-        for number, (key, value) in enumerate(known, start=1)
-    )
+    items: list[EvidenceItem] = []
+    for key in dict.fromkeys(_keys(combined, diagnosis, bound)):
+        own = _launches_of(key, combined)
+        value = _counter_value(own, key)
+        if value is not None and len(items) < MOST_ITEMS:
+            is_of_all = own is combined  # else of one launch, and no value of another version is comparable
+            past = _counter_value(before, key) if before and is_of_all else None
+            of = "" if is_of_all else f", launch {own.launches[0].index} alone"
+            items.append(_evidence_item(len(items) + 1, key, value, past, of))
+    return tuple(items)
 
 
 def _launches_of(key: str, combined: Combined) -> Combined:
     """Return the launches that a counter applies to: all, or one launch for a counter that differs by kernel."""
     is_of_all = not combined.is_of_kernels or (key in ROWS and ROWS[key].combine.over_kernels)
     return combined if is_of_all else combined.representative
-
-
-def _before(key: str, combined: Combined, before: Combined | None) -> float | None:
-    """Return the value of the previous version if it is comparable."""
-    is_of_all = _launches_of(key, combined) is combined
-    return _counter_value(before, key) if before and is_of_all else None
-
-
-def _of_launch(key: str, combined: Combined) -> str:
-    """Name the launch that a counter applies to, if it does not apply to all."""
-    own = _launches_of(key, combined)
-    return "" if own is combined else f", launch {own.launches[0].index} alone"
 
 
 def ids_of(keys: tuple[str, ...], items: tuple[EvidenceItem, ...]) -> tuple[str, ...]:

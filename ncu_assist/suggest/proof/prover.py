@@ -34,7 +34,7 @@ from ncu_assist.harness.sanitizer import (
     sanitized_workloads,
 )
 from ncu_assist.ncu.command import ProfileOptions
-from ncu_assist.pipeline.archiving import Measurement, VersionResult, save
+from ncu_assist.pipeline.archiving import Measurement, save
 from ncu_assist.pipeline.gpu_workers import GpuWorkers
 from ncu_assist.pipeline.ncu_stage import NcuStage
 from ncu_assist.pipeline.profiling import ExpectedLaunches, RangeWatch, VersionCapture, split
@@ -121,18 +121,13 @@ def open_workspace(project: Project, options: ProofOptions) -> Iterator[ProofWor
             Exam(folders, options.device) as exam,
         ):
             work = Path(name).resolve()
-            executor = _executor(project, folders, options)
+            sandboxed = options.sandboxed
+            executor = sandbox_for(project.root, (folders.writable,), (folders.readable,)) if sandboxed else Local()
             workspace = ProofWorkspace(project, options, work, folders, executor, exam)
             exam.open(executor, workspace.limits)
             yield workspace
     finally:
         remove(folders.root)
-
-
-def _executor(project: Project, folders: ExamFolders, options: ProofOptions) -> Executor:
-    if not options.sandboxed:
-        return Local()
-    return sandbox_for(project.root, (folders.writable,), (folders.readable,))
 
 
 def set_up(workspace: ProofWorkspace, task: DraftTask, stored: StoredDraft) -> tuple[Kernel, ExamPlan]:
@@ -342,7 +337,8 @@ class ProofRun:
         """Make runs of parent and draft of what was measured, of one bench, for the draft's folder."""
         if self.examined is None or self.runs is not None or self.examined.measured.samples is None:
             return
-        measured, kernel = self.examined.measured, self.kernel
+        measured, kernel, build = self.examined.measured, self.kernel, self.build
+        assert build is not None
         names = {check.workload for checks in measured.checks.values() for check in checks}
         names.add(kernel.default_workload.name)
         shared = Measurement(
@@ -354,13 +350,12 @@ class ProofRun:
             command=f"ncu-assist suggest prove {self.stored.draft.id}",
         )
         store = Store(self.workspace.work / "reports")
-        parent, draft = (save(store, shared, self._result(name)) for name in (self.plan.parent, self.plan.draft))
+        notes = {self.plan.parent: ("measured in a proof of a draft, beside it",), self.plan.draft: ()}
+        parent, draft = (
+            save(store, shared, kernel.version(name), build.log_of(name), self.captures.get(name), own)
+            for name, own in notes.items()
+        )
         self.runs = parent, draft
-
-    def _result(self, name: str) -> VersionResult:
-        assert self.build is not None
-        notes = ("measured in a proof of a draft, beside it",) if name == self.plan.parent else ()
-        return VersionResult(self.kernel.version(name), self.build.log_of(name), self.captures.get(name), notes)
 
     def _explain(self) -> Fate:
         """Judge counters and times, and hold the predictions against them."""
