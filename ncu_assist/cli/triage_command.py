@@ -105,8 +105,10 @@ def command(
         )
     options.check_options(MODES, PROGRAM if path is None else BOTH if call else TRACE)
     options.check_options({"section_set": ("--profile-top N",)}, "--profile-top N" if top else "a triage alone")
-    if top is not None:
-        _check_ncu(section_set)
+    if top is not None:  # before minutes of recording, not after
+        from ncu_assist.ncu.command import check_set, find_ncu
+
+        check_set(find_ncu(), section_set)
     runs: list[StoredRun] = []
     exit_code, kept, spent = 0, path, 0.0
     with progress() as reporter:
@@ -127,13 +129,6 @@ def command(
     if output is not None:
         _write_page(found, output, force)
     return exit_code
-
-
-def _check_ncu(section_set: str) -> None:
-    """Raise EnvironmentProblem or UsageProblem where ncu is not there, before minutes of recording, not after."""
-    from ncu_assist.ncu.command import check_set, find_ncu
-
-    check_set(find_ncu(), section_set)
 
 
 def _write(found: Triage, kept: Path | None, as_json: bool) -> None:

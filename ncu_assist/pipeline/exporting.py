@@ -111,7 +111,7 @@ class ExportSource:
     @cached_property
     def said(self) -> SessionTexts:
         """Return what names machine and user: from the report's session, and the command that the run records."""
-        return said_of(self.stored, self.path, self._subfolder())
+        return said_of(self.stored, self.path, Path(tempfile.mkdtemp(dir=self.folder)))
 
     def table(self, name: str) -> pd.DataFrame:
         """Return a frame of the report, its launches numbered as in the run."""
@@ -119,9 +119,6 @@ class ExportSource:
         if "launch" not in frame or self.numbers == tuple(range(len(self.numbers))):
             return frame
         return frame.assign(launch=[self.numbers[launch] for launch in frame["launch"]])
-
-    def _subfolder(self) -> Path:
-        return Path(tempfile.mkdtemp(dir=self.folder))
 
 
 @contextmanager

@@ -141,7 +141,7 @@ class AnswerGrader:
         problem, inputs = self._questions.problem(question.workload), self._questions.inputs(question)
         expected = problem.expected(inputs)
         try:
-            results, *more = (self._outputs(key) for key in _keys(answer))
+            results, *more = (tuple(each.result() for each in self._read[key]) for key in _keys(answer))
             repeated = more[0] if more else ()
         except DamagedData as error:
             return AnswerGrade(f"the answer cannot be used: {error.message}")
@@ -192,9 +192,6 @@ class AnswerGrader:
                 if not _compare(problem, results, problem.expected(mixed))[0]:
                     return words
         return ""
-
-    def _outputs(self, key: Key) -> Tensors:
-        return tuple(each.result() for each in self._read[key])
 
     def _reading(self, version: str, number: int, again: bool) -> list[Future[Any]]:
         question = next(one for one in self._questions.questions if one.number == number)

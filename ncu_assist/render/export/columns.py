@@ -88,17 +88,13 @@ def _text(value: Any) -> str:
     return str(value).encode("utf-8", "backslashreplace").decode()
 
 
-def _time(value: Any) -> str:
-    return str(value.strftime("%Y-%m-%dT%H:%M:%SZ"))
-
-
 _CONVERT: dict[Kind, Any] = {
     "integer": int,
     "unsigned": int,
     "bool": bool,
     "text": _text,
     "list": lambda parts: [_text(part) for part in parts],
-    "time": _time,
+    "time": lambda moment: str(moment.strftime("%Y-%m-%dT%H:%M:%SZ")),
 }
 
 

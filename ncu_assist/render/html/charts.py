@@ -61,7 +61,7 @@ def linear_axis(values: Iterable[float], start: float, end: float, text: TickTex
     known = [value for value in values if isfinite(value)]
     low, high = min([0.0, *known]), max([0.0, *known])
     high = high if high > low else low + 1.0
-    step = _step((high - low) / WANTED)
+    step = round_step((high - low) / WANTED)
     first, last = floor(low / step + 1e-9), ceil(high / step - 1e-9)
     bare = Axis("linear", first * step, last * step, start, end)
     ticks = tuple(_tick_at(bare, n * step, text) for n in range(first, last + 1))
@@ -112,8 +112,9 @@ def _thinned(ticks: tuple[Tick, ...], axis: Axis) -> tuple[Tick, ...]:
     return next((some for some in strides if _fit(some, axis)), ticks[:1])
 
 
-def _step(rough: float) -> float:
-    power = 10.0 ** floor(log10(rough))
+def round_step(rough: float) -> float:
+    """Return the round number from ``rough`` on that ticks may lie apart."""
+    power = 10.0 ** floor(log10(rough)) if rough > 0 else 1.0
     return next(step for step in STEPS if step * power >= rough * (1 - 1e-9)) * power
 
 

@@ -488,10 +488,6 @@ def _ncu_words(shown: RunView, side: DiffSide) -> str:
     return f"{duration(side.duration_ns)}, {count}" if side.duration_ns is not None else count
 
 
-def _bound_words(shown: RunView, side: DiffSide) -> str:
-    return bound_words(side.bottleneck) if side.bottleneck else ABSENT
-
-
 def _gpu_words(shown: RunView, side: DiffSide) -> str:
     device = shown.run.device
     if device is None:
@@ -516,12 +512,12 @@ COMPARED_FACTS = {
 SIDE_FACTS: tuple[tuple[str, SideText], ...] = (
     ("version", lambda _, side: one_line(f"{side.kernel}/{side.version}")),
     ("median", _of_timing(lambda timing: duration(timing.median_ns))),
-    ("middle half", _of_timing(lambda timing: middle_half(timing))),
+    ("middle half", _of_timing(middle_half)),
     ("samples", _of_timing(_sample_words)),
     ("copy", _of_timing(lambda timing: f"{duration(timing.copy_ns)} for the same bytes" if timing.copy_ns else None)),
     ("copy engine", _of_timing(lambda timing: duration(timing.link_ns) if timing.link_ns else None)),
     ("under ncu", _ncu_words),
-    ("bound by", _bound_words),
+    ("bound by", lambda _, side: bound_words(side.bottleneck) if side.bottleneck else ABSENT),
     ("check", _check_words),
     ("workload", _workload_text),
     ("GPU", _gpu_words),

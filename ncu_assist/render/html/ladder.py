@@ -98,7 +98,8 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     yield PageSection("times", "Times", model, "ladder_times.html.j2")
     steps = versions_table(history, links).without_empty()
     steps = replace(steps, rows=tuple(_with_idea(one, ladder.tried) for one in steps.rows))
-    yield PageSection("steps", "Steps", {"table": steps, "legend": _legend(history)}, "table_section.html.j2", STEPS)
+    own = tuple(line for line in legend(history) if line != SWEPT)  # which stands beside the sweeps
+    yield PageSection("steps", "Steps", {"table": steps, "legend": own}, "table_section.html.j2", STEPS)
     comments = tuple(version_comments(ladder.tried, history))
     yield PageSection("tried", "What each version tried", comments, "ladder_comments.html.j2", TRIED)
     against = library_table(history.against_library)
@@ -107,8 +108,8 @@ def _on_versions(ladder: KernelLadder, links: RunLinks) -> Iterator[PageSection]
     yield table_section("library", "Own against library", against if against.rows else None, intro)
     yield PageSection("floors", "Against floor and peers", floor_tables(history), "ladder_floors.html.j2", FLOORS)
     others = other_gpus_table(history).without_empty()
-    legend = [one_line(line, MOST_SAID) for line in others_legend(history)]
-    model = {"table": others, "libraries": other_libraries(history), "legend": legend}
+    lines = [one_line(line, MOST_SAID) for line in others_legend(history)]
+    model = {"table": others, "libraries": other_libraries(history), "legend": lines}
     yield PageSection("others", "On other GPUs", model if others.rows else None, "ladder_others.html.j2", OTHERS)
     words = traffic_words(history)
     yield table_section("traffic", "Launches and traffic", traffic_table(history), words)
@@ -255,7 +256,3 @@ def _cell_of(history: History, version: str, workload: str | None) -> HistoryCel
     """Return a version on a workload that need not be the one shown: without a folder nothing says which is."""
     cells = next((row.cells for row in history.rows if row.version == version), ())
     return next((cell for cell in cells if cell.workload == workload), None)
-
-
-def _legend(history: History) -> tuple[str, ...]:
-    return tuple(line for line in legend(history) if line != SWEPT)  # which stands beside the sweeps

@@ -192,9 +192,10 @@ def _to_pick_from(record: RunRecord) -> Iterator[PageSection]:
 
 
 def _launch_part(one: RunRecord, sections: tuple[PageSection, ...], whole: RunView, first: int) -> LaunchPart:
-    index = one.shown.combined.launches[0].index
-    title = _launch_title(one.shown) + _most_to_win(whole, index)
-    return LaunchPart(index, title, tuple(section for section in sections if section.model), index == first)
+    launch = one.shown.combined.launches[0]
+    title = f"#{launch.index} {kernel_words(launch, LAUNCH_NAME)}{_most_to_win(whole, launch.index)}"
+    kept = tuple(section for section in sections if section.model)
+    return LaunchPart(launch.index, title, kept, launch.index == first)
 
 
 _SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS), (SourceBudget.hidden, MANY_SASS))
@@ -203,11 +204,6 @@ _SHARES = ((SourceBudget.source, MANY_SOURCE), (SourceBudget.sass, MANY_SASS), (
 def _parts_of(record: RunRecord, budget: SourceBudget) -> tuple[PageSection, ...]:
     verdict, *others = _of_one(record, budget)
     return replace(verdict, title="This launch"), *others
-
-
-def _launch_title(shown: RunView) -> str:
-    launch = shown.combined.launches[0]
-    return f"#{launch.index} {kernel_words(launch, LAUNCH_NAME)}"
 
 
 def _most_to_win(shown: RunView, index: int) -> str:
@@ -519,7 +515,12 @@ def raw_model(run: Run, logs: tuple[Log, ...], window: str = "") -> dict[str, ob
 
 def _head(record: RunRecord) -> Head:
     shown, run = record.shown, record.shown.run
-    words = [run.kernel if run.run_id else "", shown.combined.workload or "", _dtype(shown), _gpu(shown)]
+    words = (
+        run.kernel if run.run_id else "",
+        shown.combined.workload or "",
+        shown.row.workload.dtype if shown.row else "",
+        run.device.name if run.device else "",
+    )
     subtitle = " · ".join(one_line(word) for word in words if word)
     return Head(
         title=one_line(run.version if run.run_id else shown.reference),
@@ -541,14 +542,6 @@ def _crumbs(run: Run, linked: bool) -> tuple[Link, ...]:
     """Return what lies above the page, as links where it lies in its archive."""
     places = (("All kernels", "../../../index.html"), (one_line(run.kernel), "../../index.html"))
     return tuple(Link(text, href if linked else "") for text, href in places)
-
-
-def _dtype(shown: RunView) -> str:
-    return shown.row.workload.dtype if shown.row else ""
-
-
-def _gpu(shown: RunView) -> str:
-    return shown.run.device.name if shown.run.device else ""
 
 
 def _warnings(shown: RunView) -> tuple[str, ...]:

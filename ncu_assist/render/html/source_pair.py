@@ -185,7 +185,7 @@ def pair_file(
         names[0],
         names[1],
         tuple(work.rows(rows, regions)),
-        work.times(),
+        (work.time(0), work.time(1)),
         f"{lost} lines that changed or cost something are left out: too long." if lost else "",
         sum(map(size, told)),
         tuple(work.sass(rows[i] for i in sorted(told))),
@@ -212,11 +212,7 @@ class _FilePair:
         ]
         return numbered_rows(*numbers)
 
-    def times(self) -> tuple[str, str]:
-        """Return the time of each file."""
-        return self._time(0), self._time(1)
-
-    def _time(self, side: int) -> str:
+    def time(self, side: int) -> str:
         file = self._files[side]
         value = self._scale.value(file.cost if file else None, bool(side))
         return f"{self._scale.text(value)} {self._scale.unit}" if value else ""
@@ -226,7 +222,8 @@ class _FilePair:
 
     def weight_of(self, row: Aligned) -> float:
         """Return how much a row matters: by its time on either side and the change of it."""
-        before, after = self._values(row)
+        costs = self._both(row)
+        before, after = self._scale.value(costs[0], False), self._scale.value(costs[1], True)
         return before + after + abs(after - before)
 
     def texts(self, row: Aligned) -> str:
@@ -344,10 +341,6 @@ class _FilePair:
         before, after = self.costs
         return before.get(row.before or 0), after.get(row.after or 0)
 
-    def _values(self, row: Aligned) -> tuple[float, float]:
-        before, after = self._both(row)
-        return self._scale.value(before, False), self._scale.value(after, True)
-
     def _text(self, side: int, number: int | None) -> str:
         file = self._files[side]
         if file is None or number is None:
@@ -414,8 +407,9 @@ def source_pair(baseline: RunView, candidate: RunView) -> SourcePair:
         return SourcePair(names, missing=missing)
     scale = PairScale.of((sides[0].duration_ns, sides[1].duration_ns), (sides[0].costs, sides[1].costs))
     pairs = _file_pairs(*sides)
+    names_of = [next(file.name for file in (after, before) if file) for before, after, _ in pairs]
     files, budget = [], FILE_BYTES
-    for one, slug in zip(pairs, slugs(_pair_name(*one[:2]) for one in pairs), strict=True):
+    for one, slug in zip(pairs, slugs(names_of), strict=True):
         made = pair_file(one, slug, scale, budget)
         budget -= made.size
         files.append(made)
@@ -459,10 +453,6 @@ class _SourceSide:
 
     def file(self, name: str) -> FileCode:
         return next(file for file in self.costs.files if file.name == name)
-
-
-def _pair_name(before: FileCode | None, after: FileCode | None) -> str:
-    return next((file.name for file in (after, before) if file), "")
 
 
 def _file_pairs(

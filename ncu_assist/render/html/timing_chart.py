@@ -12,7 +12,6 @@ from ncu_assist.record import Timing
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import (
     LINE_GAP,
-    STEPS,
     Axis,
     Chart,
     ChartSection,
@@ -22,6 +21,7 @@ from ncu_assist.render.html.charts import (
     line,
     linear_axis,
     log_axis,
+    round_step,
 )
 
 WIDTH, HEIGHT = 1130, 330
@@ -56,7 +56,7 @@ def time_axis(sides: Sequence[SampleSeries]) -> Axis:
     medians = [one.quartiles[1] for one in sides]
     if low > 0 and max(medians) > APART * min(medians):
         return log_axis((low, high), BOTTOM, TOP, text=duration)
-    step = _round_step((high - low) / 8)
+    step = round_step((high - low) / 8)
     first, last = floor(low / step), ceil(high / step)
     bare = Axis("linear", first * step, last * step, BOTTOM, TOP)
     every = max(1, ceil(LINE_GAP * (last - first) / (BOTTOM - TOP)))
@@ -69,11 +69,6 @@ def _axis_ends(one: SampleSeries) -> tuple[float, float]:
     far = MOST_RANGES * max(q3 - q1, LEAST_SPAN * middle / MOST_RANGES)
     times = one.kept or list(one.times_ns)
     return max(min(times), q1 - far), min(max(times), q3 + far) if max(times) > q3 else q3 + far
-
-
-def _round_step(rough: float) -> float:
-    power = 10.0 ** floor(log10(rough)) if rough > 0 else 1.0
-    return next(step for step in STEPS if step * power >= rough * (1 - 1e-9)) * power
 
 
 def _tick_text(nanoseconds: float, step: float) -> str:

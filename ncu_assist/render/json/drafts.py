@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, TypedDict, get_type_hints
 
 from ncu_assist.analysis.archive import DraftBuild, Suggested
-from ncu_assist.analysis.ledger import FateReason, Ledger, RoundBest, Tally
+from ncu_assist.analysis.ledger import FateReason, Ledger, Tally
 from ncu_assist.analysis.records import Damage, Draft, ModelCost
 from ncu_assist.render.json.values import AnswerKeys, answer, clean, filled
 
@@ -94,16 +94,12 @@ def ledger_json(ledger: Ledger) -> dict[str, Any]:
         total=_tally(ledger.total),
         models=[_tally(one) for one in ledger.models],
         diagnoses=[_tally(one) for one in ledger.diagnoses],
-        rounds=[_round(one) for one in ledger.rounds],
+        rounds=[filled(RoundKeys, one, best=_best(one.best) if one.best else None) for one in ledger.rounds],
     )
 
 
 def _tally(of: Tally) -> dict[str, Any]:
     return filled(TallyKeys, of, predictions=filled(PredictionsKeys, of))
-
-
-def _round(of: RoundBest) -> dict[str, Any]:
-    return filled(RoundKeys, of, best=_best(of.best) if of.best else None)
 
 
 def _best(draft: Draft) -> dict[str, Any]:

@@ -40,11 +40,6 @@ PATHS = re.compile(
 WHOLE = re.compile(r"/|~|[A-Za-z]:[\\/]|\\\\")
 
 
-def without_places(text: str) -> str:
-    """Return ``text`` with absolute paths replaced; of a file its own name stays: ``<path>/k.cu``."""
-    return PATHS.sub(_shortened, text)
-
-
 def file_name(path: str) -> str:
     """Return a path that is known to be that of a file, whatever its ending; a relative one stays as it is."""
     if not WHOLE.match(path):
@@ -224,7 +219,7 @@ def _url(match: re.Match[str], identity: Identity) -> str:
 
 
 def _plain(text: str, identity: Identity) -> str:
-    text = without_places(MAIL.sub(f"{USER}@{HOST}", text))
+    text = PATHS.sub(_shortened, MAIL.sub(f"{USER}@{HOST}", text))
     text = IPV4.sub(_address, IPV6.sub(_address, MAC.sub(ADDRESS, text)))
     return _without_names(LOCAL_HOST.sub(HOST, text), identity)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.changes import IN_PERCENT
-from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured
+from ncu_assist.analysis.gate import Gate, GateCheck, GateSet, GateWord, NotMeasured, worst
 from ncu_assist.quantity import noun_of, quantity
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.terminal.style import Style, detected, printed, styled, table, to_text
@@ -47,7 +47,6 @@ from ncu_assist.render.words.gate import (
     unjudged,
     why_unmeasured,
     within,
-    worst_of,
 )
 from ncu_assist.render.words.verdicts import (
     clock_words,
@@ -340,7 +339,7 @@ def _checks(gate: Gate, width: int) -> Table:
     made.columns[0].no_wrap, made.columns[2].no_wrap = True, False
     made.columns[0].overflow, made.columns[2].overflow = "ellipsis", "fold"
     for workload, checks in by_workload(gate).items():
-        word = worst_of(checks)
+        word = worst(check.outcome for check in checks)
         made.add_row(
             styled(one_line(workload)),
             styled(SHORT[word], OUTCOME_COLORS[word]),

@@ -67,7 +67,8 @@ def ceilings_text(found: Sequence[tuple[Ceilings, Path | None]], style: Style | 
             parts += _dram(ceilings, under)
         parts += _caches_and_links(ceilings)
         parts += _rates(ceilings)
-        parts += [styled(one_line(f"! {words}", NOTE_LIMIT), "yellow") for words in _complaints(ceilings)]
+        failed = [f"{stage.name}: {stage.problem}" for stage in ceilings.stages if stage.problem]
+        parts += [styled(one_line(f"! {words}", NOTE_LIMIT), "yellow") for words in (*failed, *ceilings.notes)]
     return to_text(parts or [styled(NONE_STORED)], style)
 
 
@@ -134,14 +135,9 @@ def _mix(curve: Curve) -> str:
 
 
 def _size(point: Point) -> int:
-    """Return the bytes asked for: streams are cut to whole blocks, a little below a power of two."""
-    return 1 << round_log2(point.bytes)
-
-
-def round_log2(value: int) -> int:
-    """Return the exponent of the power of two that is nearest."""
-    lower = value.bit_length() - 1
-    return lower + (value > 1.4142135623730951 * (1 << lower))
+    """Return the bytes asked for, the nearest power of two: streams are cut to whole blocks, a little below it."""
+    lower = 1 << point.bytes.bit_length() - 1
+    return 2 * lower if point.bytes > 1.4142135623730951 * lower else lower
 
 
 def _mebibytes(size: int) -> str:
@@ -207,11 +203,6 @@ def _peak(rate: Rate | None) -> str:
 
 def _second(rate: Rate | None) -> str:
     return quantity(rate.per_second, f"{UNITS[rate.unit]}/s") if rate is not None else "-"
-
-
-def _complaints(ceilings: Ceilings) -> list[str]:
-    failed = [f"{stage.name}: {stage.problem}" for stage in ceilings.stages if stage.problem]
-    return [*failed, *ceilings.notes]
 
 
 MEASURE = "no ceilings of such a GPU are stored: `ncu-assist ceilings` measures them, --import stores a file of them"

@@ -56,12 +56,8 @@ def role_words(changes: Iterable[Change]) -> Iterator[str]:
 
 def values_text(change: Change) -> tuple[str, str]:
     """Return the values of both sides; why one is absent, or ``-``."""
-    return _value(change, change.baseline, change.baseline_coverage), candidate_text(change)
-
-
-def candidate_text(change: Change) -> str:
-    """Return the value of the candidate."""
-    return _value(change, change.candidate, change.candidate_coverage)
+    before = _value(change, change.baseline, change.baseline_coverage)
+    return before, _value(change, change.candidate, change.candidate_coverage)
 
 
 def delta_text(change: Change) -> str:

@@ -22,7 +22,6 @@ from ncu_assist.analysis.gate import (
     GateWord,
     NotMeasured,
     Unmeasured,
-    worst,
 )
 from ncu_assist.quantity import DIGITS, number_of, quantity
 from ncu_assist.render.words.trend import percent
@@ -333,11 +332,6 @@ def by_workload(gate: Gate) -> dict[str, list[GateCheck]]:
     return found
 
 
-def worst_of(checks: Sequence[GateCheck]) -> GateWord:
-    """Return the worst outcome of several checks."""
-    return worst(check.outcome for check in checks)
-
-
 Complaint = tuple[GateWord, str, str]  # of checks that came to the same: the outcome, what is said, what to try
 
 
@@ -358,12 +352,9 @@ def _groups(gate: Gate) -> Iterator[Sequence[GateCheck]]:
     groups: dict[tuple[str, ...], list[GateCheck]] = {}
     for check in gate.checks:
         if _is_alike(check) and check.outcome != "pass":
-            groups.setdefault((check.outcome, *_about(check), reason_words(check)), []).append(check)
+            alike = check.outcome, check.limit.metric.key, check.limit.text, reason_words(check)
+            groups.setdefault(alike, []).append(check)
     yield from groups.values()
-
-
-def _about(check: GateCheck) -> tuple[str, str]:
-    return check.limit.metric.key, check.limit.text
 
 
 def _of_unclear(checks: Sequence[GateCheck]) -> Complaint:

@@ -204,7 +204,8 @@ def resource_lines(why: Why, names: tuple[str, str], width: int = WIDTH) -> list
 def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
     """Return what binds the sides, and how many launches there are where that changed."""
     before, after = why.baseline, why.candidate
-    launches = _launches(*why.launches) if why.launches[0] != why.launches[1] else ""
+    had, has = why.launches
+    launches = f"; {number_of(had, 'launch')} → {has}" if had != has else ""
     if before is None or after is None:
         known, place = (after, 0) if after else (before, 1)
         if known is None:
@@ -222,10 +223,6 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"
         said = [f"both bound by {limit_words(after, words, percents)}" for words in (2, 1, 0)]
     return [next((text for text in said if len(text + launches) <= width), said[-1]) + launches]
-
-
-def _launches(before: int, after: int) -> str:
-    return f"; {number_of(before, 'launch')} → {after}"
 
 
 def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:
