@@ -141,11 +141,7 @@ def write_json(value: dict[str, Any]) -> None:
 
 
 def write_result(
-    found: T,
-    as_json: bool,
-    to_json: Callable[[T], dict[str, Any]],
-    to_text: Callable[[T], str],
-    paged: bool = False,
+    found: T, as_json: bool, to_json: Callable[[T], dict[str, Any]], to_text: Callable[[T], str], paged: bool = False
 ) -> None:
     """Write a result to stdout, as one JSON object or as text, that through a pager where it is long and ``paged``."""
     if as_json:

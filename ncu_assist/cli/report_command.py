@@ -17,10 +17,7 @@ if TYPE_CHECKING:
 
 @click.command("report")
 @click.argument(
-    "wanted",
-    metavar="[REFERENCE | FILE.ncu-rep | KERNEL]",
-    required=False,
-    shell_complete=completing.references,
+    "wanted", metavar="[REFERENCE | FILE.ncu-rep | KERNEL]", required=False, shell_complete=completing.references
 )
 @options.launches
 @options.launch_filters

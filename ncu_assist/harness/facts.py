@@ -108,10 +108,7 @@ class Placement:
         if self._noted is None:
             return None
         return replace(
-            self._noted,
-            gpu_node=gpu.gpu_node,
-            pcie_generation=gpu.pcie_generation,
-            pcie_lanes=gpu.pcie_lanes,
+            self._noted, gpu_node=gpu.gpu_node, pcie_generation=gpu.pcie_generation, pcie_lanes=gpu.pcie_lanes
         )
 
     def _note(self, name: str, tensor: Any, is_pinned: bool) -> None:

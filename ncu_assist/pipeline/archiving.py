@@ -26,15 +26,7 @@ from ncu_assist.ncu import compressed
 from ncu_assist.ncu.command import ProfileOptions, find_ncu, version_of
 from ncu_assist.pipeline.derived import save_judged
 from ncu_assist.pipeline.profiling import VersionCapture
-from ncu_assist.record import (
-    Bench,
-    Commit,
-    Profile,
-    Run,
-    Timing,
-    Toolchain,
-    WorkloadFacts,
-)
+from ncu_assist.record import Bench, Commit, Profile, Run, Timing, Toolchain, WorkloadFacts
 from ncu_assist.sources import name_beside, source_files, source_sha256
 from ncu_assist.spec import Kernel, Version, Workload
 from ncu_assist.store import Store, StoredRun, machine_hash, metrics_parquet, new_run_id, samples_parquet

@@ -186,10 +186,7 @@ def measure_all(
 
 
 def _measure_all(
-    jobs: Sequence[MeasureJob],
-    reporter: Reporter,
-    on_timed: Callable[[KernelOutcome], None] | None,
-    place: WorkPlace,
+    jobs: Sequence[MeasureJob], reporter: Reporter, on_timed: Callable[[KernelOutcome], None] | None, place: WorkPlace
 ) -> list[KernelOutcome]:
     works = []
     for job in jobs:

@@ -110,10 +110,7 @@ class NcuStage:
         return f"cd {shlex.quote(str(self.root))}\nenv {' '.join([*removed, *changed])} \\\n  {line}"
 
     def run(
-        self,
-        command: Sequence[str],
-        on_line: Callable[[str], None],
-        on_launch: Callable[[ProfiledLaunch], bool],
+        self, command: Sequence[str], on_line: Callable[[str], None], on_launch: Callable[[ProfiledLaunch], bool]
     ) -> Capture:
         """Profile a command and return its capture.
 

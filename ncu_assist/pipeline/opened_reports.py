@@ -190,11 +190,7 @@ def opened(
 
 
 def bare_reports(
-    titles: Sequence[str],
-    paths: Sequence[Path],
-    kernel: str | None,
-    meanwhile: Sequence[str] = (),
-    ahead: bool = False,
+    titles: Sequence[str], paths: Sequence[Path], kernel: str | None, meanwhile: Sequence[str] = (), ahead: bool = False
 ) -> list[BareReport]:
     """Return report files as runs, read at the same time; ``titles`` are their paths as the user typed them.
 

@@ -47,14 +47,7 @@ from ncu_assist.record import Device
 from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
-from ncu_assist.store.choosing import (
-    Context,
-    choose_kernel,
-    known_kernels,
-    made_here_first,
-    same_source,
-    versions_of,
-)
+from ncu_assist.store.choosing import Context, choose_kernel, known_kernels, made_here_first, same_source, versions_of
 from ncu_assist.store.references import VersionNotMeasured, resolve
 from ncu_assist.store.report_names import nothing_measured
 from ncu_assist.versions import is_called
@@ -302,11 +295,7 @@ def _groups(launches: tuple[Collection[int], Collection[int]], pairs: Sequence[L
 
 
 def _side_or_note(
-    stored: StoredRun,
-    wanted: Collection[int],
-    read: Collection[int],
-    also: Collection[str | None],
-    stopped: Stopped,
+    stored: StoredRun, wanted: Collection[int], read: Collection[int], also: Collection[str | None], stopped: Stopped
 ) -> LineSums:
     try:
         return side_lines(stored, wanted, stopped, read, also)

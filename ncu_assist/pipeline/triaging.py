@@ -285,11 +285,7 @@ def options_for(found: Triage, group: int, section_set: str) -> ProfileOptions:
     """Return how ncu profiles the one launch that stands for a group."""
     one = found.groups[group]
     return ProfileOptions(
-        section_set,
-        nvtx_include=None,
-        kernel_filter=one.kernel,
-        max_launches=1,
-        skip_launches=one.skip,
+        section_set, nvtx_include=None, kernel_filter=one.kernel, max_launches=1, skip_launches=one.skip
     )
 
 

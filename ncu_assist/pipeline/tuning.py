@@ -69,13 +69,7 @@ SMALLER = ("low-occupancy", "grid-underfill", "tail-effect", "workload-imbalance
 LARGER = ("l2-bound", "l1-bound", "redundant-traffic", "shared-bank-conflict", "launch-bound", "pipe-bound")
 
 
-def tune(
-    project: Project,
-    request: MeasureRequest,
-    values: str,
-    keep: bool,
-    reporter: Reporter,
-) -> TuneOutcome:
+def tune(project: Project, request: MeasureRequest, values: str, keep: bool, reporter: Reporter) -> TuneOutcome:
     """Race the combinations of one version; ``values`` are those to try, empty: what its first comment says.
 
     With ``keep`` the values of the fastest are written into the version's file where they are faster than the file's.

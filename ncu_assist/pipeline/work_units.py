@@ -26,12 +26,7 @@ from ncu_assist.harness import client
 from ncu_assist.harness.client import child_folder
 from ncu_assist.harness.events import Event
 from ncu_assist.harness.request import HarnessRequest, with_builds, write_request
-from ncu_assist.harness.sanitizer import (
-    Sanitized,
-    SanitizerRequest,
-    find_sanitizer,
-    sanitize,
-)
+from ncu_assist.harness.sanitizer import Sanitized, SanitizerRequest, find_sanitizer, sanitize
 from ncu_assist.ncu.command import ADAPTIVE, ProfileOptions, check_set, find_ncu
 from ncu_assist.pipeline.archiving import BENCH, NCU, Need, Setup, Tools, setup_here
 from ncu_assist.pipeline.ncu_stage import LAUNCH_S, NcuStage, ncu_stage

@@ -28,12 +28,7 @@ _NUMBER = {"type": ["number", "null"]}
 
 
 def _object_schema(**properties: dict[str, Any]) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
 def _described(description: str, kind: str = "string") -> dict[str, Any]:

@@ -23,15 +23,7 @@ from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.choosing import Context, best_run, choose_kernel, live_first, recorded_runs_matching
 from ncu_assist.store.drafts import Claim, DraftArchive, ModelCost, StoredDraft
 from ncu_assist.suggest.accepting import make_version
-from ncu_assist.suggest.drafting import (
-    Conversation,
-    DraftTask,
-    ReplySource,
-    Words,
-    draft,
-    saved_reply,
-    source_of_saved,
-)
+from ncu_assist.suggest.drafting import Conversation, DraftTask, ReplySource, Words, draft, saved_reply, source_of_saved
 from ncu_assist.suggest.evidence.gathering import evidence, kernel_of, sources_of
 from ncu_assist.suggest.evidence.task import Cleaner, cleaner, this_machine
 from ncu_assist.suggest.model import (

@@ -172,11 +172,7 @@ class ExaminerProcess:
         argv = process.module_argv("ncu_assist.harness.exam", "examine", exam_request, self._device)
         try:
             self._completed = process.run(
-                argv,
-                env=child_environment(),
-                cwd=self._folders.secret,
-                on_line=self._line,
-                is_stuck=self._is_over,
+                argv, env=child_environment(), cwd=self._folders.secret, on_line=self._line, is_stuck=self._is_over
             )
         except BaseException as error:
             self._error = error

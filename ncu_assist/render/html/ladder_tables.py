@@ -15,13 +15,7 @@ from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import heat_level
 from ncu_assist.render.table import ABSENT, Badge, Cell, Column, Link, RunLinks, Table, Term, Tone, number, percent
 from ncu_assist.render.words import drafts as words
-from ncu_assist.render.words.floors import (
-    FLOOR,
-    FLOOR_TERM,
-    copy_words,
-    floor_note,
-    workload_words,
-)
+from ncu_assist.render.words.floors import FLOOR, FLOOR_TERM, copy_words, floor_note, workload_words
 from ncu_assist.render.words.history import MOST_SAID, in_l2_lines
 from ncu_assist.render.words.terms import share_term, source_badge
 from ncu_assist.render.words.verdicts import factor, faster_or_slower

@@ -319,11 +319,7 @@ def _both_values(value: float | None, old: float | None, unit: str) -> Cell:
 def roofs_table(scene: RooflineNumbers) -> Table:
     """Return the roofs and where they come from."""
     rows = tuple(
-        (
-            Cell(one.label, note="" if one.measured else "assumed"),
-            number(rate_of(one), one.per_second),
-            Cell(one.why),
-        )
+        (Cell(one.label, note="" if one.measured else "assumed"), number(rate_of(one), one.per_second), Cell(one.why))
         for one in scene.roofs
     )
     return Table("roofline-roofs", "Roofs of the roofline", ROOF_COLUMNS, rows)

@@ -15,15 +15,7 @@ from ncu_assist.ceilings.chips import LANES
 from ncu_assist.ncu.code import Cost, FunctionCode, SassInstruction
 from ncu_assist.quantity import digits, number_of, quantity
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.html.source_heat import (
-    Heat,
-    HeatColumn,
-    cut_line,
-    percent,
-    shown_regions,
-    size_of,
-    stall_term,
-)
+from ncu_assist.render.html.source_heat import Heat, HeatColumn, cut_line, percent, shown_regions, size_of, stall_term
 from ncu_assist.render.table import Link, Term
 
 GAP_BYTES, TEXT_BYTES = 200, 11  # of markup around instructions that can be opened; of each its offset and line

@@ -18,14 +18,7 @@ from pygments.token import Comment, Keyword, Name, Number, String, _TokenType
 from ncu_assist.analysis.run_view import RunView
 from ncu_assist.ncu.code import FileCode, LineCode
 from ncu_assist.render.escape import one_line, plain
-from ncu_assist.render.html.source_heat import (
-    Heat,
-    HeatColumn,
-    cut_line,
-    percent,
-    shown_regions,
-    size_of,
-)
+from ncu_assist.render.html.source_heat import Heat, HeatColumn, cut_line, percent, shown_regions, size_of
 from ncu_assist.render.table import Link
 from ncu_assist.render.words.why import stall_words
 from ncu_assist.rules.model.places import Place

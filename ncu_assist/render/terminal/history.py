@@ -64,11 +64,7 @@ def history_text(history: History, style: Style | None = None) -> str:
         parts += [styled(""), styled(heading, "bold"), printed(steps)]
     if history.against_library:
         heading = "the fastest own version against the fastest library"
-        parts += [
-            styled(""),
-            styled(heading, "bold"),
-            printed(library_table(history.against_library, intervals=False)),
-        ]
+        parts += [styled(""), styled(heading, "bold"), printed(library_table(history.against_library, intervals=False))]
         parts += [styled(f"{OWN_TERM.label}: {OWN_TERM.meaning}", "dim")]
     if history.others:
         there = other_gpus_table(history)

@@ -68,12 +68,7 @@ def warp_states(shown: RunView, alone: str = "") -> list[RenderableType]:
     occupancy = [styled(line) for line in _occupancy(shown)]
     if not shown.combined.stalls:
         return [styled(""), *occupancy] if occupancy else []
-    return [
-        styled(""),
-        styled(f"Warp states{f' of {alone}' if alone else ''}", "bold"),
-        _stalls(shown),
-        *occupancy,
-    ]
+    return [styled(""), styled(f"Warp states{f' of {alone}' if alone else ''}", "bold"), _stalls(shown), *occupancy]
 
 
 def of_what(shown: RunView) -> str:

@@ -252,10 +252,7 @@ def tune_text(outcome: TuneOutcome, style: Style | None = None) -> str:
         share = f"{timing.median_ns / own.median_ns:.3f}" if own else ""
         what = FILE_S if row is outcome.rows[0][1] else "dropped" if outcome.is_dropped(row) else ""
         made.add_row(values_words(values), duration(timing.median_ns), share, str(timing.samples), what)
-    parts: list[RenderableType] = [
-        styled(name, "bold"),
-        *(styled(line, "bold") for line in _tune_verdict(outcome)),
-    ]
+    parts: list[RenderableType] = [styled(name, "bold"), *(styled(line, "bold") for line in _tune_verdict(outcome))]
     parts += [styled(""), made]
     more = len(outcome.ranked) - SHOWN_COMBINATIONS
     if more > 0:
@@ -322,10 +319,7 @@ def watch_view(kernel: str, attempts: Sequence[Attempt], status: str, keys: str)
         took = f"{one.seconds:.1f}" if one.seconds is not None else ""
         table.add_row(str(one.number), short_name(one.version), _median(one).removeprefix(", "), said, took)
     return Group(
-        styled(f"watching {one_line(kernel)}", "bold"),
-        table,
-        styled(one_line(status), "dim"),
-        styled(keys, "dim"),
+        styled(f"watching {one_line(kernel)}", "bold"), table, styled(one_line(status), "dim"), styled(keys, "dim")
     )
 
 

@@ -161,10 +161,7 @@ def other_gpus_table(history: History) -> Table:
             Column(FLOOR, "right", "number", FLOOR_TERM),
         ]
     rows = tuple(
-        (
-            Cell(one_line(row.version)),
-            *(cell for other in history.others for cell in _cells_there(row, place, other)),
-        )
+        (Cell(one_line(row.version)), *(cell for other in history.others for cell in _cells_there(row, place, other)))
         for place, row in enumerate(history.rows if history.others else ())
     )
     return Table("others-table", f"Each version against its parent {caption}", tuple(columns), rows)

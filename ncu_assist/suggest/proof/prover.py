@@ -26,13 +26,7 @@ from ncu_assist.harness.events import Event
 from ncu_assist.harness.exam.client import EventSummary, Exam, Examined, NotBuilt, command
 from ncu_assist.harness.exam.plan import ExamFolders, ExamPlan, new_exam_folders, new_exam_plan
 from ncu_assist.harness.request import HarnessSettings, write_request
-from ncu_assist.harness.sanitizer import (
-    Sanitized,
-    SanitizerRequest,
-    find_sanitizer,
-    sanitize,
-    sanitized_workloads,
-)
+from ncu_assist.harness.sanitizer import Sanitized, SanitizerRequest, find_sanitizer, sanitize, sanitized_workloads
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline.archiving import Measurement, save
 from ncu_assist.pipeline.gpu_workers import GpuWorkers
