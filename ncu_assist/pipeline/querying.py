@@ -473,8 +473,6 @@ class ArchiveFrames:
         """
         import pandas as pd
 
-        from ncu_assist.pipeline.querying import query
-
         found = query(Store(self.reports), sql)
         return pd.DataFrame.from_records(found.rows, columns=list(found.columns))
 

@@ -6,7 +6,7 @@ And where a page may link to: other pages of the archive that exist, places in i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
@@ -137,6 +137,11 @@ class Table:
 def number(text: str, value: float, note: str = "") -> Cell:
     """Return the cell of a number, already written out, that sorts by its value; one that is absent is ``Cell()``."""
     return Cell(text, repr(float(value)), note=note)
+
+
+def amount(value: float | None, words: Callable[[float], str]) -> Cell:
+    """Return the cell of a number, written out by ``words``; absent for None."""
+    return Cell() if value is None else number(words(value), value)
 
 
 def percent(share: float | None) -> Cell:

@@ -42,14 +42,13 @@ def matrix(history: History) -> Table:
     """Return the time of every version on every workload, warmer the further it is from a copy of the same bytes."""
     names = [one_line(history.workloads[place] or ABSENT) for place in history.places]
     columns = (Column("version"), *(Column(name, "right", "number") for name in names))
-    rows = tuple((Cell(one_line(row.version)), *_matrix_cells(row, history)) for row in history.rows)
+    rows = tuple(
+        (Cell(one_line(row.version)), *(_matrix_cell(row.cells[place]) for place in history.places if row.cells))
+        for row in history.rows
+    )
     note = f"below each time: {history.yardsticks} divided by it, 100 % is as fast; warmer is further from that"
     note = "; ".join([note, *map(one_line, in_l2_lines(history))])
     return Table("matrix-table", "Time of every version on every workload", columns, rows, note=note)
-
-
-def _matrix_cells(row: VersionRow, history: History) -> Iterator[Cell]:
-    return (_matrix_cell(row.cells[place]) for place in history.places) if row.cells else iter(())
 
 
 def _matrix_cell(cell: HistoryCell) -> Cell:

@@ -74,46 +74,42 @@ class MemoryLayout:
 def layout(shown: RunView, baseline: RunView | None = None) -> MemoryLayout:
     """Return the layout of what was used, by either side; other spaces are one low row, rare ones left out."""
     lane = LANE_WITH_DELTA if baseline else LANE
-    used = {part for flow in FLOWS if _moves(flow.id, shown, baseline) for part in (flow.source, flow.target)}
+    runs = [one for one in (shown, baseline) if one is not None]
+    moved = [flow for flow in FLOWS if any(map(flow.has_traffic, runs))]
+    used = {part for flow in moved for part in (flow.source, flow.target)}
     boxes, y = dict[str, Box](), TOP
     for group, name in ((UPPER, "l1"), (LOWER, "banks")):
         start = y
         for space in (one for one in group if one in used or one not in OPTIONAL):
             height = 2 * lane if space in used else QUIET
-            boxes[space] = Box(*_across("space", y, y + height))
+            boxes[space] = _box("space", y, y + height)
             y += height + GAP
         y = max(y, start + (max(LEAST_HEIGHT, 2 * lane) if name in used else LEAST_HEIGHT) + GAP)
-        boxes[name] = Box(*_across("l1", start, y - GAP))
+        boxes[name] = _box("l1", start, y - GAP)
     host, dram = 2 * lane if "host" in used else QUIET, max(LEAST_HEIGHT, 2 * lane + 20)
     end = max(y - GAP, TOP + dram + GAP + host)  # where only those two moved anything, they need the most room
-    boxes |= {"kernel": Box(*_across("kernel", TOP, end)), "l2": Box(*_across("l2", TOP, end))}
-    boxes["host"] = Box(*_across("memory", end - host, end))
-    boxes["dram"] = Box(*_across("memory", TOP, TOP + dram))
+    boxes |= {"kernel": _box("kernel", TOP, end), "l2": _box("l2", TOP, end)}
+    boxes |= {"host": _box("memory", end - host, end), "dram": _box("memory", TOP, TOP + dram)}
     quiet = tuple(one for one in (*UPPER, *LOWER, "banks", "host") if one in boxes and one not in used)
     lanes = {
-        flow.id: _lane_of(flow.id, flow.source, flow.target, boxes, lane)
+        flow.id: _lane_of(flow, boxes, lane)
         for flow in FLOWS
         if flow.source in boxes and flow.target in boxes and not {flow.source, flow.target} & set(quiet)
     }
     return MemoryLayout(boxes, lanes, quiet, end + BELOW, *_binding_parts(shown))
 
 
-def _across(column: str, top: float, bottom: float) -> tuple[float, float, float, float]:
+def _box(column: str, top: float, bottom: float) -> Box:
     left, right = BOX_COLUMNS[column]
-    return left, top, right, bottom
+    return Box(left, top, right, bottom)
 
 
-def _moves(flow: str, shown: RunView, baseline: RunView | None) -> bool:
-    own = next(one for one in FLOWS if one.id == flow)
-    return own.has_traffic(shown) or (baseline is not None and own.has_traffic(baseline))
-
-
-def _lane_of(flow: str, source: str, target: str, boxes: Mapping[str, Box], lane: float) -> tuple[float, float, float]:
+def _lane_of(flow: Flow, boxes: Mapping[str, Box], lane: float) -> tuple[float, float, float]:
     """Return where an arrow runs: in the middle of the lower of its boxes, reads above writes."""
-    one, other = boxes[source], boxes[target]
+    one, other = boxes[flow.source], boxes[flow.target]
     narrow = min((one, other), key=lambda box: box.bottom - box.top)
     middle = (narrow.top + narrow.bottom) / 2
-    y = middle + (lane / 2 if flow.endswith("-store") else -lane / 2 if flow.endswith("-load") else 0.0)
+    y = middle + (lane / 2 if flow.id.endswith("-store") else -lane / 2 if flow.id.endswith("-load") else 0.0)
     y -= (lane - LANE) / 2  # further lines below the arrow
     return (one.right, other.left, y) if one.right <= other.left else (one.left, other.right, y)
 
@@ -193,8 +189,9 @@ def _flow_arrow(
     if before is not None:
         old = flow.busiest(before)
         edge = width_of(old[0] if old else None) / 2
-    if before is not None and abs(2 * edge - wide) >= SEEN:
-        shapes += [Shape(line(start, y + side * edge, tip - ahead, y + side * edge), "link-before") for side in (-1, 1)]
+        if abs(2 * edge - wide) >= SEEN:
+            at = (y - edge, y + edge)
+            shapes += [Shape(line(start, one, tip - ahead, one), "link-before") for one in at]
     return shapes, _labels(flow, shown, before, (start + end) / 2, y, limit)
 
 
@@ -389,15 +386,13 @@ def _ends(flow: Flow) -> str:
 def _by_operation(one: OperationTable, counted: Sequence[tuple[str, Counted]], quiet: Sequence[str]) -> Table:
     """Return a memory table as it is shown: the columns that hold anything, and what moved nothing in its note."""
     kept = [i for i, own in enumerate(one.columns) if not own.rare or any(values[i] for _, values in counted)]
-    columns = (Column("operation", order=""), *(_counted_column(one.columns[i]) for i in kept))
+    own = [one.columns[i] for i in kept]
+    counts = (Column(each.title, "right", "", Term(each.title, "", each.meaning)) for each in own)
+    columns = (Column("operation", order=""), *counts)
     rows = tuple((Cell(name), *(_counted_cell(values[i], one.columns[i]) for i in kept)) for name, values in counted)
     names = [name.partition(" (")[0] for name in quiet]
     told = ", ".join(name if name[:2].isupper() else name[:1].lower() + name[1:] for name in names)
     return Table(one.id, one.title, columns, rows, note=f"No {told}." if told else "").without_empty()
-
-
-def _counted_column(one: MemoryColumn) -> Column:
-    return Column(one.title, "right", "", Term(one.title, "", one.meaning))
 
 
 def _counted_cell(value: float | None, column: MemoryColumn) -> Cell:

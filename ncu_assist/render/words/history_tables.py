@@ -61,10 +61,11 @@ def _version_row(row: VersionRow, history: History, links: RunLinks, names_paren
     cell, version = history.cell(row), one_line(row.version)
     stored = cell.stored or next((one.stored for one in row.cells if one.stored), None)
     href = links.of(stored) if stored else ""
+    step, parent = _against_cell(row, cell), other_parent(row, history) if names_parents else ""
     return (
         Cell(version, link=Link(version, href) if href else None),
         time_cell(row, cell),
-        _with_parent(_against_cell(row, cell), other_parent(row, history) if names_parents else ""),
+        replace(step, note=" ".join(filter(None, [parent, step.note]))),
         _diff_cell(row, links),
         percent(cell.share_of(history.yardstick)),
         Cell(bound_by(cell)),
@@ -78,10 +79,6 @@ def time_cell(row: VersionRow, cell: HistoryCell) -> Cell:
     if cell.time_ns is not None:
         return number(text, cell.time_ns)
     return Cell(text, tone="bad" if cell.failed else "dim" if text != ABSENT else "")
-
-
-def _with_parent(cell: Cell, parent: str) -> Cell:
-    return replace(cell, note=" ".join(filter(None, [parent, cell.note])))
 
 
 def _against_cell(row: VersionRow, cell: HistoryCell) -> Cell:

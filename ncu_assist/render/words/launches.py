@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ncu_assist.analysis.launches import LaunchGroup
 from ncu_assist.quantity import duration, percent
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import ABSENT, Cell, Column, Table, number
+from ncu_assist.render.table import ABSENT, Cell, Column, Table, amount
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import library_kernel
@@ -81,11 +81,11 @@ def launch_cells(group: LaunchGroup) -> tuple[Cell, ...]:
         Cell(group.numbers, repr(float(group.rows[0].launch.index))),
         Cell(f"{count}{kernel_words(told.launch)}", note=_ranges(group)),
         Cell(grid_words(group)),
-        number(duration(took), took) if took is not None else Cell(),
-        Cell() if group.share is None else number(share_words(group.share), group.share),
+        amount(took, duration),
+        amount(group.share, share_words),
         Cell(told.bottleneck.name) if told.bottleneck else Cell(),
         Cell(diagnosis_words(group), note=unexplained_words(group)),
-        Cell() if times is None else number(times_words(times), times),
+        amount(times, times_words),
     )
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.quantity import duration, noun_of, percent, quantity, times_as_fast
 from ncu_assist.render.escape import one_line
-from ncu_assist.render.table import Cell, Column, Link, Table, number
+from ncu_assist.render.table import Cell, Column, Link, Table, amount, number
 from ncu_assist.rules.model.libraries import qualified_name
 
 if TYPE_CHECKING:
@@ -183,9 +183,9 @@ def _profiled(found: Triage, one: ProfiledGroup, letters: int) -> tuple[Cell, ..
     reference = one.reference.partition("@")[0]
     return (
         Cell(one_line(name_of(found, group), letters)),
-        Cell() if one.duration_ns is None else number(duration(one.duration_ns), one.duration_ns),
+        amount(one.duration_ns, duration),
         Cell(one.rule) if one.rule else Cell(),
-        Cell() if speedup is None else number(times_as_fast(speedup), speedup),
+        amount(speedup, times_as_fast),
         Cell() if share is None else number(f"-{100 * share:.1f} %" if share >= LEAST_SHOWN else "nothing", share),
         Cell(reference, link=Link(reference, one.page)),
     )
