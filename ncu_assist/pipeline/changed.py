@@ -22,7 +22,7 @@ from ncu_assist.commits import checked_out, files_at, files_changed, git, resolv
 from ncu_assist.errors import UsageProblem
 from ncu_assist.ncu.command import ProfileOptions
 from ncu_assist.pipeline import planning
-from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest, own_side
+from ncu_assist.pipeline.gate_sides import BASELINE, GateRequest, is_live, own_side
 from ncu_assist.pipeline.gating import gate
 from ncu_assist.pipeline.planning import MeasureRequest, profile
 from ncu_assist.project import Project
@@ -31,7 +31,7 @@ from ncu_assist.spec import python_tree
 from ncu_assist.spec_file import FILE as KERNEL_FILE
 from ncu_assist.spec_file import kernel_names
 from ncu_assist.steps import Reporter
-from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.baselines import FILE, READERS
 from ncu_assist.store.folders import RUN_JSON
 from ncu_assist.verdict.levels import FEWEST
@@ -330,7 +330,7 @@ def _before(since: Since, version: ChangedVersion, request: GateRequest) -> Stor
     known = [
         one for one in every if one.run.run_id in version.runs or (version.is_edited and _is_at(one, since.commit))
     ]
-    live = [one for one in known if shown_source(one.run, machine_hash()) == "live"]
+    live = [one for one in known if is_live(one)]
     return next(iter(live or ([] if request.require_live else known)), None)
 
 

@@ -246,7 +246,7 @@ def _counting(project: Project, request: GateRequest, sides: Pair) -> tuple[Sequ
     """Return for either side the runs of its source that count, on any workload."""
     store = Store(project.reports)
     baseline, candidate = (
-        [one for one in _of_source(store, stored, sides[1]) if _is_live(one) or not request.require_live]
+        [one for one in _of_source(store, stored, sides[1]) if is_live(one) or not request.require_live]
         for stored in sides
     )
     return baseline or (sides[0],), candidate or (sides[1],)
@@ -301,16 +301,17 @@ def _live(text: str, found: StoredRun | Path, store: Store, project: Project) ->
         raise UsageProblem(
             f"{text} is a report, but --require-live needs a run measured on this machine", "drop --require-live"
         )
-    if _is_live(found):
+    if is_live(found):
         return found
     others = [] if _is_exact(text) or found.run.source_sha256 is None else same_source(store, found)
     run = found.run
     unmeasured = Unmeasured(run.kernel, run.version, found, needs_live=True, is_stale=stale(project, run))
-    live = next((one for one in others if _is_live(one)), None)
+    live = next((one for one in others if is_live(one)), None)
     return store.opened(live) if live else unmeasured
 
 
-def _is_live(stored: StoredRun | RunHead) -> bool:
+def is_live(stored: StoredRun | RunHead) -> bool:
+    """Return whether a run was measured on this machine."""
     return shown_source(stored.run, machine_hash()) == "live"
 
 

@@ -22,6 +22,7 @@ from ncu_assist.pipeline.gate_sides import (
     GateRequest,
     both_sides,
     is_about_runs,
+    is_live,
     kernel_of,
     other_references,
     own_side,
@@ -35,7 +36,7 @@ from ncu_assist.project import Project
 from ncu_assist.quantity import duration, number_of
 from ncu_assist.record import Run, of_two_kernels
 from ncu_assist.spec import ALL
-from ncu_assist.store import Store, StoredRun, machine_hash, shown_source
+from ncu_assist.store import Store, StoredRun
 from ncu_assist.store.answers import Answers
 from ncu_assist.store.baselines import get_baseline
 from ncu_assist.store.choosing import Context, kernel_of_folder, known_kernels, misnamed_of
@@ -328,7 +329,7 @@ def _now_and_before(
     name = full_name(store, context, kernel or run.kernel, short) if short else run.version
     every = [one for one in store.runs(kernel or run.kernel, name) if one.run.gpu == run.gpu]
     if request.require_live:
-        every = [one for one in every if shown_source(one.run, machine_hash()) == "live"]
+        every = [one for one in every if is_live(one)]
     benches = _benches(run)
     now = [one for one in every if _is_again(one.run, run)]
     before = [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from statistics import mean, median
@@ -12,7 +12,7 @@ from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.quantity import digits, duration, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.html.charts import Axis, Chart, ChartText, Shape, Tick, circle, line, linear_axis
-from ncu_assist.render.words.launches import LIMIT_WORDS
+from ncu_assist.render.words.launches import limits_of
 from ncu_assist.render.words.terms import part_label
 from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.occupancy import OccupancyCurve, Over, occupancy_curves
@@ -33,13 +33,6 @@ def occupancy_charts(shown: RunView) -> tuple[Chart, ...]:
         return ()
     limited_by = limits_of(allowed_blocks(results.facts))[0]
     return tuple(_occupancy_chart(one, limited_by) for one in occupancy_curves(results.facts))
-
-
-def limits_of(allowed: Mapping[str, float]) -> tuple[str, float]:
-    """Return all that allow the fewest blocks, in words, and how many those are; empty where that is not known."""
-    fewest = min(allowed.values(), default=0.0)
-    *names, last = [LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest] or [""]
-    return f"{', '.join(names)} and {last}" if names else last, fewest
 
 
 def occupancy_basis(shown: RunView) -> str:

@@ -28,9 +28,9 @@ from ncu_assist.render.html.source_pair import SourcePair, source_pair
 from ncu_assist.render.html.timing_chart import timing_chart
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, Term
 from ncu_assist.render.words.changes import counters_command, delta_text, is_largest
+from ncu_assist.render.words.launches import block_limits
 from ncu_assist.render.words.terms import term_of
 from ncu_assist.render.words.verdicts import names
-from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.resources import LINK, PARTS, SM_PARTS, Resource
 from ncu_assist.verdict import REASONS
 
@@ -264,7 +264,7 @@ def _amount(value: float, change: Change) -> str:
 
 def _limits(shown: RunView) -> str:
     """Return what allows the fewest blocks on an SM, and how many; of several launches together nothing is."""
-    allowed = allowed_blocks(shown.results.facts) if shown.results and len(shown.combined.launches) == 1 else {}
+    allowed = block_limits(shown)
     if not allowed:
         return ABSENT
     fewest = min(allowed.values())

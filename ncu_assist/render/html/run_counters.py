@@ -17,11 +17,11 @@ from ncu_assist.quantity import digits, noun_of, quantity
 from ncu_assist.record import Launch
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.html.charts import Bar, Bars, BarTone, Fact
-from ncu_assist.render.html.curves import limits_of, occupancy_basis, occupancy_charts
+from ncu_assist.render.html.curves import occupancy_basis, occupancy_charts
 from ncu_assist.render.html.page import PageSection
 from ncu_assist.render.html.run_diagnosis import diagnosis_first, finding_about
 from ncu_assist.render.table import Cell, Column, Table, Term, number
-from ncu_assist.render.words.launches import bound_note, kernel_words, room_words
+from ncu_assist.render.words.launches import block_limits, bound_note, kernel_words, limits_of, room_words
 from ncu_assist.render.words.terms import part_label, stall_name, stall_waits, term_of
 from ncu_assist.render.words.values import drivers_part, to_profile
 from ncu_assist.render.words.verdicts import estimated, impossible_lines
@@ -304,7 +304,7 @@ def occupancy_model(shown: RunView) -> dict[str, object]:
     keys, counted = ("theoretical_occupancy", "achieved_occupancy"), shown.counted
     known = [(key, value) for key in keys if (value := counted.combined.values[key]) is not None]
     bars = tuple(Bar(term_of(key), value / 100, f"{value:.1f} %") for key, value in known)
-    allowed = allowed_blocks(counted.results.facts) if counted.results and len(counted.combined.launches) == 1 else {}
+    allowed = block_limits(counted)
     room = room_words(counted.results.facts) if counted.results else ()
     return {
         "sentence": " ".join((_limiter(allowed), *room)) if allowed else "",

@@ -24,6 +24,7 @@ from ncu_assist.render.html.source_view import SourceView
 from ncu_assist.render.table import Badge, Cell, Column, Link, Table, Term, Tone, number
 from ncu_assist.render.words.launches import (
     TO_FLOOR,
+    all_of,
     floor_unit,
     kernel_words,
     lacking_word,
@@ -249,8 +250,7 @@ def _beside(one: NvidiaFinding, results: RuleResults, bound: Bottleneck | None) 
     found = {ranked.finding.rule for ranked in results.diagnosis.findings if ranked.severity != "info"}
     if not one.speedup_pct or not ours or {*ours} & (silent | found):
         return ""
-    *others, last = (f"`{name}`" for name in ours)
-    names = f"{', '.join(others)} and {last}" if others else last
+    names = all_of([f"`{name}`" for name in ours])
     first = results.diagnosis.first
     instead = f" The diagnosis here is `{first.finding.rule}`." if first and first.severity != "info" else ""
     looks = "looks at the same and finds" if len(ours) == 1 else "look at the same and find"

@@ -17,11 +17,10 @@ from ncu_assist.render.terminal.diagnosis import brief_diagnosis, diagnosis_line
 from ncu_assist.render.terminal.launches import BRIEF_ROWS, launches_text
 from ncu_assist.render.terminal.style import Style, detected, styled, table, to_text
 from ncu_assist.render.words.floors import IN_L2, floor_words, lowered_words, no_rates, operations_words
-from ncu_assist.render.words.launches import LIMIT_WORDS, bound_note, focus_words, room_words
+from ncu_assist.render.words.launches import LIMIT_WORDS, block_limits, bound_note, focus_words, limits_of, room_words
 from ncu_assist.render.words.terms import stall_name
 from ncu_assist.render.words.values import ABOUT, drivers_part
 from ncu_assist.render.words.verdicts import (
-    all_of,
     failed_checks,
     impossible_lines,
     of_launches,
@@ -29,7 +28,6 @@ from ncu_assist.render.words.verdicts import (
     origin,
     verdict_sentence,
 )
-from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.resources import BUSY_PERCENT, LATENCY
 from ncu_assist.rules.model.warnings import can_be_collected
 
@@ -106,11 +104,10 @@ def _occupancy(shown: RunView) -> list[str]:
     """Return the occupancy and what limits it, with the blocks that each limit allows; empty without counters."""
     values = shown.combined.values
     shares = [f"{v:.0f} % {word}" for word in ("achieved", "theoretical") if (v := values[f"{word}_occupancy"])]
-    allowed = allowed_blocks(shown.results.facts) if shown.results and len(shown.combined.launches) == 1 else {}
+    allowed = block_limits(shown)
     if not shares or not allowed:
         return [f"Occupancy: {', '.join(shares)}"] if shares else []
-    fewest = min(allowed.values())
-    names = all_of([LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest])
+    names, _ = limits_of(allowed)
     ranked = sorted(allowed.items(), key=lambda one: one[1])
     counts = ", ".join(f"{LIMIT_WORDS.get(word, word)} {digits(count)}" for word, count in ranked)
     room = room_words(shown.results.facts) if shown.results else ()

@@ -9,6 +9,7 @@ from ncu_assist.analysis.launches import LaunchGroup
 from ncu_assist.quantity import duration, percent
 from ncu_assist.render.escape import one_line
 from ncu_assist.render.table import ABSENT, Cell, Column, Table, amount
+from ncu_assist.rules.low_occupancy import allowed_blocks
 from ncu_assist.rules.model.diagnosis import NEAR_CEILING
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import library_kernel
@@ -16,7 +17,7 @@ from ncu_assist.rules.model.occupancy import cluster_room, tile_room
 from ncu_assist.rules.model.resources import DRAM_ROWS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ncu_assist.analysis.launches import LaunchRow, Payoff
     from ncu_assist.analysis.run_view import RunView
@@ -327,6 +328,23 @@ def bound_note(shown: RunView) -> str:
     if any(one is not None and round(one) > round(bound.percent) for one in (of_all or l1, l2)):
         return "; a cache's bar above that counts parts that do not limit memory"
     return "; L1's bar above that is of active cycles" if l1 is not None and round(l1) > round(bound.percent) else ""
+
+
+def block_limits(shown: RunView) -> dict[str, float]:
+    """Return how many blocks each limit allows on an SM; empty where that is not known, and of several launches."""
+    return allowed_blocks(shown.results.facts) if shown.results and len(shown.combined.launches) == 1 else {}
+
+
+def limits_of(allowed: Mapping[str, float]) -> tuple[str, float]:
+    """Return all that allow the fewest blocks, in words, and how many those are; empty where that is not known."""
+    fewest = min(allowed.values(), default=0.0)
+    return all_of([LIMIT_WORDS.get(word, word) for word, count in allowed.items() if count == fewest]), fewest
+
+
+def all_of(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: ``registers, warps and shared memory``."""
+    *most, last = names or ("",)
+    return f"{', '.join(most)} and {last}" if most else last
 
 
 def room_words(facts: Facts) -> tuple[str, ...]:

@@ -313,12 +313,6 @@ def faster_or_slower(speedup: float) -> str:
     return "" if ratio == factor(1.0) else f"{ratio} {'faster' if speedup > 1 else 'slower'}"
 
 
-def all_of(names: Sequence[str]) -> str:
-    """Return names as a sentence has them: ``registers, warps and shared memory``."""
-    *most, last = names
-    return f"{', '.join(most)} and {last}" if most else last
-
-
 def estimated(speedup: float, assumed: bool) -> str:
     """Return what a finding could win, e.g. ``estimated 1.13x, assumed`` where that rests on a rate that is assumed."""
     return f"estimated {times_as_fast(speedup)}{', assumed' if assumed else ''}"

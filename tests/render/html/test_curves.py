@@ -11,8 +11,9 @@ from ladder import WORKLOAD, step
 from ncu_assist.ncu.tables import SampledMetric
 from ncu_assist.pipeline.opened_reports import bare_reports
 from ncu_assist.pipeline.showing import gather
-from ncu_assist.render.html.curves import limits_of, occupancy_charts, timeline_charts
+from ncu_assist.render.html.curves import occupancy_charts, timeline_charts
 from ncu_assist.render.html.run_counters import occupancy_model
+from ncu_assist.render.words.launches import limits_of
 
 ROOT = Path(__file__).parents[3]
 
