@@ -54,7 +54,10 @@ def speed_section(shown: RunView, breakdowns: Breakdowns, alone: str = "") -> Pa
     counted, combined = shown.counted, shown.counted.combined
     group = counted.bottleneck.group if counted.bottleneck else ""
     ceiling = _dram_ceiling(counted)
-    bars = tuple(_throughput_bar(key, value, key == BOUND.get(group), ceiling) for key, value in throughputs(combined))
+    bars = tuple(
+        _share_bar(term_of(key), value, key == BOUND.get(group), ceiling if key == "dram_throughput" else None)
+        for key, value in throughputs(combined)
+    )
     scale = "; ".join([*_scale(combined, ceiling), *impossible_lines(combined, BARS)])
     model = {
         "throughputs": Bars("Throughput of each part, in percent of its peak", bars, scale if bars else ""),
@@ -86,9 +89,8 @@ def _scale(combined: Combined, ceiling: float | None) -> list[str]:
     return words
 
 
-def _throughput_bar(key: str, value: float, binds: bool, ceiling: float | None) -> Bar:
-    own = ceiling if key == "dram_throughput" else None
-    return Bar(term_of(key), value / 100, f"{value:.1f} %", ceiling=own, tone="limit" if binds else "")
+def _share_bar(term: Term, percent: float, binds: bool = False, ceiling: float | None = None) -> Bar:
+    return Bar(term, percent / 100, f"{percent:.1f} %", ceiling=ceiling, tone="limit" if binds else "")
 
 
 def _dram_ceiling(shown: RunView) -> float | None:
@@ -110,9 +112,8 @@ def _throughput_parts(key: str, parts: Sequence[tuple[str, float]], group: str) 
 
 def _part_bar(name: str, percent: float, binds: bool) -> Bar:
     key = BY_NAME.get(name, "")
-    meaning = CATALOGUE[key].meaning if key else ""
-    term = Term(part_label(name), name, meaning)
-    return Bar(term, percent / 100, f"{percent:.1f} %", tone="limit" if binds else "")
+    term = Term(part_label(name), name, CATALOGUE[key].meaning if key else "")
+    return _share_bar(term, percent, binds)
 
 
 LEAST_STALL = 0.1  # percent: what would print as 0.0 %
@@ -214,7 +215,7 @@ def mix_model(record: RunRecord) -> dict[str, object]:
     known = [(key, value) for key in PIPES if (value := counted.combined.values[key])]
     ranked = sorted(known, key=lambda one: -one[1])
     bound = counted.bottleneck.name if counted.bottleneck else ""
-    pipes = tuple(_pipe_bar(key, value, ROWS[key].label.partition(",")[0] == bound) for key, value in ranked)
+    pipes = tuple(_share_bar(term_of(key), value, ROWS[key].label.partition(",")[0] == bound) for key, value in ranked)
     scale = "in percent of the pipe's peak while SMs are active; idle pipes are left out" if pipes else ""
     of_some = 0 < launches < len(shown.combined.launches)
     return {
@@ -225,10 +226,6 @@ def mix_model(record: RunRecord) -> dict[str, object]:
         "why_missing": one_line(shown.close.note, 500),
         "collect": to_profile(shown),
     }
-
-
-def _pipe_bar(key: str, value: float, binds: bool) -> Bar:
-    return Bar(term_of(key), value / 100, f"{value:.1f} %", tone="limit" if binds else "")
 
 
 def _opcode_bars(opcodes: tuple[tuple[str, float], ...]) -> Bars:
@@ -303,7 +300,7 @@ def occupancy_model(shown: RunView) -> dict[str, object]:
     """
     keys, counted = ("theoretical_occupancy", "achieved_occupancy"), shown.counted
     known = [(key, value) for key in keys if (value := counted.combined.values[key]) is not None]
-    bars = tuple(Bar(term_of(key), value / 100, f"{value:.1f} %") for key, value in known)
+    bars = tuple(_share_bar(term_of(key), value) for key, value in known)
     allowed = block_limits(counted)
     room = room_words(counted.results.facts) if counted.results else ()
     return {
