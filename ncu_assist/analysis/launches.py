@@ -418,12 +418,16 @@ class Payoff:
     @property
     def kernels(self) -> int:
         """How many kernels these are launches of."""
-        return len({row.launch.signature or row.launch.kernel for row in self.rows})
+        return len(_kernels(self.rows))
 
     @property
     def kernel(self) -> str:
         """The kernel, without template arguments; of several of a library that takes longest."""
         return max(self.rows, key=lambda row: row.launch.duration_ns or 0.0).launch.kernel
+
+
+def _kernels(rows: Iterable[LaunchRow]) -> set[str]:
+    return {row.launch.signature or row.launch.kernel for row in rows}
 
 
 def payoffs(rows: Sequence[LaunchRow]) -> tuple[Payoff, ...]:
@@ -494,7 +498,8 @@ def _payoff(rule: str, rows: Sequence[LaunchRow], whole_ns: float | None, is_par
     if len(rows) > 1:  # what each is told as a launch by itself
         advice = advice.replace(launch_bound.SINGLE, launch_bound.CHAIN)
     of_build = rule in _of_build(worst)
-    figures = "" if of_build and len(rows) > 1 else figures  # of one launch: here it is a sum
+    if len(_kernels(rows)) > 1 or (of_build and len(rows) > 1):
+        figures = ""  # of one launch or kernel: here it is a sum
     return Payoff(
         rule=rule,
         rows=tuple(rows),

@@ -31,7 +31,8 @@ EXCESSES = ("sectors_excessive", "wavefronts_excessive")
 ISSUED = f"{STALL_COLUMN}selected"  # the state of a warp that issues: sampled, but no stall
 COST, NS = "cost", "ns"
 BARRIER = "barrier"
-NO_SAMPLES = "no warp states were sampled: ncu-assist profile samples them, as ncu --set full does"
+NO_SAMPLES = "nothing was sampled by line: ncu-assist profile samples warps there, as ncu --set full does"
+TOO_SHORT = "ncu sampled warps by line, but so short a launch has no sample"
 INTERRUPTED = "the program ended while its kernel was profiled: no warp states were written"
 NO_LINES = "the code has no line numbers: compile with -lineinfo"
 PRINTED = "a printed page holds no source lines"
@@ -144,13 +145,20 @@ def line_sums(report: Report, launches: Sequence[int], source: SourceTables | No
     times = {launch: report.records[launch].duration_ns for launch in launches}
     total = _plain_sum([part.costs(weights[part.launch]) for part in parts])
     if total <= 0:
-        is_cut = bool(launches) and all(report.records[launch].interrupted for launch in launches)
-        return LineSums(note=INTERRUPTED if is_cut else NO_SAMPLES)
+        return LineSums(note=_why_none(report, launches))
     if not any(part.lined for part in parts):
         return LineSums(note=NO_LINES)
     lines = tuple(_together(parts, weights, times, total, source))
     lined = frozenset(part.launch for part in parts if part.lined)
     return LineSums(lines, source.texts, lined=lined, waits=dict(_waits(parts, weights)))
+
+
+def _why_none(report: Report, launches: Sequence[int]) -> str:
+    """Return why launches have no samples, in words."""
+    if launches and all(report.records[launch].interrupted for launch in launches):
+        return INTERRUPTED
+    values = Launches(report.contents)
+    return TOO_SHORT if any(values.number(launch, INTERVAL) > 0 for launch in launches) else NO_SAMPLES
 
 
 def _waits(parts: Sequence[_LaunchLines], weights: Mapping[int, float]) -> Iterator[tuple[str, float]]:

@@ -50,7 +50,7 @@ USES: tuple[str, ...] = ("threads_per_instruction", "block_size", "issue_slots_b
 SAME_WORK = "give the lanes of a warp the same work, or share what one lane does alone"
 WHOLE_WARPS = (
     "use blocks of whole warps, a few of them each: neighbouring lanes then also share the sectors that each fetches "
-    "alone now, which is more than estimated"
+    "alone now, which is not in the estimate"
 )
 A_SWAP = 5  # instructions of a turn: load, sum, swap, comparison, branch (`whist_slow` of the fault gallery)
 OF_PASSES = (L1_DATA, "L1 writeback")

@@ -219,7 +219,7 @@ def test_lines_of_a_recorded_run_are_of_the_workload_whose_report_it_keeps(run: 
 @pytest.mark.slow
 def test_lines_where_there_are_none(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert "note: no warp states were sampled" in run("show", str(SMALL_REPORT), "--lines").out
+    assert "note: nothing was sampled by line" in run("show", str(SMALL_REPORT), "--lines").out
     torch = run("show", str(DATA / "torch_full_h200_2025.3.1.ncu-rep.zst"), "--lines", "--ncu-rules").out
     assert "note: the code has no line numbers: it is from a library, " in torch
     assert "-lineinfo" not in torch

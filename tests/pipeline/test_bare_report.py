@@ -110,7 +110,7 @@ def test_a_page_of_one_interrupted_launch_has_neither_sizes_nor_a_rule(tmp_path:
 
 @pytest.mark.parametrize(
     ("ended", "said"),
-    [((0, 1, 2), "the program ended while its kernel was profiled"), ((2,), "no warp states were sampled")],
+    [((0, 1, 2), "the program ended while its kernel was profiled"), ((2,), "nothing was sampled by line")],
 )
 def test_nobody_is_told_to_sample_launches_that_were_interrupted(
     tmp_path: Path, ended: tuple[int, ...], said: str

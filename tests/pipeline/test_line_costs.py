@@ -16,6 +16,7 @@ import ncu_assist
 from ncu_assist.analysis.diff import DiffOptions, diff_runs
 from ncu_assist.analysis.diff.lines import LineChange, LineChanges, explaining_change
 from ncu_assist.errors import DamagedData
+from ncu_assist.ncu import line_sums
 from ncu_assist.ncu.line_sums import LineCost
 from ncu_assist.ncu.report import Report
 from ncu_assist.pipeline import reading
@@ -180,7 +181,7 @@ def test_bare_reports_have_lines() -> None:
     ("name", "reason"),
     [
         ("transpose_full_h200_2025.3.1.raw.csv.zst", "a printed page holds no source lines"),
-        ("transpose_basic_h200_2025.3.1.ncu-rep.zst", "no warp states were sampled"),
+        ("transpose_basic_h200_2025.3.1.ncu-rep.zst", "nothing was sampled by line"),
         ("torch_full_h200_2025.3.1.ncu-rep.zst", "the code has no line numbers"),
     ],
 )
@@ -191,6 +192,18 @@ def test_a_report_without_lines_says_why(name: str, reason: str) -> None:
     assert reason in found.notes[1]
     back = read_line_changes((after, before), ([0], [0]))
     assert (back.changes, bool(back.left), reason in back.notes[0]) == ((), True, True)
+
+
+def test_a_launch_too_short_for_a_sample_is_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    """ncu says how often it sampled; a public report of 3.9 µs has no sample all the same."""
+    stored, _ = bare(*["transpose_basic_h200_2025.3.1.ncu-rep.zst"] * 2)
+    number = line_sums.Launches.number
+    monkeypatch.setattr(
+        line_sums.Launches,
+        "number",
+        lambda self, launch, name: 32.0 if name == line_sums.INTERVAL else number(self, launch, name),
+    )
+    assert side_lines(stored, {0}, read={0}).note == line_sums.TOO_SHORT
 
 
 def test_a_recorded_run_keeps_the_lines_of_one_workload() -> None:

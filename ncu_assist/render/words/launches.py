@@ -324,7 +324,7 @@ def bound_note(shown: RunView) -> str:
     if bound.name == DRAM_ROWS:
         return "; scattered sectors open a row each"
     l1, l2, active = (values[key] for key in ("l1_cache_throughput", "l2_cache_throughput", "sm_active_share"))
-    of_all = None if l1 is None or active is None else l1 * active / 100.0
+    of_all = None if l1 is None or active is None else l1 * min(active, 100.0) / 100.0
     if any(one is not None and round(one) > round(bound.percent) for one in (of_all or l1, l2)):
         return "; a cache's bar above that counts parts that do not limit memory"
     return "; L1's bar above that is of active cycles" if l1 is not None and round(l1) > round(bound.percent) else ""

@@ -137,7 +137,7 @@ FEWER_LAUNCHES = "run fewer and larger ones, fuse them (torch.compile), or recor
 MIXED = "multiply in bfloat16 or float16 (torch.autocast), or allow TF32 (torch.set_float32_matmul_precision('high'))"
 LARGER = "give the GPU more at once: a larger batch, or several of them as one batched or grouped call"
 ONE_LAYOUT = "give it contiguous inputs of one layout: contiguous(), or channels_last throughout"
-INSTANCE = "take another tile shape, number of stages or schedule of the instance: cutlass_profiler times them"
+INSTANCE = "take another tile shape, number of stages or schedule: cutlass_profiler times them for plain products"
 SMALLER_ITEMS = "smaller keys, indices in place of large values, one call for many segments"
 IN_CPP = ("CUB", "Thrust")  # called from C++: no torch around them
 ITERATORS = (
@@ -236,7 +236,7 @@ ADVICE: dict[str, dict[str, str]] = {
     "sparse operation": {"": "try another format (CSR, blocked ELL, structured 2:4) or algorithm of the call"},
     "random numbers": {
         "": "draw fewer, or draw them in the kernel that uses them (curand device API): this also spares writing and "
-        "reading them, which is more than estimated",
+        "reading them, which is not in the estimate",
     },
     "communication": {"": "send fewer and larger messages, and compute while they are under way"},
 }  # fmt: skip

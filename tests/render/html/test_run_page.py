@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -34,6 +35,7 @@ from ncu_assist.render.html.run import run_html, run_sections
 from ncu_assist.render.html.run_counters import Log, RunRecord, _opcode_bars, stalls_model
 from ncu_assist.render.html.run_diagnosis import launches_table, nvidia_section
 from ncu_assist.render.table import Badge, Link
+from ncu_assist.render.words.launches import bound_note
 from ncu_assist.render.words.terms import part_label
 from ncu_assist.store import Store, machine_hash
 
@@ -257,6 +259,15 @@ def test_the_stall_that_the_diagnosis_is_about_is_marked(v6: RunRecord) -> None:
 def test_a_bar_above_what_binds_is_explained(v6: RunRecord) -> None:
     sentence = intro(run_sections(v6), "speed")
     assert sentence.startswith("Bound by L1 data pipe, 82 % busy; L1's bar above that is of active cycles.")
+
+
+def test_no_bar_is_above_what_it_is_itself() -> None:
+    """SMs that count more cycles than the launch has: 76.45 of 100.24 % is 76.6, and *77 is above 76*."""
+    combined = SimpleNamespace(
+        values={"l1_cache_throughput": 76.45, "l2_cache_throughput": 0.2, "sm_active_share": 100.24}
+    )
+    bound = SimpleNamespace(name="L1 data pipe", percent=76.4)
+    assert bound_note(SimpleNamespace(combined=combined, bottleneck=bound)) == ""  # type: ignore[arg-type]
 
 
 def test_less_traffic_than_must_move_is_explained(v6: RunRecord) -> None:
