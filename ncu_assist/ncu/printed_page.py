@@ -55,7 +55,7 @@ COLUMNS = {  # of a raw page, by what the line of a kernel says
     "name": KERNEL, "grid": GRID, "block": BLOCK, "context": "Context", "stream": "Stream", "device": "Device",
     "cc": "CC", "invocations": INVOCATIONS,
 }  # fmt: skip
-FORM = "NAME (64, 1, 1)x(256, 1, 1), Context 1, Stream 7, Device 0, CC 9.0"
+FORM = "NAME (64, 1, 1)x(256, 1, 1)"
 PROCESS = re.compile(r"\[(?P<pid>\d+)\] (?P<program>.+)@(?P<host>[\w.:-]+)")
 # A kernel in another form than ncu's, another process or command, a heading: what follows may be of another launch.
 ANOTHER = re.compile(
@@ -215,9 +215,14 @@ class _Reader:
             self.wrapped = [*lines[-MOST_WRAPPED:], text]
 
     def _goes_on(self, text: str, indent: int) -> bool:
-        """Tell whether a line goes on with the finding before it: ncu indents its words more, people may not."""
+        """Tell whether a line goes on with the finding before it: ncu indents its words more, unless none is left."""
         is_other = any(form.fullmatch(text) for form in (BETWEEN_RULES, RULE, SECTION, TABLE, PROCESS))
-        return bool(text) and not is_other and not RULER.match(text) and (indent > self.rule_indent or not indent)
+        return (
+            bool(text)
+            and not is_other
+            and not RULER.match(text)
+            and (indent > self.rule_indent or not self.rule_indent)
+        )
 
     def _end_rule(self) -> None:
         if not self.rule:
@@ -415,8 +420,9 @@ def _nothing(reader: _Reader, file: str) -> UsageProblem:
     if reader.left_out[OVER_SEVERAL]:
         return over_kernels(file)
     if not reader.launches:
-        words = f"holds tables of ncu, but no line of a kernel: {FORM}"
-    elif reader.left_out[MISFIT]:
+        words = f"{file} holds tables of ncu, but no line of a kernel: {FORM}"
+        return UsageProblem(words, f"put the line of the kernel above its first table, or {AGAIN}")
+    if reader.left_out[MISFIT]:
         words = "holds tables of ncu whose columns were lost: cells do not stand below one another"
     elif reader.unread:
         words = "holds tables of ncu, but none of their labels says one metric for certain"

@@ -505,6 +505,12 @@ def test_what_rules_of_ncu_say_is_read(change: Callable[[str], str]) -> None:
     assert (theirs.speedup_type, theirs.message) == (None, "A rule of somebody else says so.")
 
 
+def test_what_people_say_below_a_finding_is_not_of_it() -> None:
+    quoted = "".join(f"> {line}\n" for line in (kernel() + OCCUPANCY + FINDINGS).rstrip().split("\n"))
+    rules = read_printed(f"They say:\n{quoted}And I say: no.\n", "log.txt").launches[0].rules
+    assert rules[-1].message == "A rule of somebody else says so."
+
+
 def test_a_finding_is_of_the_kernel_before_it() -> None:
     text = "\n".join(
         line.strip() for line in (kernel("a(int)") + OCCUPANCY + FINDINGS + kernel("b(int)") + OCCUPANCY).split("\n")
