@@ -23,6 +23,7 @@ MOST_WORK_A_THREAD = 16
 BYTES, INSTRUCTIONS = "dram_bytes", "instructions"
 # All ways in which what a kernel computes leaves its SMs: L1 writes through, and TMA stores pass here too.
 RESULTS = ("l2_sectors_write", "l2_sectors_reduction", "l2_sectors_atomic")
+SPILLED = "local_store_sectors"  # of a thread's own memory: they pass with the results, and are none
 
 
 def work_doubt(pair: LaunchPair, tables: tuple[Tables, Tables]) -> str:
@@ -75,13 +76,20 @@ def _more_work(pair: LaunchPair, tables: tuple[Tables, Tables]) -> int:
 
 
 def _results(pair: LaunchPair, tables: tuple[Tables, Tables]) -> Both | None:
-    """Return the sectors that a launch of either side wrote; None for chains, and where they were not all counted."""
-    sides = zip((pair.baseline, pair.candidate), tables, strict=True)
-    found = [[_value(side[0], own, key) for key in RESULTS] for side, own in sides]
-    known = [[one for one in side if one is not None] for side in found]
-    if not _is_single(pair) or known != found:
+    """Return the sectors that a launch of either side wrote.
+
+    None for chains, where they were not all counted, and where half of them or more may be of local memory.
+    """
+    if not _is_single(pair):
         return None
-    return sum(known[0]), sum(known[1])
+    before, after = _written(pair.baseline[0], tables[0]), _written(pair.candidate[0], tables[1])
+    return None if before is None or after is None else (before, after)
+
+
+def _written(launch: Launch, tables: Tables) -> float | None:
+    known = [one for key in RESULTS if (one := _value(launch, tables, key)) is not None]
+    spilled = _value(launch, tables, SPILLED) or 0.0
+    return sum(known) if len(known) == len(RESULTS) and (not spilled or 2.0 * spilled < sum(known)) else None
 
 
 def threads_apart(pair: LaunchPair) -> int:

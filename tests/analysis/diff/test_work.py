@@ -20,6 +20,7 @@ from ncu_assist.render.words.verdicts import next_command
 from ncu_assist.store import Store, StoredRun
 
 READ, WRITTEN, EXECUTED = "dram__bytes_read.sum", "dram__bytes_write.sum", "smsp__inst_executed.sum"
+LOCAL = "l1tex__t_sectors_pipe_lsu_mem_local_op_st.sum"
 STORED, REDUCED, ATOMIC = (f"lts__t_sectors_srcunit_tex_op_{what}.sum" for what in ("write", "red", "atom"))
 ALIKE, LESS, MORE = 1.0, 1 / 16.5, 16.5
 
@@ -79,6 +80,8 @@ def writing(sectors: float, moved: float, executed: float, atomics: float | None
         (writing(0.0, 0.0, LESS, atomics=None), ""),  # nobody counted whether it adds
         (writing(1e6, LESS, LESS), ""),  # the same results by less
         (writing(1e6 * LESS, LESS, LESS), "other-size"),
+        ({**writing(1e8, MORE, MORE), LOCAL: 9e7}, ""),  # it spills
+        ({**writing(1e8, MORE, MORE), LOCAL: 1e6}, "other-size"),
     ],
 )
 def test_launches_of_one_name_are_judged_by_what_they_write(after: dict[str, float], doubt: str) -> None:
