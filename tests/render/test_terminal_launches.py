@@ -11,7 +11,7 @@ from made import EVIL
 from schemas import held
 
 from ncu_assist.agents import briefs
-from ncu_assist.analysis.diff import LaunchDiff, LaunchPair, diff_runs
+from ncu_assist.analysis.diff import LaunchDiff, LaunchPair, RunDifference, diff_runs
 from ncu_assist.record import ROUNDED, Launch
 from ncu_assist.render.json.diff import diff_json
 from ncu_assist.render.markdown import diff_markdown
@@ -23,6 +23,7 @@ from ncu_assist.verdict import compare_durations, not_comparable
 
 LIBRARY = "sm80_xmma_fprop_implicit_gemm_f32f32_f32f32_f32_nchwkcrs_nchw_tilesize32x32x8_stage3__5x_cudnn"
 
+FOREIGN: dict[str, Any] = {"source": "imported", "workloads": (), "checks": (), "profile": None}
 NO_LOADS = {
     "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum": 0.0,
     "smsp__sass_average_data_bytes_per_sector_mem_global_op_ld.ratio": 0.0,
@@ -248,6 +249,30 @@ def test_functions_of_both_that_do_not_correspond_are_named(tmp_path: Path) -> N
     found = diff_runs(*runs)
     assert (found.verdict.verdict, found.verdict.reason) == ("not-comparable", "no-common-launch")
     assert "  launches of julia__5 in other shapes: 1 against 2 (forbids a comparison)\n" in diff_text(found, Style())
+
+
+def test_what_does_not_fit_into_a_line_of_a_list_is_indented(tmp_path: Path) -> None:
+    before = program(tmp_path, "old", ("a", 1e5))
+    found = diff_runs(before, program(tmp_path, "new", ("a", 1e5)))
+    long = RunDifference("threads of generate_encoded_signal", "306,390,016", "262,144", hard=True)
+    text = diff_text(replace(found, differences=(long,)), Style(width=60))
+    assert "\n  threads of generate_encoded_signal: 306,390,016 against\n    262,144 (forbids a comparison)\n" in text
+
+
+def test_no_table_of_metrics_that_nobody_counted(tmp_path: Path) -> None:
+    before, after = (
+        save_run(
+            Store(tmp_path / "reports"),
+            make_run(
+                kernel=name, version=name, launches=(launch(0, "a", None, ranges=(), duration_ns=None),), **FOREIGN
+            ),
+            metrics_frame({}, defaults=False),
+        )
+        for name in ("old", "new")
+    )
+    text = diff_text(diff_runs(before, after), Style())
+    assert "\nmetric" not in text
+    assert "in neither report: Duration; " in text
 
 
 def test_names_are_cut_where_they_differ() -> None:

@@ -140,6 +140,17 @@ def test_what_was_not_counted_is_not_told() -> None:
     assert why_lines(replace(found, factors=()), None, ("v1", "v2")) == ["both bound by DRAM (80 %, now 80 %)"]
 
 
+def test_two_sides_that_latency_binds_are_told_together_with_what_warps_wait_for() -> None:
+    found = made(work=(2, 1), rate=(1, 1), clock=(1, 1))
+    before, after = (
+        BoundBy(Bottleneck("latency", busy), stall) for busy, stall in ((18.0, "wait"), (7.0, "long_scoreboard"))
+    )
+    both = replace(found, baseline=before, candidate=after, factors=())
+    told = [why_lines(both, None, ("v1", "v2"), width)[0] for width in (80, 70)]
+    assert told[0] == "both bound by latency, wait → long scoreboard (busiest unit 18 %, now 7 %)"
+    assert told[1] == "both bound by latency (busiest unit 18 %, now 7 %)"
+
+
 def test_a_percentage_beside_latency_is_said_to_be_of_the_busiest_unit() -> None:
     """Beside a stall it reads as the share of that, which is another number in the table below."""
     found = made(work=(2, 1), rate=(1, 1), clock=(1, 1))

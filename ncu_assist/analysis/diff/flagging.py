@@ -208,11 +208,13 @@ def _top_stall(changes: Iterable[Change]) -> str:
 
 
 def flags(changes: tuple[Change, ...], verdict: Verdict, is_known: bool = True) -> tuple[Flag, ...]:
-    """Return a flag for each change that has a role, what explains or limits first.
+    """Return a flag for each change that has a role, what explains or limits first; one for names of one number.
 
     ``is_known``: whether it is known what binds the candidate.
     """
     told = [change for change in changes if change.role != "none"]
+    dram = next((change for change in told if change.metric == DRAM), None)
+    told = [one for one in told if one is dram or dram is None or not _says_the_same(one, dram)]
     told.sort(key=lambda change: ("explains", "limit", "side-effect").index(change.role))
     return tuple(Flag(change.metric, change.role, _sentence(change, verdict, is_known)) for change in told)
 
@@ -221,6 +223,11 @@ def flags_heading(role: Role, verdict: Verdict, is_known: bool = True) -> str:
     """Return what the list of flags of a role is called; empty for a role that no flag has under this verdict."""
     telling = _telling(role, verdict, is_known)
     return telling[0] if telling else ""
+
+
+def _says_the_same(change: Change, dram: Change) -> bool:
+    """Tell whether it is DRAM's throughput by another name: in bytes a second, or as that of all memory."""
+    return change.metric == "dram_bandwidth" or _judged_as(change, dram) == DRAM
 
 
 def _judged_as(change: Change, dram: Change | None) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff.changes import IN_PERCENT
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from ncu_assist.analysis.diff import Diff, DiffSide
+    from ncu_assist.analysis.diff import Change, Diff, DiffSide
     from ncu_assist.render.table import Align
 
 MOST_PAIRS = 8  # with the heading and three lines below, a dozen
@@ -154,12 +156,12 @@ def diff_text(diff: Diff, style: Style | None = None, explain: bool = False, wit
     parts += [styled(line) for line in (counter_note(diff),) if line]
     parts += paired_launches(diff, width)
     if diff.changes:
-        parts += [styled(""), _changes(diff)]
         lacking = _lacking(diff)
+        known = [change for change in diff.changes if not change.is_raw and change.label not in lacking]
+        parts += [styled(""), *([_changes(diff, known)] if known else [])]
         parts += [styled(f"in neither report: {'; '.join(lacking)}", "dim")] if lacking else []
-    parts += [
-        styled(line) for line in (*_strays(diff), *_coverage_lines(diff), *_flag_lines(diff), *_differences(diff))
-    ]
+    below = *_flag_lines(diff, width), *_differences(diff, width)
+    parts += [styled(line) for line in (*_strays(diff), *_coverage_lines(diff), *below)]
     if with_lines and diff.lines and diff.lines.changes:
         parts += [styled(""), *map(styled, every_line(diff.lines, sides(diff), width)), styled(LINE_TIMES, "dim")]
     return to_text(parts, style) + _other_metrics(diff)
@@ -205,9 +207,7 @@ def _why(diff: Diff, width: int) -> list[str]:
     return bound_lines(diff)
 
 
-def _changes(diff: Diff) -> Table:
-    lacking = _lacking(diff)
-    known = [change for change in diff.changes if not change.is_raw and change.label not in lacking]
+def _changes(diff: Diff, known: list[Change]) -> Table:
     return printed(short_change_table(known, sides(diff), _heading(diff)))
 
 
@@ -271,18 +271,23 @@ def _coverage_lines(diff: Diff) -> list[str]:
     return [f"{PART} {text}: {'; '.join(metrics)}" for text, metrics in labels.items()]
 
 
-def _flag_lines(diff: Diff) -> list[str]:
+def _flag_lines(diff: Diff, width: int) -> list[str]:
     """Return the flags of each role below its heading."""
     lines: list[str] = []
     for heading, _, messages in flags_by_role(diff):
-        lines += ["", f"{heading}:", *(f"  {message}" for message in messages)]
+        lines += ["", f"{heading}:", *_indented(messages, width)]
     return lines
 
 
-def _differences(diff: Diff) -> list[str]:
+def _differences(diff: Diff, width: int) -> list[str]:
     if not diff.differences:
         return []
-    return ["", "Besides the version these differ:", *(f"  {line}" for line in difference_lines(diff))]
+    return ["", "Besides the version these differ:", *_indented(difference_lines(diff), width)]
+
+
+def _indented(lines: Iterable[str], width: int) -> list[str]:
+    """Return lines below a heading, what does not fit into one indented further."""
+    return [part for line in lines for part in wrap(line, width, initial_indent="  ", subsequent_indent="    ")]
 
 
 def gate_text(gate: Gate | NotMeasured, style: Style | None = None) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff import PER_LAUNCH, Change, Coverage, Diff, LaunchDiff, flags_heading
+from ncu_assist.analysis.diff.changes import TRIFLE
 from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -19,6 +20,7 @@ from ncu_assist.versions import short_name
 
 if TYPE_CHECKING:
     from ncu_assist.analysis.diff import DiffSide, Flag
+    from ncu_assist.analysis.diff.why import Why
     from ncu_assist.record import Launch
 
 MOST_DEVIATIONS = 100  # standard deviations; of counters that hardly stray it may be thousands
@@ -98,20 +100,21 @@ def flags_by_role(diff: Diff) -> list[tuple[str, bool, list[str]]]:
         (heading, some[0].role == "explains", [flag.message.rpartition(": ")[0] for flag in some])
         for heading, some in headings.items()
     ]
-    bound, is_slower = diff.candidate.bottleneck, diff.verdict.verdict == "slower"
-    if (
-        bound
-        and is_slower
-        and diff.changes
-        and "explains" not in [flag.role for flag in diff.flags]
-        and not diff.verdict.is_of_clock
-    ):
-        made = diff.why.on(diff.why.candidate) if diff.why else None
-        rate = made.of("rate") if made else None
-        lower = ", which ran at a lower rate" if rate and 1 / rate.gain > 1 + INVISIBLE_RATE else ""
-        told = f"no counter of what binds ({bound.name}{lower})"
-        found.insert(0, (flags_heading("explains", diff.verdict), False, [told]))
+    bound, is_explained = diff.candidate.bottleneck, "explains" in [flag.role for flag in diff.flags]
+    if bound and diff.changes and diff.verdict.way == "slower" and not (is_explained or diff.verdict.is_of_clock):
+        found.insert(0, (flags_heading("explains", diff.verdict), False, [_of_what_binds(diff.why, bound.name)]))
     return found
+
+
+def _of_what_binds(why: Why | None, name: str) -> str:
+    """Return what explains a slowdown where no metric that is always looked at does: its work, else its rate."""
+    made = why.on(why.candidate) if why else None
+    work, rate = (made.of("work"), made.of("rate")) if made else (None, None)
+    if work and 1 / work.gain > 1 + TRIFLE:
+        values = f"from {quantity(work.baseline, work.unit)} to {quantity(work.candidate, work.unit)}"
+        return f"{work.label[0].upper()}{work.label[1:]} rose {values}"
+    lower = ", which ran at a lower rate" if rate and 1 / rate.gain > 1 + INVISIBLE_RATE else ""
+    return f"no counter of what binds ({name}{lower})"
 
 
 def _value(change: Change, value: float | None, coverage: Coverage | None) -> str:

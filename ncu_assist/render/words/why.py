@@ -219,9 +219,12 @@ def _bound(why: Why, names: tuple[str, str], width: int) -> list[str]:
         said = [f"{own} bound by {limit_words(known, words)}; {rest}" for words in (2, 1, 0)]
         return [next((text for text in said if len(text) <= width), said[-1])]
     said = [f"was bound by {limit_words(before, words)}, now by {limit_words(after, words)}" for words in (2, 1, 0)]
-    if not why.bound_changed and before.stall == after.stall:
+    if not why.bound_changed:
         percents = f"{before.bottleneck.percent:.0f} %, now {after.bottleneck.percent:.0f} %"
         said = [f"both bound by {limit_words(after, words, percents)}" for words in (2, 1, 0)]
+        if before.stall != after.stall:
+            waits = " → ".join(_stall_words(one) or "unknown" for one in (before, after))
+            said[0] = f"both bound by {bound_words(after.bottleneck, waits, percents)}"
     return [next((text for text in said if len(text + launches) <= width), said[-1]) + launches]
 
 
@@ -230,11 +233,15 @@ def limit_words(limit: BoundBy, words: int = 2, percents: str = "") -> str:
 
     Below two ``words`` without the stall; below one a percentage that is not of what binds is left out.
     """
-    stall = one_line(spoken(limit.stall or ""), 24)
-    stall += OR_WGMMA if limit.has_wgmma and limit.stall == BARRIER else ""
+    stall = _stall_words(limit)
     if limit.bottleneck.name == LATENCY and not words:
         return LATENCY
     return bound_words(limit.bottleneck, stall if words > 1 else "", percents)
+
+
+def _stall_words(limit: BoundBy) -> str:
+    stall = one_line(spoken(limit.stall or ""), 24)
+    return stall + (OR_WGMMA if limit.has_wgmma and limit.stall == BARRIER else "")
 
 
 def bound_lines(diff: Diff) -> list[str]:

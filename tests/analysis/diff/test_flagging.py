@@ -292,6 +292,17 @@ def test_work_of_a_unit_with_room_explains_no_slowdown(
     assert told[0].role == ("side-effect" if is_far else "explains")
 
 
+def test_one_number_is_told_by_one_name() -> None:
+    """In percent of its peak, in bytes a second, and as the busiest part of memory."""
+    busy = replace(RATE, metric="dram_throughput", label="DRAM Throughput")
+    memory, bandwidth = replace(busy, metric="memory_throughput"), replace(busy, metric="dram_bandwidth", unit="byte/s")
+    told = with_roles((bandwidth, busy, memory), verdict("slower"), DRAM)
+    assert [one.role for one in told] == ["explains"] * 3
+    assert [flag.metric for flag in flags(told, verdict("slower"))] == ["dram_throughput"]
+    other = with_roles((busy, replace(memory, candidate=60.0)), verdict("slower"), DRAM)
+    assert [flag.metric for flag in flags(other, verdict("slower"))] == ["dram_throughput", "memory_throughput"]
+
+
 PARTS_KNOWN = {"memory_throughput": 80.0, "dram_throughput": 11.0, "l2_busy": 30.0, "sm_throughput": 20.0}
 
 
@@ -354,6 +365,14 @@ def test_where_nothing_on_what_binds_got_worse_that_is_said(before: str, after: 
     assert [(flag.metric, flag.role) for flag in diff.flags] == [("instructions", "side-effect")]
     assert said in diff_text(diff, Style())
     assert beside in diff_text(diff, Style())
+
+
+def test_the_work_of_what_binds_explains_where_no_metric_of_the_list_does() -> None:
+    """The ring of v7 is read with more wavefronts: shared memory binds it, and there are no conflicts to tell of."""
+    diff = compare(Project(ROOT), ("gemm_bias_gelu/v8", "gemm_bias_gelu/v7"), None, DiffOptions())
+    said = "What got worse and explains the slowdown:\n  Shared-memory wavefronts rose from 276 M to 417 M\n"
+    assert said in diff_text(diff, Style())
+    assert "no counter of what binds" not in diff_markdown(diff)
 
 
 def test_where_nobody_knows_what_binds_nothing_is_said_to_explain() -> None:
