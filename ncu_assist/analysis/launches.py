@@ -29,7 +29,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
 )
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
-from ncu_assist.rules.model.savings import REACHABLE, START, START_NS, loads, of_most
+from ncu_assist.rules.model.savings import REACHABLE, START, START_NS, loads, of_most, takes_from
 from ncu_assist.rules.no_tensor_core import OF_A_PRODUCT
 from ncu_assist.spec import ALL
 from ncu_assist.store import StoredRun
@@ -170,7 +170,8 @@ def _least_ns(facts: Facts) -> dict[str, float]:
     pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
     memory = (HOST_LINK,) if reads_tiles_again(facts) else ("DRAM", HOST_LINK)
     known = {name: limits[name] for name in (*memory, *pipes) if limits.get(name)}
-    if not any(name in known for name in pipes) and max(known.values(), default=0.0) < facts.busy(SM) / REACHABLE:
+    of_sm = takes_from("DRAM") if facts.lacks("sm_throughput") else facts.busy(SM) / REACHABLE
+    if not any(name in known for name in pipes) and max(known.values(), default=0.0) < of_sm:
         return {}  # what of that is operations was not counted
     # What DRAM can be asked for has the start in it (`bounded_ns`).
     return {
