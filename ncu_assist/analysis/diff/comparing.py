@@ -13,7 +13,7 @@ from ncu_assist.analysis.diff.comparability import (
     differences,
     scope,
 )
-from ncu_assist.analysis.diff.flagging import far_from_limits, flags, with_roles
+from ncu_assist.analysis.diff.flagging import beside_the_time, far_from_limits, flags, with_roles
 from ncu_assist.analysis.diff.noise import LearnedNoise, NoiseModel, noise_model
 from ncu_assist.analysis.diff.pairing import LaunchPair
 from ncu_assist.analysis.diff.records import Change, Diff, DiffSide, LaunchDiff
@@ -295,7 +295,7 @@ class _Comparison:
     def in_full(self) -> FullDiff:
         """Put the answer together from what is always looked at, and all metrics beside it."""
         made = self.diff(every=False)
-        every = side_by_side(*self.totals, True) if self.forbidden else changes(*self.totals, self.noise, every=True)
+        every = side_by_side(*self.totals, True) if self.forbidden else self._every(made.verdict)
         said = {change.metric: change for change in made.changes}  # in the same words as above all metrics
         return FullDiff(made, self.totals, tuple(said.get(one.metric, one) for one in every) if made.changes else ())
 
@@ -361,8 +361,11 @@ class _Comparison:
         if not every:
             return told
         known = {change.metric for change in told}  # the others say the same once more, in other units: no flags
-        others = changes(before, after, self.noise, every=True)
-        return (*told, *(change for change in others if change.metric not in known))
+        return (*told, *(change for change in self._every(verdict) if change.metric not in known))
+
+    def _every(self, verdict: Verdict) -> Sequence[Change]:
+        found = changes(*self.totals, self.noise, every=True)
+        return beside_the_time(found, verdict, bottleneck(self.totals[1].values))
 
     def _why(self, verdict: Verdict) -> Why | None:
         """Return what the counters explain of the time, beside what the bench saw, if there was one."""

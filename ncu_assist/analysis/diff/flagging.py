@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isclose, log
 
@@ -71,7 +71,8 @@ UNITS_OF = {
 # An instruction keeps tensor cores busy for many cycles: how many others there are says nothing of them.
 NOT_BY_INSTRUCTIONS = "tensor cores"
 # How busy a resource is follows from the time where another one binds: less of it a second explains nothing.
-RATES = ("dram_bandwidth", "dram_throughput", "memory_throughput", "sm_throughput")
+SAME_AS_DRAM = ("dram_rate", "dram_of_ceiling")  # DRAM's throughput once more, in other units
+RATES = ("dram_bandwidth", "dram_throughput", "memory_throughput", "sm_throughput", *SAME_AS_DRAM)
 # The work of which a rate is so much a second, among what is always looked at. A rate that moved as its work did says
 # nothing of its own: with fewer instructions the SMs are less busy.
 WORK_OF = {
@@ -186,9 +187,8 @@ def with_roles(
     if verdict.verdict == "not-comparable":
         return changes
     changes = _beside_idle_warps(changes)
-    moved = {change.metric: way for change in changes if (way := _way(change))}
     dram = next((change for change in changes if change.metric == DRAM), None)
-    told = [_beside_the_time(change, _judged_as(change, dram), verdict, moved, bottleneck) for change in changes]
+    told = beside_the_time(changes, verdict, bottleneck)
     if bottleneck and bottleneck.group == LATENCY and verdict.verdict == "slower":
         told = [replace(one, verdict="regressed") if _lacks_warps(one, changes) else one for one in told]
     top = _top_stall(changes)
@@ -199,6 +199,13 @@ def with_roles(
         replace(c, role=role) if _got_worse(c) and c.metric != DURATION else c
         for c, role in zip(told, roles, strict=True)
     )
+
+
+def beside_the_time(changes: Sequence[Change], verdict: Verdict, bottleneck: Bottleneck | None = None) -> list[Change]:
+    """Return changes without judgements that the time, or the work of which something is a rate, does not bear out."""
+    moved = {change.metric: way for change in changes if (way := _way(change))}
+    dram = next((change for change in changes if change.metric == DRAM), None)
+    return [_beside_the_time(change, _judged_as(change, dram), verdict, moved, bottleneck) for change in changes]
 
 
 def _top_stall(changes: Iterable[Change]) -> str:
@@ -232,6 +239,8 @@ def _says_the_same(change: Change, dram: Change) -> bool:
 
 def _judged_as(change: Change, dram: Change | None) -> str:
     """Return DRAM's throughput for that of memory where it is the same number on both sides, else the metric."""
+    if change.metric in SAME_AS_DRAM:
+        return DRAM
     if dram is None or change.metric != "memory_throughput":
         return change.metric
     pairs = ((change.baseline, dram.baseline), (change.candidate, dram.candidate))

@@ -303,6 +303,12 @@ def test_one_number_is_told_by_one_name() -> None:
     assert [flag.metric for flag in flags(other, verdict("slower"))] == ["dram_throughput", "memory_throughput"]
 
 
+def test_all_metrics_have_rates_as_those_always_looked_at() -> None:
+    diff = compare(Project(ROOT), ("lightning_decode/v2", "lightning_decode/v3"), None, DiffOptions(every=True))
+    words = {one.metric: one.verdict for one in diff.changes}
+    assert words["dram_bandwidth"] == words["dram_rate"] == "changed"
+
+
 PARTS_KNOWN = {"memory_throughput": 80.0, "dram_throughput": 11.0, "l2_busy": 30.0, "sm_throughput": 20.0}
 
 
