@@ -40,7 +40,7 @@ def work_doubt(pair: LaunchPair, tables: tuple[Tables, Tables]) -> str:
     executed = _apart(_counted(pair, tables, INSTRUCTIONS))
     if named and not threads and not executed:
         return ""
-    moved, results = _apart(_counted(pair, tables, BYTES)), _results(pair, tables)
+    moved, results = _apart(_counted(pair, tables, BYTES)), _results(pair, tables, executed or 0)
     if executed and results and not results[executed < 0] and results[executed > 0]:
         return NO_RESULT
     if named and moved and moved == executed == _apart(results):
@@ -75,21 +75,22 @@ def _more_work(pair: LaunchPair, tables: tuple[Tables, Tables]) -> int:
     return moved if moved and moved == executed else 0
 
 
-def _results(pair: LaunchPair, tables: tuple[Tables, Tables]) -> Both | None:
-    """Return the sectors that a launch of either side wrote.
+def _results(pair: LaunchPair, tables: tuple[Tables, Tables], more: int = 0) -> Both | None:
+    """Return the sectors that a launch of either side wrote; None for chains, and where they were not all counted.
 
-    None for chains, where they were not all counted, and where half of them or more may be of local memory.
+    At least what the side that did ``more`` wrote (1 the candidate, -1 the baseline), at most what the other did: those
+    of local memory pass with them, as far as L1 did not keep them.
     """
-    if not _is_single(pair):
-        return None
     before, after = _written(pair.baseline[0], tables[0]), _written(pair.candidate[0], tables[1])
-    return None if before is None or after is None else (before, after)
+    if before is None or after is None or not _is_single(pair):
+        return None
+    return before[more >= 0], after[more <= 0]
 
 
-def _written(launch: Launch, tables: Tables) -> float | None:
+def _written(launch: Launch, tables: Tables) -> Both | None:
     known = [one for key in RESULTS if (one := _value(launch, tables, key)) is not None]
     spilled = _value(launch, tables, SPILLED) or 0.0
-    return sum(known) if len(known) == len(RESULTS) and (not spilled or 2.0 * spilled < sum(known)) else None
+    return (max(0.0, sum(known) - spilled), sum(known)) if len(known) == len(RESULTS) else None
 
 
 def threads_apart(pair: LaunchPair) -> int:

@@ -82,12 +82,20 @@ def writing(sectors: float, moved: float, executed: float, atomics: float | None
         (writing(1e6 * LESS, LESS, LESS), "other-size"),
         ({**writing(1e8, MORE, MORE), LOCAL: 9e7}, ""),  # it spills
         ({**writing(1e8, MORE, MORE), LOCAL: 1e6}, "other-size"),
+        ({**writing(1e6, MORE, MORE), LOCAL: 1e6}, ""),
     ],
 )
 def test_launches_of_one_name_are_judged_by_what_they_write(after: dict[str, float], doubt: str) -> None:
     tables = {0: writing(1e6, 1.0, 1.0)}, {0: after}
     assert work_doubt(LaunchPair((launch(0),), (launch(0),), "exact"), tables) == doubt
     assert work_doubt(LaunchPair((launch(0),), (launch(0),), "exact"), tables[::-1]) == doubt
+
+
+def test_what_spills_may_have_a_result_beside_it() -> None:
+    nothing = writing(0.0, 0.0, LESS)
+    pair = LaunchPair((launch(0),), (launch(0),), "exact")
+    for local, doubt in ((9e5, "no-result"), (1e6, "")):
+        assert work_doubt(pair, ({0: {**writing(1e6, 1.0, 1.0), LOCAL: local}}, {0: nothing})) == doubt
 
 
 def test_a_launch_without_a_result_forbids_the_comparison_only_where_most_of_the_time_is_its() -> None:
