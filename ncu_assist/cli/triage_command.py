@@ -83,9 +83,10 @@ def command(
     launch is archived under a printed name, made of program and function, for `show` and `diff`. To be certain that a
     change makes a kernel faster, create a kernel folder with `ncu-assist new` and use `bench`.
     """
+    from ncu_assist.analysis.triage import triage
     from ncu_assist.pipeline.pages.writing import check_place
-    from ncu_assist.pipeline.programs import call_of
-    from ncu_assist.pipeline.triaging import name_of_file, profile_top, read_file, record, triage_of
+    from ncu_assist.pipeline.programs import call_of, program_name
+    from ncu_assist.pipeline.triaging import name_of_file, profile_top, read_file, record
     from ncu_assist.trace import is_trace
 
     if not words:
@@ -119,7 +120,7 @@ def command(
             with options.own_options_behind(words):
                 trace, kept, spent = record(project, call, recording, seconds, reporter)
         name = call.name if call else name_of_file(words[0])
-        found = triage_of(trace, name, shlex.join(call.command) if call else "")
+        found = triage(trace, program_name(name), shlex.join(call.command) if call else "")
         if top is not None and call is not None:
             found, runs, exit_code = profile_top(project, found, call, top, section_set, reporter, spent)
         if kept is not None and path is None:

@@ -252,7 +252,7 @@ def _function(module: str, names: str, arguments: Sequence[str]) -> ProgramCall:
     found = process.run([python, "-c", FIND.format(top=top)], timeout_s=LOOK_TIMEOUT_S)
     if found.exit_code:
         raise UsageProblem(f"{python} finds no module '{top}' here", f"{python} -c 'import {top}'")
-    return ProgramCall(_fit(names.rpartition(".")[2]), (python, "-c", CALL.format(module=module, names=names)))
+    return ProgramCall(program_name(names.rpartition(".")[2]), (python, "-c", CALL.format(module=module, names=names)))
 
 
 def _no_program(project: Project, word: str) -> UsageProblem:
@@ -273,7 +273,7 @@ def _name_of(words: Sequence[str]) -> str:
         modules = [after.rpartition(".")[2] for word, after in itertools.pairwise(words) if word == "-m"]
         first = next(iter([*modules, *scripts]), first)
     ending = next((one for one in ENDINGS if first.endswith(one)), "")
-    return _fit(first.removesuffix(ending))
+    return program_name(first.removesuffix(ending))
 
 
 def _next_version(store: Store, kernel: str) -> str:
@@ -308,5 +308,6 @@ def _python() -> str:
     return next((name for name in ("python", "python3") if shutil.which(name)), sys.executable)
 
 
-def _fit(name: str) -> str:
+def program_name(name: str) -> str:
+    """Return what runs of a program of this name are archived under."""
     return fit_name(name).strip("_") or "program"

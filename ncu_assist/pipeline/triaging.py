@@ -18,13 +18,12 @@ from typing import Literal, NoReturn
 import pandas as pd
 
 from ncu_assist import process
-from ncu_assist.analysis.triage import ProfiledGroup, Triage, triage
+from ncu_assist.analysis.triage import ProfiledGroup, Triage
 from ncu_assist.environment import COUNTED_AS_NVML, gpu_here
 from ncu_assist.errors import EnvironmentProblem, NcuAssistError, StageFailed, UsageProblem, did_you_mean
 from ncu_assist.executors import EXECUTORS
 from ncu_assist.ncu.command import ProfileOptions, find_ncu
 from ncu_assist.ncu.failures import ProfiledLaunch
-from ncu_assist.pipeline.importing import fit_name
 from ncu_assist.pipeline.programs import ProgramCall, build, names_for, profile_program, program_stage
 from ncu_assist.pipeline.showing import gather
 from ncu_assist.process import Completed
@@ -107,11 +106,6 @@ def record(
     finally:
         with suppress(OSError):  # only an empty folder goes
             folder.rmdir()
-
-
-def triage_of(trace: Trace, name: str, command: str) -> Triage:
-    """Return the triage of a trace; ``name`` is what to call runs of the program."""
-    return triage(trace, fit_name(name).strip("_") or "program", command)
 
 
 def name_of_file(path: str) -> str:

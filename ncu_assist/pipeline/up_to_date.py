@@ -120,7 +120,6 @@ def _known(job: MeasureJob, against: str, place: WorkPlace) -> KnownRuns:
 
 
 def _to_measure(job: MeasureJob, known: KnownRuns) -> MeasureJob | None:
-    """Return the part of a job to measure."""
     if not known.kept:
         return job
     changed = tuple(version for version in job.versions if version.name in known.changed)

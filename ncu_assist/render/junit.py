@@ -65,7 +65,6 @@ def _written(root: xml.Element) -> str:
 
 
 def _add(root: xml.Element, name: str, cases: Sequence[xml.Element], said: str) -> None:
-    """Add a suite to all."""
     suite = xml.SubElement(root, "testsuite", name=_text(name, GATE_LETTERS), tests=str(len(cases)))
     for kind in ("failure", "error"):
         suite.set(f"{kind}s", str(sum(case.find(kind) is not None for case in cases)))

@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from types import TracebackType
 
 import msgspec
 
@@ -136,9 +135,7 @@ class ExaminerProcess:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._closed.set()
         self._thread.join()
 
@@ -365,9 +362,7 @@ class Delivery:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._thread.join()
 
     @property
@@ -432,12 +427,10 @@ class Exam:
         threading.Thread(target=importlib.import_module, args=("pandas",), daemon=True).start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._answering is not None:
             self._answering.close()
-        self._examiner.__exit__(kind, error, traceback)
+        self._examiner.__exit__()
 
     def open(self, executor: Executor, limits: TimeLimits, stages: tuple[Stage, ...] = STAGES) -> AnsweringProcess:
         """Start the sandboxed side in the executor; it waits for the request of ``measure``."""

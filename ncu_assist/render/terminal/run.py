@@ -79,7 +79,6 @@ def of_what(shown: RunView) -> str:
 
 
 def _binding_sentence(shown: RunView) -> Iterator[str]:
-    """Yield what binds it, in a sentence."""
     bound = shown.bottleneck
     if bound is None:
         return

@@ -128,7 +128,6 @@ def _is_short(gate: Gate | NotMeasured) -> bool:
 
 
 def _kernel_and_version(side: ArchivedRun | Unmeasured) -> tuple[str, str]:
-    """Return kernel and version of a side."""
     return (side.kernel, side.version) if isinstance(side, Unmeasured) else (side.run.kernel, side.run.version)
 
 
