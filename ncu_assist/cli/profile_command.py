@@ -187,10 +187,8 @@ def command(
     chosen_set = section_set or ("basic" if quick else ADAPTIVE if adaptive else "full")
     if mode != PROGRAM:
         request = MeasureRequest("", (), workload, rounds, flush, repeats, again=again, gpus=gpus)
-        if since is not None:
-            return _since(since, request, ProfileOptions(chosen_set), as_json)
-        if changed:
-            return _changed(request, ProfileOptions(chosen_set), as_json)
+        if since is not None or changed:
+            return _changed(since, request, ProfileOptions(chosen_set), as_json)
         request = replace(request, kernel=words[0], versions=words[1:], cluster=cluster, allow_open=allow_open)
         if len(words) > 1 and _are_kernels(words) and not dry_run:
             return _kernels(words, replace(request, versions=()), ProfileOptions(chosen_set), as_json)
@@ -273,22 +271,18 @@ def _new_runs(outcomes: Sequence[KernelOutcome]) -> list[StoredRun]:
     return [one.run for outcome in outcomes for one in outcome.versions if one.run is not None and not one.kept]
 
 
-def _changed(request: MeasureRequest, ncu: ProfileOptions, as_json: bool) -> int:
-    from ncu_assist.pipeline.changed import profile_changed
+def _changed(since: str | None, request: MeasureRequest, ncu: ProfileOptions, as_json: bool) -> int:
+    from ncu_assist.pipeline.changed import profile_changed, profile_since
 
     project = options.current_project()
     with progress() as reporter:
-        outcomes = profile_changed(project, request, ncu, reporter)
-    return _write_outcomes(project, outcomes, None, "nothing has changed since it was measured here", as_json)
-
-
-def _since(since: str, request: MeasureRequest, ncu: ProfileOptions, as_json: bool) -> int:
-    from ncu_assist.pipeline.changed import profile_since
-
-    project = options.current_project()
-    with progress() as reporter:
-        outcomes = profile_since(project, since, request, ncu, reporter)
-    return _write_outcomes(project, outcomes, since, f"no version has changed since {since}", as_json)
+        if since is None:
+            outcomes = profile_changed(project, request, ncu, reporter)
+            nothing = "nothing has changed since it was measured here"
+        else:
+            outcomes = profile_since(project, since, request, ncu, reporter)
+            nothing = f"no version has changed since {since}"
+    return _write_outcomes(project, outcomes, since, nothing, as_json)
 
 
 def _write_outcomes(

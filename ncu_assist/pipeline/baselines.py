@@ -51,7 +51,8 @@ def baseline_of(project: Project, kernel: str | None) -> BaselineInForce:
         stored = resolve(f"{name}/@baseline", store, context)
     except UsageProblem as error:
         if pinned is None:
-            to_set = _to_set(store, name) or error.hint
+            runs = store.runs(name)
+            to_set = f"ncu-assist baseline set {name}/{runs[-1].run.version}" if runs else error.hint
             return BaselineInForce(name, False, None, None, missing=error.message, to_set=to_set)
         raise UsageProblem(f"the baseline is gone: {error.message}", f"ncu-assist baseline clear {name}") from error
     assert isinstance(stored, StoredRun)
@@ -83,9 +84,3 @@ def unpin(project: Project, kernel: str) -> BaselineInForce:
     name = choose_kernel(store, Context(project, Path.cwd()), kernel, None)
     was_set = clear_baseline(store, name)
     return replace(baseline_of(project, name), cleared=was_set)
-
-
-def _to_set(store: Store, kernel: str) -> str:
-    """Return the command that makes the last run the baseline; empty for a kernel without a run."""
-    runs = store.runs(kernel)
-    return f"ncu-assist baseline set {kernel}/{runs[-1].run.version}" if runs else ""

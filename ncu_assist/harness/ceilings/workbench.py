@@ -119,7 +119,8 @@ class ProbeKernels:
 
     def _tensor(self, probe: Probe, way: int) -> ProbeWork:
         if probe.name.startswith("matmul"):
-            return self._matmul()
+            a, b = (torch.randn(MATMUL, MATMUL, dtype=torch.bfloat16, device="cuda") for _ in range(2))
+            return ProbeWork(partial(torch.mm, a, b, out=torch.empty_like(a)), 2.0 * MATMUL**3)
         if probe.name.startswith("wgmma"):
             threads = self._sms * WGMMA_GROUPS * 128
             call = self._call("wgmma", "wgmma", probe.rounds, _p(self._sums.data_ptr()), self._sms)
@@ -132,11 +133,6 @@ class ProbeKernels:
         shape, count = MMA_ROWS * MMA_COLUMNS * depth, self._sms * MMA_WARPS * MMA_TILES
         fault = self._fault(self._sms * MMA_WARPS * 32, depth * probe.rounds)
         return ProbeWork(call, 2.0 * shape * count * probe.rounds, fault=fault)
-
-    def _matmul(self) -> ProbeWork:
-        a, b = (torch.randn(MATMUL, MATMUL, dtype=torch.bfloat16, device="cuda") for _ in range(2))
-        out = torch.empty_like(a)
-        return ProbeWork(partial(torch.mm, a, b, out=out), 2.0 * MATMUL**3)
 
     def _fault(self, threads: int, expected: int) -> Callable[[], str]:
         """Operands are ones: every sum must have counted exactly how deep all products together were."""

@@ -121,7 +121,10 @@ class AnsweringProcess:
 
 
 class ExaminerProcess:
-    """A context manager around the trusted child. It takes no lock: it uses the GPU only before and after the exam."""
+    """The trusted child in a thread of its own, from ``start`` until ``close``.
+
+    It takes no lock: it uses the GPU only before and after the exam.
+    """
 
     def __init__(self, folders: ExamFolders, device: str) -> None:
         self._folders, self._device = folders, device
@@ -131,11 +134,12 @@ class ExaminerProcess:
         self._closed = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
 
-    def __enter__(self) -> ExaminerProcess:
+    def start(self) -> None:
+        """Start the child."""
         self._thread.start()
-        return self
 
-    def __exit__(self, *_: object) -> None:
+    def close(self) -> None:
+        """End the child if it still runs."""
         self._closed.set()
         self._thread.join()
 
@@ -422,7 +426,7 @@ class Exam:
         return exam
 
     def __enter__(self) -> Exam:
-        self._examiner.__enter__()
+        self._examiner.start()
         # reading the samples at the end needs pandas: import it now, while nobody waits for the half second
         threading.Thread(target=importlib.import_module, args=("pandas",), daemon=True).start()
         return self
@@ -430,7 +434,7 @@ class Exam:
     def __exit__(self, *_: object) -> None:
         if self._answering is not None:
             self._answering.close()
-        self._examiner.__exit__()
+        self._examiner.close()
 
     def open(self, executor: Executor, limits: TimeLimits, stages: tuple[Stage, ...] = STAGES) -> AnsweringProcess:
         """Start the sandboxed side in the executor; it waits for the request of ``measure``."""
