@@ -14,7 +14,9 @@ When it is reported: the saving is at least 2 % of the time. A kernel with `wgmm
 counts a warp that waits for a product (`wgmma.wait_group`), or that has ended and waits for its cluster, as one at a
 barrier. `tensor-underfed` uses the code to tell these waits apart.
 
-How the saving is estimated: the share of warp states at barriers, times the room that the busiest resource has. A
+How the saving is estimated: the share of warp states at barriers, times the room that the busiest resource has, and the
+part of the time in which the multiprocessor that works longest has warps. If that was not counted, it is the mean of
+those that get a block. A
 barrier takes one step of the ADU pipe and comes with about ten instructions: a store and a load of shared memory, their
 addresses, the loop. The issue slots of these instructions do not count as busy; all other issue slots do. A product
 with a barrier in 400 instructions keeps its products. If DRAM is at its ceiling, barriers cost nothing. Without DRAM's
@@ -47,7 +49,7 @@ from ncu_assist.rules.model.pipes import (
 )
 from ncu_assist.rules.model.resources import RESOURCES, SM_PARTS
 from ncu_assist.rules.model.savings import filled
-from ncu_assist.rules.model.shape import LATENCY_BELOW, room_beside, working_part, working_share
+from ncu_assist.rules.model.shape import LATENCY_BELOW, room_beside, with_a_block, working_part, working_share
 
 ID = "barrier-stall"
 NEEDS: tuple[str, ...] = ("duration", "warps_barrier", "warps_selected")
@@ -78,7 +80,7 @@ def find(facts: Facts) -> Finding | None:
     else:
         kept = max(0.0, 1.0 - WITH_A_BARRIER / between) if between else 0.0
         room = min(room_beside(facts, RELIEVES), 1.0 - kept * filled(facts)[ISSUE])
-        saved = waiting * room * working_share(facts)
+        saved = waiting * room * (with_a_block(facts) if facts.lacks("sm_cycles_active_max") else working_share(facts))
     if saved < LEAST_WORTH:
         return None
     often = f", one every {between:.0f} instructions" if steps else ""

@@ -7,25 +7,43 @@ instruction. Lanes that want the same word share it at no cost.
 Why it costs time: L1 and shared memory have one data pipe an SM, with one wavefront a cycle. If the pipe is busy, the
 time is proportional to the wavefronts. If it is mostly idle, the conflicts are hidden behind something else.
 
-What to try: pad the rows of a tile by one element (33 instead of 32), or by 16 bytes where lanes access 8 or 16 at a
-time, which a shift by less would misalign; mix bits of the row into the column (a swizzle);
-let lanes walk the banks in another order; store an array of structures as separate arrays.
+What to try: it depends on where the lanes are. If they are in different rows of a tile, pad the rows by one element (33
+instead of 32), or by 16 bytes where lanes access 8 or 16 at a time, which a shift by less would misalign; or mix bits
+of the row into the column (a swizzle). If they are in one row, padding shifts all of them alike, and nothing is won. A
+thread that owns 8 floats side by side reads them in two loads of 16 bytes. Its lanes are then 32 bytes apart in each,
+and each takes twice the passes. Let it own two groups of 4, half a row apart: neighbouring lanes then read neighbouring
+16 bytes. Else let lanes walk the banks in another order, or store an array of structures as separate arrays.
+
+Which of the two it is: with eight times the passes and more, the lanes are at least eight of their accesses apart: that
+is a row each. Operands of tensor cores are rows of tiles as well. With fewer passes it may be either, and the advice
+says both. If the code was read and most conflicts are those of 16-byte loads with twice their passes, each of which has
+another one of the next 16 bytes beside it, the advice is that of one row.
 
 When it is reported: more than 2 % of the wavefronts of shared memory are excessive. Up to 2 % are left alone, because
 arbitration between warps looks the same. Conflicts of atomics do not count: padding does not help against them.
 
 How the saving is estimated: excessive wavefronts over all wavefronts of the data pipe, times how busy it was. The work
-of DRAM and the other units limits the saving. If no unit is busy, so does the share of time that warps wait for shared
-memory.
+of DRAM and the other units limits the saving. Units within an SM do their work while it has warps, not while it rests.
+If nobody measured what such a unit can reach and it ends the gain, the saving is *assumed*. If no unit is busy, the
+share of time that warps wait for shared memory limits the saving, too.
 """
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 from ncu_assist.rules.base import Finding
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.pipes import is_matrix_work
 from ncu_assist.rules.model.resources import L1_DATA
 from ncu_assist.rules.model.savings import assumes_start, busiest_unit, loads, saved_ns, worth_saying
+from ncu_assist.rules.model.shape import room_at_work
 from ncu_assist.rules.model.traffic import l1_wavefronts
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ID = "shared-bank-conflict"
 NEEDS: tuple[str, ...] = (
@@ -36,8 +54,25 @@ EVIDENCE = ("bank_conflict_ways", "shared_wavefronts_excessive", "shared_wavefro
 IGNORED = 0.02  # of all wavefronts (docs/sources.md: up to 2 % of raw conflicts are arbitration)
 
 WAITS = ("mio_throttle", "short_scoreboard")
-ADVICE = "pad the rows of the tile by {}, or swizzle its columns"
+ROW_A_LANE = "pad the rows of the tile by {padding}, or swizzle its columns"
+EITHER = (
+    "if lanes of a warp access one row, let each thread own {groups} that lie apart, so that neighbouring lanes access "
+    "neighbouring ones; if they access different rows, pad these by {padding}, or swizzle them"
+)
+# Times the passes of the same accesses without conflicts: an access of 16 bytes a lane is served by the eighth part of
+# a warp's lanes at once, whose rows begin at the same bank; narrower ones take more.
+A_ROW_EACH = 8.0
+NEAR = 0.95  # of it: a few accesses without conflicts are beside
+TWO_GROUPS = (
+    "let each thread own two groups of 16 bytes, half a row apart, not 32 bytes side by side, which it reads in two "
+    "loads with twice the passes each; padding helps only if lanes access different rows"
+)
+TWICE = 2.0
+MOST_OF_THEM = 0.5  # of all conflicts
+WIDE_LOAD = re.compile(r"\bLDS(?:\.U)?\.128\b.*\[(?P<base>[^]]*?)(?:\+(?P<offset>0x[0-9a-f]+))?\]")
+WIDE_BYTES = 16
 ACCESSES = ("shared_load_instructions", "shared_store_instructions", "shared_atomics")
+KINDS = ("load", "store")
 OF_TWO_BYTES = ("float16", "bfloat16")
 
 
@@ -47,7 +82,9 @@ def find(facts: Facts) -> Finding | None:
     if every <= 0 or shared <= 0 or excessive <= IGNORED * shared:
         return None
     gone = min(1.0, excessive / every)
-    saved = worth_saying(min(saved_ns(facts, {L1_DATA: 1.0 - gone}), _waited_ns(facts, gone)), facts)
+    ends_ns = facts.duration_ns * room_at_work(facts, (L1_DATA,))
+    by_passes = min(saved_ns(facts, {L1_DATA: 1.0 - gone}), _waited_ns(facts, gone))
+    saved = worth_saying(min(by_passes, ends_ns), facts)
     if not saved:
         return None
     share = 100.0 * excessive / shared
@@ -60,20 +97,54 @@ def find(facts: Facts) -> Finding | None:
         left={L1_DATA: 1.0 - gone},
         waste="wavefronts_excessive",
         stalls=WAITS,
-        assumed=assumes_start(facts),
-        advice=ADVICE.format(_padding(facts)),
+        assumed=assumes_start(facts) or (facts.ceilings is None and ends_ns <= by_passes),
+        advice=_advice(facts),
     )
 
 
-def _padding(facts: Facts) -> str:
-    """Return what shifts a row to other banks and leaves each access aligned: as much as the widest takes.
+def _advice(facts: Facts) -> str:
+    """Return what to try: a padding where lanes have a row each, else that beside what helps within one row."""
+    advice = ROW_A_LANE if is_matrix_work(facts) or _ways(facts) >= NEAR * A_ROW_EACH else EITHER
+    if _is_wide(facts):
+        return advice.format(groups="groups of 16 bytes", padding="16 bytes, which keeps wide accesses aligned")
+    padding = "4 bytes, a whole bank" if facts.dtype in OF_TWO_BYTES else "one element"
+    return advice.format(groups="elements", padding=padding)
 
-    Without conflicts an access of 4 bytes a lane is one pass, one of 8 two, one of 16 and `ldmatrix` up to four.
+
+def _is_wide(facts: Facts) -> bool:
+    """Return whether some accesses take more than 4 bytes a lane: a row is shifted by as much as the widest takes.
+
+    Without conflicts an access of 4 bytes a lane is one pass, one of 8 two, one of 16 and `ldmatrix` up to four. The
+    last is not among the accesses that are counted, but its passes are.
     """
-    accesses = sum(facts.get(key) or 0.0 for key in ACCESSES)
-    if accesses and facts.value("shared_wavefronts_ideal") > (1.0 + IGNORED) * accesses:
-        return "16 bytes, which keeps wide accesses aligned"
-    return "4 bytes, a whole bank" if facts.dtype in OF_TWO_BYTES else "one element"
+    if all(facts.get(key) is None for key in ACCESSES):
+        return False
+    return facts.value("shared_wavefronts_ideal") > (1.0 + IGNORED) * sum(facts.value(key) for key in ACCESSES)
+
+
+def _ways(facts: Facts) -> float:
+    """Return how often the passes of loads or of stores are what they need, of the kind that has more conflicts."""
+    every, excessive = max(
+        ((facts.value(f"shared_wavefronts_{kind}"), facts.value(f"bank_conflicts_{kind}")) for kind in KINDS),
+        key=lambda pair: pair[1],
+    )
+    if not 0.0 < excessive < every:  # not counted apart
+        every, excessive = facts.value("shared_wavefronts"), facts.value("shared_wavefronts_excessive")
+    return every / max(1.0, every - excessive)
+
+
+def by_code(finding: Finding, sass: pd.DataFrame) -> Finding:
+    """Return a finding that may be of one row or of several with the advice of one row, where the code shows that."""
+    if not finding.advice.startswith(EITHER[: EITHER.index("{")]):
+        return finding
+    excess = sass["wavefronts_excessive"].fillna(0.0).tolist()
+    twice = (sass["wavefronts"] <= TWICE * (1.0 + IGNORED) * sass["wavefronts_ideal"]).tolist()
+    found = [WIDE_LOAD.search(str(text)) if twice[place] else None for place, text in enumerate(sass["sass"])]
+    read = {place: (one["base"], int(one["offset"] or "0", 16)) for place, one in enumerate(found) if one}
+    at = set(read.values())
+    pairs = (place for place, (base, by) in read.items() if {(base, by - WIDE_BYTES), (base, by + WIDE_BYTES)} & at)
+    is_one_row = sum(excess[place] for place in pairs) > MOST_OF_THEM * sum(excess)
+    return replace(finding, advice=TWO_GROUPS) if is_one_row else finding
 
 
 def _waited_ns(facts: Facts, gone: float) -> float:

@@ -74,6 +74,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_operations,
 )
 from ncu_assist.rules.model.savings import REACHABLE, START_NS, loads, takes_the_time
+from ncu_assist.rules.model.shape import used_share, warps_a_block
 from ncu_assist.rules.model.traffic import is_coalesced, needed_words, wasted_by_loads
 from ncu_assist.rules.model.warp_roles import MultiplyingWarps, multiplying_warps
 
@@ -90,7 +91,8 @@ KINDS = {
     "pipe_tensor_hmma": ", with hmma instructions (mma.sync, wmma)",
 }  # those counted and used, the first that is
 OLDER = ", where the chip has wgmma"
-SHARE = "let the warps of a block share a tile 64 to 128 wide in shared memory, with two or more buffers"
+SHARE = "let several warps share a tile 64 to 128 wide in shared memory, with two or more buffers"
+SHARE_MORE = "let the warps of a block share tiles twice as wide in shared memory, with two or more buffers"
 FEED = "stage tiles in shared memory with two or more buffers, and multiply one while the next arrives"
 NEWER = "use wgmma, which takes its operands from shared memory: mma.sync reaches two thirds of its rate at most"
 OF_NEWER = 2 / 3  # of the rate of wgmma that mma.sync has
@@ -136,7 +138,7 @@ def find(facts: Facts) -> Finding | None:
     if after is not None and is_older and not is_newer_better:
         after /= OF_NEWER
     fed = facts.duration_ns * share / REACHABLE if after is None else after
-    fed = fed / _used_share(facts) + START_NS * len(facts.combined.launches)
+    fed = fed / used_share(facts) + START_NS * len(facts.combined.launches)
     without_conflicts = facts.duration_ns - _conflicts_ns(facts)
     full = [name for name, load in loads(facts).items() if takes_the_time(name, load)]
     again = reads_tiles_again(facts) and not {*L2_PARTS, "DRAM"}.isdisjoint(full)
@@ -151,6 +153,9 @@ def find(facts: Facts) -> Finding | None:
     how = "".join(KINDS[key] for key in pipes) + (OLDER if is_older else "")
     if width < WIDE:
         how += f"; each byte from L2 is in {width / 2:.1f} operations, as in square tiles {width:.0f} wide"
+    is_one_warp = warps_a_block(facts) == 1
+    if is_one_warp:
+        how += "; a block is one warp, which shares its tiles with no other"
     scattered = _scattered(facts)
     how += scattered
     return Finding(
@@ -163,14 +168,17 @@ def find(facts: Facts) -> Finding | None:
         assumed=again or not done,
         with_operands=is_older,
         detail={"pipe": "tensor"},
-        advice=NEWER if is_newer_better else _how_to_feed(facts, width),
+        advice=NEWER if is_newer_better else _how_to_feed(facts, width < WIDE or is_one_warp, again),
     )
 
 
-def _how_to_feed(facts: Facts, width: float) -> str:
+def _how_to_feed(facts: Facts, is_narrow: bool, again: bool) -> str:
+    """Return what feeds tensor cores: another buffer spares no byte, so where bytes take the time it is wider tiles."""
     if facts.get("pipe_tensor_gmma"):
         return BY_CODE
-    return FEED if width >= WIDE else SHARE
+    if is_narrow:
+        return SHARE
+    return SHARE_MORE if again else FEED
 
 
 def _scattered(facts: Facts) -> str:
@@ -186,12 +194,6 @@ def _scattered(facts: Facts) -> str:
     ):
         return ""
     return f"; {needed_words('load', facts)}"
-
-
-def _used_share(facts: Facts) -> float:
-    """Return the part of the multiprocessors that get a block, 0 to 1: products stay where they are, however fed."""
-    blocks, count = facts.get("grid_size"), facts.get("sm_count")
-    return min(1.0, blocks / count) if blocks and count else 1.0
 
 
 def _tile_width(facts: Facts, halves: float) -> float:

@@ -96,6 +96,17 @@ def test_the_pipe_that_carries_barriers_out_does_not_bound_it() -> None:
     assert "ADU pipe" in finding.relieves
 
 
+@pytest.mark.parametrize(("blocks", "share"), [(1, 0.6), (10, 0.06), (5, 0.12), (None, 0.06)])
+def test_where_the_longest_sm_was_not_counted_waits_are_of_the_mean_with_a_block(
+    blocks: int | None, share: float
+) -> None:
+    """A block of a public report: its SM works 2,000 of 3,170 cycles, which is 4.5 % of all fourteen."""
+    counted: Counters = BARRIERS | {"sm_count": 10, "sm_cycles_active": 100, "sm_cycles_elapsed": 1000}
+    counted |= {"grid_size": blocks} if blocks else {}
+    assert saved_share(barrier_stall, made(counted, barrier=60)) == pytest.approx(share)
+    assert saved_share(barrier_stall, made(counted | {"sm_cycles_active_max": 500}, barrier=60)) == pytest.approx(0.3)
+
+
 @pytest.mark.parametrize("changes", [{"dram_throughput": 91}, {"l1_data_pipe": 90}])
 def test_silent_behind_a_resource_at_its_limit(changes: Counters) -> None:
     assert found(barrier_stall, made(BARRIERS | changes, barrier=30)) is None

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from made_facts import gallery, made, told
+from shape_facts import Counters, found
 
 from ncu_assist.rules import shared_bank_conflict as rule
 
@@ -37,6 +39,74 @@ def test_a_padding_keeps_accesses_aligned(passes: float, dtype: str, padding: st
     facts = replace(gallery("shared_stride_of_16", shared_wavefronts_ideal=passes * accesses), dtype=dtype)
     (found,) = told(rule, facts).findings
     assert f"by {padding}," in found.finding.advice
+
+
+# Loads of 16 bytes a lane with twice the passes that they need: 8 floats a thread, side by side in one row.
+TWO_LOADS: Counters = {
+    "shared_wavefronts": 11.25e6, "shared_wavefronts_excessive": 4.45e6, "shared_wavefronts_ideal": 6.8e6,
+    "shared_wavefronts_load": 10.5e6, "bank_conflicts_load": 4.2e6, "shared_load_instructions": 2.1e6,
+    "shared_wavefronts_store": 0.75e6, "bank_conflicts_store": 0.25e6, "shared_store_instructions": 0.33e6,
+    "l1_data_pipe": 80.0, "sm_cycles_elapsed": 200_000.0, "sm_count": 68.0,
+}  # fmt: skip
+
+
+def test_a_padding_helps_only_where_lanes_have_a_row_each() -> None:
+    """A public product of matrices: all lanes of a load read one row, which a padding shifts as a whole."""
+    either = found(rule, made(**TWO_LOADS))
+    assert either
+    assert either.advice.startswith("if lanes of a warp access one row, let each thread own groups of 16 bytes")
+    assert "if they access different rows, pad these by 16 bytes" in either.advice
+    loads = {"bank_conflicts_load": 9.2e6, "shared_wavefronts_excessive": 9.5e6, "shared_wavefronts_ideal": 1.75e6}
+    rows = found(rule, made(**TWO_LOADS | loads | {"shared_load_instructions": 0.4e6}))
+    assert rows
+    assert rows.advice.startswith("pad the rows of the tile by 16 bytes")
+    together = {"bank_conflicts_load": 0.0, "bank_conflicts_store": 0.0, "shared_wavefronts_excessive": 9.5e6}
+    for known in ({}, {"shared_wavefronts_load": 0.0, "shared_wavefronts_store": 0.0}):
+        whole = found(rule, made(**TWO_LOADS | together | known))
+        assert whole
+        assert whole.advice.startswith("if lanes"), "6.4 ways"
+
+
+def test_units_of_an_sm_do_not_work_while_it_rests() -> None:
+    """Where the instructions of working SMs end the gain, and what these can issue was assumed, so was the gain."""
+    issuing = TWO_LOADS | {"issue_slots_busy": 60.0, "sm_cycles_active": 180_000.0}
+    finding = found(rule, made(**issuing))
+    assert finding
+    assert finding.saved_ns == pytest.approx(100_000 * (1 - 0.6 / 0.9 / 0.9))
+    assert finding.assumed
+    by_passes = found(rule, made(1e6, **issuing | {"issue_slots_busy": 30.0}))
+    assert by_passes
+    assert not by_passes.assumed
+
+
+def test_rows_of_matrices_for_tensor_cores_are_padded() -> None:
+    products = {"tensor_ops_fp16": 1e9, "shared_load_instructions": 0.0, "shared_store_instructions": 0.0}
+    finding = found(rule, made(**TWO_LOADS | products))
+    assert finding
+    assert finding.advice.startswith("pad the rows of the tile by 16 bytes"), "ldmatrix takes rows of 16 bytes"
+
+
+@pytest.mark.parametrize(
+    ("loads", "advice"),
+    [
+        (("LDS.128 R64, [R41+0x2200]", "LDS.128 R20, [R41+0x2210]"), rule.TWO_GROUPS),
+        (("@P0 LDS.U.128 R64, [R41+UR4]", "LDS.128 R20, [R41+UR4+0x10]"), rule.TWO_GROUPS),
+        (("LDS.128 R64, [R41+0x2200]", "LDS.128 R20, [R41+0x2400]"), ""),
+        (("LDS.64 R64, [R41+0x2200]", "LDS.64 R20, [R41+0x2210]"), ""),
+    ],
+)
+@pytest.mark.parametrize("times", [2.0, 4.0])
+def test_code_that_reads_32_bytes_in_two_loads_tells_one_row(loads: tuple[str, str], advice: str, times: float) -> None:
+    finding = found(rule, made(**TWO_LOADS))
+    assert finding
+    sass = pd.DataFrame({"sass": [*loads, "STS [R48], R12", "FFMA R0, R1, R2, R3"]})
+    sass["wavefronts_ideal"] = [100.0, 100.0, 50.0, None]
+    sass["wavefronts"] = [100.0 * times, 100.0 * times, 100.0, None]
+    sass["wavefronts_excessive"] = sass["wavefronts"] - sass["wavefronts_ideal"]
+    told_by_code = rule.by_code(finding, sass)
+    assert told_by_code.advice == (advice if advice and times == 2.0 else finding.advice)
+    rows = replace(finding, advice=rule.ROW_A_LANE)
+    assert rule.by_code(rows, sass) == rows
 
 
 def test_conflicts_of_atomics_are_not_padded_away() -> None:

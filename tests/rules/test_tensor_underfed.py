@@ -332,5 +332,14 @@ def test_tiles_that_come_again_win_by_how_narrow_they_are(width: float | None, k
     assert found is not None
     assert found.saved_ns == pytest.approx((1.0 - kept) * facts.duration_ns)
     is_narrow = width is not None and width < tensor_underfed.WIDE
-    assert ("64 to 128 wide" in found.advice) == is_narrow
+    assert found.advice == (tensor_underfed.SHARE if is_narrow else tensor_underfed.SHARE_MORE)
     assert (f"square tiles {width:.0f} wide" in found.message if width else True) == (is_narrow or width is None)
+
+
+@pytest.mark.parametrize(("warps", "advice"), [(1, tensor_underfed.SHARE), (4, tensor_underfed.FEED)])
+def test_a_block_of_one_warp_shares_no_tile(warps: int, advice: str) -> None:
+    """A second buffer for its own tile spares no byte: only other warps that use the same tile do."""
+    found = tensor_underfed.find(gallery("tensor_straight_from_global", block_size=32.0 * warps))
+    assert found is not None
+    assert found.advice == advice
+    assert ("a block is one warp" in found.message) == (warps == 1)

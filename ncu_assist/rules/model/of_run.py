@@ -16,7 +16,7 @@ from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, floor_of
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.quantity import times_as_fast
-from ncu_assist.rules import RULES, debug_build, tensor_underfed
+from ncu_assist.rules import RULES, debug_build, shared_bank_conflict, tensor_underfed
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import header_advice, library_advice, library_kernel
@@ -223,6 +223,8 @@ def _with_cause(ranked: Ranked, results: RuleResults, code: Code) -> tuple[Ranke
     """Return a finding with its cause, and the code that it is about."""
     about = results.about(ranked.finding)
     own = code.of([one.index for one in about.combined.launches])
+    if ranked.finding.rule == shared_bank_conflict.ID:
+        return replace(ranked, finding=shared_bank_conflict.by_code(ranked.finding, own.sass)), own
     if not _needs_cause(ranked):
         return ranked, own
     finding, sass = tensor_underfed.by_code(ranked.finding, own.sass, about)

@@ -83,9 +83,28 @@ def block_words(facts: Facts) -> str:
 
 
 def working_share(facts: Facts) -> float:
-    """Return the part of the time in which at least one multiprocessor had a warp, 0 to 1; 1 where not counted."""
+    """Return the part of the time in which at least one multiprocessor had a warp, 0 to 1; 1 where not counted.
+
+    Where the longest was not counted, a single block tells: its multiprocessor has all cycles that the mean is of.
+    """
     longest, elapsed = facts.get("sm_cycles_active_max"), facts.get("sm_cycles_elapsed")
-    return min(1.0, longest / elapsed) if longest and elapsed else 1.0
+    if longest and elapsed:
+        return min(1.0, longest / elapsed)
+    return with_a_block(facts) if facts.get("grid_size") == 1 else 1.0
+
+
+def used_share(facts: Facts) -> float:
+    """Return the part of the multiprocessors that get a block, 0 to 1; 1 where not known."""
+    blocks, count = facts.get("grid_size"), facts.get("sm_count")
+    return min(1.0, blocks / count) if blocks and count else 1.0
+
+
+def with_a_block(facts: Facts) -> float:
+    """Return the part of the time in which the mean of the multiprocessors that get a block had a warp, 0 to 1.
+
+    1 where that was not counted.
+    """
+    return min(1.0, working_part(facts) / used_share(facts))
 
 
 def uncovered_part(facts: Facts) -> float:
@@ -154,6 +173,17 @@ def chip_room(facts: Facts) -> float:
 def room_beside(facts: Facts, relieved: tuple[str, ...] = ()) -> float:
     """Return the part of the time that the resources but some do not need, at the rate that they can reach, 0 to 1."""
     return max(0.0, 1.0 - max(share for name, share in filled(facts).items() if name not in relieved))
+
+
+def room_at_work(facts: Facts, relieved: tuple[str, ...] = ()) -> float:
+    """Return the part of the time that the resources but some do not need, 0 to 1, as ``room_beside``.
+
+    Those of multiprocessors work only while these have a warp: a fix gives no work to one that rests.
+    """
+    inside = {one.name for one in (*PARTS, *SM_PARTS) if one.group in ON_EACH_SM}
+    active = working_part(facts)
+    needs = ((name, load / (active if name in inside else 1.0)) for name, load in loads(facts).items())
+    return max(0.0, 1.0 - max(need for name, need in needs if name not in relieved))
 
 
 def uneven_share(facts: Facts) -> float:
