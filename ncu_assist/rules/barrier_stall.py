@@ -16,11 +16,10 @@ barrier. `tensor-underfed` uses the code to tell these waits apart.
 
 How the saving is estimated: the share of warp states at barriers, times the room that the busiest resource has, and the
 part of the time in which the multiprocessor that works longest has warps. If that was not counted, it is the mean of
-those that get a block. A
-barrier takes one step of the ADU pipe and comes with about ten instructions: a store and a load of shared memory, their
-addresses, the loop. The issue slots of these instructions do not count as busy; all other issue slots do. A product
-with a barrier in 400 instructions keeps its products. If DRAM is at its ceiling, barriers cost nothing. Without DRAM's
-throughput the saving is *assumed*.
+those that get a block. A barrier takes one step of the ADU pipe and comes with about ten instructions: a store and a
+load of shared memory, their addresses, the loop. The issue slots of these instructions do not count as busy; all other
+issue slots do. A product with a barrier in 400 instructions keeps its products. If DRAM is at its ceiling, barriers
+cost nothing. Without DRAM's throughput the saving is *assumed*.
 
 If barriers are the first stall reason, the steps between them can be most of the work: sums and scans that a block does
 by halves in shared memory. The rule assumes this if the steps are most of what is executed and keep a unit busy for 60

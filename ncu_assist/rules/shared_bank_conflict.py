@@ -59,8 +59,8 @@ EITHER = (
     "if lanes of a warp access one row, let each thread own {groups} that lie apart, so that neighbouring lanes access "
     "neighbouring ones; if they access different rows, pad these by {padding}, or swizzle them"
 )
-# Times the passes of the same accesses without conflicts: an access of 16 bytes a lane is served by the eighth part of
-# a warp's lanes at once, whose rows begin at the same bank; narrower ones take more.
+# Times the passes of the same accesses without conflicts: of 16 bytes a lane one pass serves eight lanes, and one alone
+# where the rows of all begin at the same bank; of fewer bytes it serves more lanes, and such rows cost more.
 A_ROW_EACH = 8.0
 NEAR = 0.95  # of it: a few accesses without conflicts are beside
 TWO_GROUPS = (

@@ -10,11 +10,12 @@ kernel.
 
 What to try: if warps load tiles from global memory or use one buffer, stage tiles in shared memory, with two or more
 buffers that `cp.async` or TMA fills while the previous ones are multiplied; let several warps share a tile that is 64
-to 128 wide; use larger tiles a warp, `ldmatrix`, and layouts without bank conflicts. If the chip has `wgmma` and the
-kernel does not use it, use it through CUTLASS or a library: `mma.sync` has two thirds of its rate. `mma.sync` needs
-loads of operands from shared memory because it takes them from registers; if the chip has `wgmma`, their cost counts at
-the line of `mma.sync`. If tiles arrive in time, keep another product in flight, let two groups of warps take turns, and
-do less work between products.
+to 128 wide (a block of one warp shares nothing, and where bytes take the time another buffer spares none); use larger
+tiles a warp, `ldmatrix`, and layouts without bank conflicts. If the chip has `wgmma` and the kernel does not use it,
+use it through CUTLASS or a library: `mma.sync` has two thirds of its rate. `mma.sync` needs loads of operands from
+shared memory because it takes them from registers; if the chip has `wgmma`, their cost counts at the line of
+`mma.sync`. If tiles arrive in time, keep another product in flight, let two groups of warps take turns, and do less
+work between products.
 
 When it is reported: tensor cores do most of the operations. If those were not counted, tensor cores are busy as long as
 the FMA pipe. What bank conflicts cost is left to `shared-bank-conflict`, which says what to do about them: two buffers
