@@ -29,7 +29,7 @@ from ncu_assist.rules.model.pipes import (
     tensor_ns,
 )
 from ncu_assist.rules.model.resources import HOST_LINK, SM, Bottleneck
-from ncu_assist.rules.model.savings import REACHABLE, START, START_NS, loads, of_most, takes_from
+from ncu_assist.rules.model.savings import REACHABLE, START, START_NS, loads, of_most, spread, takes_from
 from ncu_assist.rules.no_tensor_core import OF_A_PRODUCT
 from ncu_assist.spec import ALL
 from ncu_assist.store import StoredRun
@@ -166,7 +166,7 @@ def launch_floor(results: RuleResults | None, other_format_ns: float = 0.0) -> L
 
 def _least_ns(facts: Facts) -> dict[str, float]:
     """Return how long each unit needs at least that may set a floor, with the start of each launch; empty for none."""
-    limits = loads(facts)
+    limits = spread(facts)
     pipes = (TENSOR,) if is_matrix_work(facts) else PIPES
     memory = (HOST_LINK,) if reads_tiles_again(facts) else ("DRAM", HOST_LINK)
     known = {name: limits[name] for name in (*memory, *pipes) if limits.get(name)}

@@ -33,7 +33,6 @@ from ncu_assist.ncu.tables import SampledMetric, sampled_metrics
 from ncu_assist.pipeline.derived import kept_sass, placed, shown_launches
 from ncu_assist.pipeline.history import lineage_of
 from ncu_assist.pipeline.opened_reports import BareReport, archived_report, launch_numbers, of_library
-from ncu_assist.rules.debug_build import may_be_unoptimised
 from ncu_assist.rules.model.of_run import (
     NO_SASS,
     KernelPart,
@@ -41,6 +40,7 @@ from ncu_assist.rules.model.of_run import (
     RuleResults,
     agreed,
     as_built,
+    code_tells_more,
     each_judged,
     judged_alone,
     located,
@@ -293,11 +293,11 @@ def _as_built(stored: StoredRun, shown: RunView) -> RunView:
 
 
 def _code_of_report(stored: BareReport, shown: RunView) -> LaunchSass:
-    """Return the code of the longest launch of each kernel that may have been built without optimisation."""
+    """Return the code of the longest launch of each kernel of which it tells more than its counters."""
     if stored.report.lossy:
         return NO_SASS
     wanted = _longest_of_each_kernel(
-        row.launch for row in shown.launches if row.results and may_be_unoptimised(row.results.facts)
+        row.launch for row in shown.launches if row.results and code_tells_more(row.results)
     )
     numbers = launch_numbers(stored.whole, stored.report)
     places = [place for place, number in enumerate(numbers) if number in wanted]

@@ -17,6 +17,9 @@ How the saving is estimated: with the blocks spread over all multiprocessors, th
 multiprocessors. If waiting is also a problem (no resource at 80 % of what it can reach while a multiprocessor had
 work), the waits that other warps could hide shrink too, in the ratio of the warps now to the warps that fit. The time
 in which most multiprocessors wait for the longest block, or most warps have ended, belongs to `workload-imbalance`.
+No launch is shorter than its start. If the code was read and no instruction was executed more than once a warp, no
+thread has a loop to share with others: spread over idle multiprocessors, warps only get out of each other's way. That
+saves no more than the time in which a unit of a working multiprocessor is busy, or in which warps queue.
 Without throughputs nobody knows whether a unit is busy. Without warp states the time in which no scheduler issued takes
 their place, an upper bound. In both cases the saving is *assumed*.
 """
@@ -27,13 +30,13 @@ from ncu_assist.ceilings.chips import LANES
 from ncu_assist.quantity import digits, percent
 from ncu_assist.rules.base import LEAST_WORTH, Finding
 from ncu_assist.rules.model.facts import Facts
+from ncu_assist.rules.model.savings import LEAST_SHARE, ON_EACH_SM, START_NS, loads, spread
 from ncu_assist.rules.model.shape import (
     block_words,
     coverable_share,
     early_ends,
     has_room,
     of_each_shape,
-    room_beside,
     uneven_work,
     warps_a_block,
     working_share,
@@ -51,6 +54,13 @@ USES: tuple[str, ...] = (
     "theoretical_warps", "dram_throughput", "issue_slots_busy", "global_store_requests",
     "sectors_per_request_store_ideal", "warps_selected",
 )  # fmt: skip
+# States in which a warp waits for others of its multiprocessor.
+QUEUES = (
+    "not_selected", "math_pipe_throttle", "mio_throttle", "lg_throttle", "tex_throttle", "dispatch_stall", "barrier",
+)  # fmt: skip
+MORE_BLOCKS = "split the work into more blocks"
+SMALLER_BLOCKS = "use smaller blocks, so that more multiprocessors share the warps: no thread has a loop to split"
+MORE_AT_ONCE = "give the launch more to do, or run other kernels at the same time: no thread has a loop to split"
 LEAST_SHOWN = 0.01  # less would print as 0 %
 
 
@@ -66,9 +76,13 @@ def _find(facts: Facts) -> Finding | None:
     used = min(1.0, blocks / count)
     faster = 1.0 - used * (1.0 - _waits_saved(facts, blocks / (used * count)))
     even = 1.0 if facts.lacks("sm_cycles_active") else 1.0 - uneven_work(facts)
-    saved = min(working_share(facts) * faster * even, room_beside(facts))
+    room = 1.0 - max(spread(facts).values())
+    saved = min(working_share(facts) * faster * even, room)
+    if facts.is_straight and used < 1.0:
+        saved = min(saved, (1.0 - used) * _crowded(facts))
     if saved < LEAST_WORTH:
         return None
+    left = dict.fromkeys(ON_EACH_SM, used) if used < 1.0 else {}
     idle = f"{count - blocks:.0f} of {count:.0f} multiprocessors get none" if blocks < count else "each gets few"
     threads = facts.value("block_size")
     few = "1 block" if blocks == 1 else f"{blocks:.0f} blocks"
@@ -76,11 +90,34 @@ def _find(facts: Facts) -> Finding | None:
     return Finding(
         rule=ID,
         message=f"{few}{of} fill{'s' * (blocks == 1)} {_share(waves)} of what the chip holds at once, {idle}",
-        saved_ns=saved * facts.duration_ns,
+        saved_ns=min(saved, _beside_start(facts)) * facts.duration_ns,
         evidence=("grid_size", "sm_count", "waves_per_sm", "sm_idle_share", "achieved_warps"),
+        relieves=tuple(sorted(left)),
+        left=left,
         assumed=facts.lacks("theoretical_warps", "dram_throughput", "warps_selected"),
-        advice="split the work into more blocks" + (", of whole warps" if threads < LANES else ""),
+        advice=_advice(facts, used < 1.0),
     )
+
+
+def _advice(facts: Facts, some_rest: bool) -> str:
+    threads = facts.value("block_size")
+    if not (facts.is_straight and some_rest):
+        return MORE_BLOCKS + (", of whole warps" if threads < LANES else "")
+    return SMALLER_BLOCKS if threads > LANES else MORE_AT_ONCE
+
+
+def _beside_start(facts: Facts) -> float:
+    """Return the part of the time that is left beside the start of each launch, which no grid makes shorter."""
+    return max(0.0, 1.0 - LEAST_SHARE - START_NS * len(facts.combined.launches) / facts.duration_ns)
+
+
+def _crowded(facts: Facts) -> float:
+    """Return the part of the time in which warps may be in each other's way on a multiprocessor that works, 0 to 1.
+
+    It is that in which a unit of it is busy, or in which they queue, whichever is more.
+    """
+    busiest = max(min(1.0, load) for name, load in loads(facts).items() if name in ON_EACH_SM)
+    return max(busiest, working_share(facts) * sum(map(facts.stall, QUEUES)) / 100.0)
 
 
 def _share(waves: float) -> str:

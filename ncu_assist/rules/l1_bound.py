@@ -42,7 +42,13 @@ from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.pipes import ISSUE, float_needs, heavy_instructions, lsu_instructions, operations
 from ncu_assist.rules.model.resources import L1_DATA, RESOURCES, SHARED
 from ncu_assist.rules.model.savings import UNKNOWN_PART, assumes_start, bound_at, filled_by, saved_ns, worth_saying
-from ncu_assist.rules.model.traffic import global_share_of_l1, is_coalesced, l1_wavefronts, passes_a_request
+from ncu_assist.rules.model.traffic import (
+    global_share_of_l1,
+    is_coalesced,
+    is_widest,
+    l1_wavefronts,
+    passes_a_request,
+)
 
 ID = "l1-bound"
 NEEDS: tuple[str, ...] = ("l1_data_pipe",)
@@ -88,10 +94,12 @@ WAVEFRONTS_A_PRODUCT = 0.25
 LEAST_PRODUCTS = 1 / 8  # of all instructions, else it is no product: two loads each, their use, and a loop
 FROM_SHARED = "keep a larger tile of results in each thread, and load 16 bytes at a time: each operand then serves more"
 ANY = "keep reused values in registers, and load 16 bytes at a time"
+OF_REQUESTS = ("L1 input", "LSU pipe")  # what a wider load takes less of: an instruction brings more
+WIDER = ", and load 16 bytes at a time: requests are the limit, not bytes"
 SIDE_BY_SIDE = "let neighbouring lanes access neighbouring addresses"
+AN_ARRAY = "; an array that is indexed at run time is such loads as well"
 TO_TRY = {
     SHARED: FROM_SHARED,
-    HITS: f"{ADVICE}; an array that is indexed at run time is such loads as well",
     FAR_APART: f"{SIDE_BY_SIDE}, or fetch a tile side by side into shared memory",
     MANY_PASSES: f"pad or swizzle the rows of tiles in shared memory, and {SIDE_BY_SIDE}",
 }
@@ -114,9 +122,10 @@ def _full(facts: Facts) -> Finding | None:
     saved = worth_saying(saved_ns(facts, left), facts)
     if not saved:
         return None
+    busy = f"{100 * busiest.share:.0f} % busy{busiest.where}"
     return Finding(
         rule=ID,
-        message=f"{busiest.name} is {100 * busiest.share:.0f} % busy, {WITH[path]}{_passes(facts, path)}",
+        message=f"{busiest.name} is {busy}, {WITH[path]}{_passes(facts, path)}",
         saved_ns=saved,
         evidence=_with(RESOURCES[busiest.name].busy, (*EVIDENCE, "shared_wavefronts_all", *OF_PATH.get(path, ()))),
         relieves=(*UNITS, ISSUE),
@@ -125,9 +134,14 @@ def _full(facts: Facts) -> Finding | None:
         detail={"path": path},
         unless_known=path not in (FAR_APART, MANY_PASSES),
         assumed=assumed,
-        advice=TO_TRY.get(path, ANY),
+        advice=ADVICE + _wider(busiest.name, facts) + AN_ARRAY if path == HITS else TO_TRY.get(path, ANY),
         figures=_a_product(facts) if path == SHARED else "",
     )
+
+
+def _wider(unit: str, facts: Facts) -> str:
+    """Return that loads can be wider, in words, where that relieves the unit and they are not the widest."""
+    return WIDER if unit in OF_REQUESTS and not is_widest("load", facts) else ""
 
 
 def _with(first: str, evidence: tuple[str, ...]) -> tuple[str, ...]:
@@ -218,7 +232,7 @@ def _loads(facts: Facts) -> Finding | None:
         stalls=("lg_throttle", "long_scoreboard", "mio_throttle"),
         detail={"pipe": "lsu"},
         assumed=assumes_start(facts),
-        advice=ADVICE,
+        advice=ADVICE + _wider(busiest[0].name, facts),
         figures=_a_product(facts),
     )
 

@@ -71,7 +71,7 @@ def find(facts: Facts) -> Finding | None:
     top = None if busiest.takes_the_time or (top and top[0] == READY) else top
     return Finding(
         rule=ID,
-        message=f"{busiest.name} {verb(busiest.name)} busy {percent(busiest.share)} of the time, "
+        message=f"{busiest.name} {verb(busiest.name)} busy {percent(busiest.share)} of the time{busiest.where}, "
         f"{_distance(facts, busiest, top)}",
         saved_ns=0.0,
         evidence=(

@@ -55,7 +55,7 @@ def _nearest(facts: Facts) -> tuple[str, list[str]]:
         name, counter, reached = "the link to the host", "host_bytes", ""
     else:
         name, counter = busiest.name, RESOURCES[busiest.name].busy
-    words = f"the nearest ceiling is {name}, busy {percent(busiest.share)} of the time{reached}"
+    words = f"the nearest ceiling is {name}, busy {percent(busiest.share)} of the time{busiest.where}{reached}"
     return words + cache_doubt(facts, busiest), [counter]
 
 

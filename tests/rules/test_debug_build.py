@@ -183,3 +183,18 @@ def test_code_of_a_header_is_replaced_by_another_call_not_rewritten() -> None:
     for counts, named in (([74.0, 26.0], files), ([0.0, 0.0], files), ([95.0, 5.0], ["own.cuh", "own.cu"])):
         # it also draws numbers, was not counted, is their own
         assert as_built(before, sass(facts, code, counts, named)) is before
+
+
+# nvcc 12 for 8.6, without lines: the seed is mixed with cuRAND's number, and the matrix to skip ahead by is read.
+STARTS = ["LOP3.LUT R2, R2, 0xaad26b49, RZ, 0x3c, !PT", "LOP3.LUT R8, R2, 0x159a55e5, RZ, 0x3c, !PT"]
+SKIPS = [*STARTS, "LDG.E R14, [R10.64]", "LOP3.LUT R5, R5, R14, RZ, 0x3c, !PT", "STG.E [R2.64], R5"]
+
+
+def test_the_start_of_generators_is_known_by_its_numbers_without_lines() -> None:
+    facts = gallery("pipe_issue_angles")
+    before = RuleResults(facts, diagnose(facts, RULES), ())
+    after = as_built(before, sass(facts, SKIPS))
+    assert "curand_init(seed + thread, 0, 0, ...)" in after.diagnosis.findings[0].finding.advice
+    draws, own, no_skip = [*SKIPS, "I2F.U32 R5, R5"], SKIPS[1:], STARTS
+    for code in (draws, own, no_skip):
+        assert as_built(before, sass(facts, code)) is before

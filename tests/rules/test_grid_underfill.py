@@ -5,11 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from factories import launch
 from made_ceilings import MIB, ceilings, point
 from shape_facts import Counters, found, made, missing, of_case, saved_share, without
 
-from ncu_assist.rules import grid_underfill, workload_imbalance
+from ncu_assist.rules import diagnose, grid_underfill, workload_imbalance
+from ncu_assist.rules.model.of_run import LaunchSass, RuleResults, as_built, code_tells_more
 
+SIGNATURE = launch().signature
 FEW: Counters = {
     "grid_size": 33, "block_size": 1024, "sm_count": 132, "waves_per_sm": 0.25, "theoretical_warps": 32,
     "dram_throughput": 0, "issue_slots_busy": 20, "sm_cycles_active": 25, "sm_cycles_elapsed": 100,
@@ -95,3 +98,48 @@ def test_silent_on_recorded_kernels_that_fill_the_chip(case: str) -> None:
 
 def test_says_what_it_lacks() -> None:
     assert missing(grid_underfill, without(made(FEW), "waves_per_sm")) == ("waves_per_sm",)
+
+
+ONE_BLOCK: Counters = FEW | {
+    "grid_size": 1, "waves_per_sm": 1 / 264, "sm_cycles_active": 0.6, "sm_cycles_active_max": 80, "dram_throughput": 1,
+    "issue_slots_busy": 0.2, "l1_data_pipe": 0.3,
+}  # fmt: skip
+
+
+def test_no_grid_makes_a_launch_shorter_than_its_start() -> None:
+    facts = made(ONE_BLOCK, duration_ns=4000.0, long_scoreboard=90)
+    assert (1 - saved_share(grid_underfill, facts)) * 4000 >= 2500 + 0.02 * 4000
+
+
+def test_units_of_the_one_busy_multiprocessor_do_not_limit_what_more_of_them_win() -> None:
+    """L1 is busy 40 % of the time there: spread over 132 it is no limit."""
+    facts = made(ONE_BLOCK, long_scoreboard=90)
+    assert saved_share(grid_underfill, facts) > 0.7
+    finding = found(grid_underfill, facts)
+    assert finding
+    assert "L1 data pipe" in finding.relieves
+
+
+def test_threads_without_a_loop_only_get_out_of_each_other_s_way() -> None:
+    """Each instruction once a warp: no thread has work to give to others, and what warps wait for is no queue."""
+    facts = replace(made(ONE_BLOCK, long_scoreboard=80, mio_throttle=5), straight=frozenset({SIGNATURE}))
+    assert facts.is_straight
+    assert saved_share(grid_underfill, facts) == pytest.approx(132 * 0.003 / 0.9 * 131 / 132)
+    finding = found(grid_underfill, facts)
+    assert finding
+    assert finding.advice.startswith("use smaller blocks")
+    queued = replace(made(ONE_BLOCK, mio_throttle=70), straight=frozenset({SIGNATURE}))
+    assert saved_share(grid_underfill, queued) == pytest.approx(0.8 * 0.7 * 131 / 132)
+
+
+@pytest.mark.parametrize(("counts", "advice"), [([32.0, 32.0], "use smaller"), ([32.0, 64.0], "split the work")])
+def test_the_code_tells_whether_a_thread_has_a_loop(counts: list[float], advice: str) -> None:
+    """32 warps: what 64 of them executed was executed twice each."""
+    facts = made(ONE_BLOCK, long_scoreboard=80, barrier=15)
+    own = replace(facts.combined.launches[0], grid=(1, 1, 1), block=(1024, 1, 1))
+    facts = replace(facts, combined=replace(facts.combined, launches=(own,)))
+    before = RuleResults(facts, diagnose(facts, {grid_underfill.ID: grid_underfill}), {})
+    assert code_tells_more(before)
+    code = LaunchSass.of({own.index: (["FFMA R4, R4, R5, R6", "EXIT"], counts, [])}, [own])
+    after = [one.finding for one in as_built(before, code).diagnosis.findings if one.finding.rule == grid_underfill.ID]
+    assert after[0].advice.startswith(advice)

@@ -61,7 +61,7 @@ def test_warps_wait_for_the_host_while_the_link_has_room() -> None:
     assert "prefetch managed memory" in found.finding.advice
     assert "; 8 M of these sectors are fetched for atomics, one every 488 ns" in found.finding.message
     assert found.finding.advice.startswith("keep what atomics add to in GPU memory, or do fewer of them; then copy")
-    few = {"grid_size": 1.0, "sm_count": 48.0}
+    few = {"grid_size": 1.0, "sm_count": 48.0, "sm_throughput": 0.2}
     for other in ({"l2_sectors_read": 300e6}, {"sm_throughput": 80.0}, few):  # other reads, a busy unit, empty SMs
         (found,) = told(rule, made(3.9e9, **{"host_sectors_read": 133e6, **counted, **other})).findings
         assert found.finding.saved_ns == pytest.approx(link_ns(facts))

@@ -159,3 +159,22 @@ def test_the_passes_of_an_access_need_the_rate_of_the_lsu(capability: str, path:
     facts = basic(capability, l1_requests_busy=85.0 / 3, pipe_lsu=85.0 / 3, **NO_SHARED)
     (ranked,) = told(rule, facts).findings
     assert ranked.finding.detail == {"path": path}
+
+
+@pytest.mark.parametrize(("passes", "wider"), [(51.0, True), (98.0, False)])
+def test_where_requests_are_the_limit_wider_loads_are_advised(passes: float, wider: bool) -> None:
+    """A public program: the way into L1 is busy 99 % of the time with loads that hit, the data pipe 51 %."""
+    values = {"l1_data_pipe": passes, "l1_requests_busy": 97.0, "pipe_lsu": 97.0}
+    (ranked,) = told(rule, basic(**values, **NO_SHARED)).findings
+    assert ranked.finding.detail == {"path": "hits"}
+    assert ("load 16 bytes at a time" in ranked.finding.advice) is wider
+
+
+@pytest.mark.parametrize(("requests", "wider"), [(8000.0, True), (2000.0, False)])
+def test_the_widest_loads_are_not_to_be_wider(requests: float, wider: bool) -> None:
+    """32,000 sectors are four a request, or the sixteen of 16 bytes a lane."""
+    counts = {"global_load_requests": requests, "global_load_sectors": 32_000.0, "l1_hit_rate_load": 100.0}
+    busy = {"l1_requests_busy": 97.0, "bytes_per_sector_load": 32.0, "shared_wavefronts": 0.0}
+    (ranked,) = told(rule, made(**PRODUCT | counts | busy)).findings
+    assert ranked.finding.advice.startswith(rule.ADVICE)
+    assert ("load 16 bytes at a time" in ranked.finding.advice) is wider

@@ -18,7 +18,9 @@ from ncu_assist.rules.model.savings import Busiest, bounded_ns, busiest_unit, jo
 UNEXPLAINED, NEAR_CEILING = "unexplained", "near-ceiling"  # ids of rules that know no cause
 LOUD = ("medium", "high")
 # Ids of rules on how work is spread in time, or over warps: no fix takes work off the unit that takes the time.
-OF_THE_SPREAD = ("tail-effect", "workload-imbalance", "barrier-stall", "redundant-traffic", "low-occupancy")
+OF_THE_SPREAD = (
+    "grid-underfill", "tail-effect", "workload-imbalance", "barrier-stall", "redundant-traffic", "low-occupancy",
+)  # fmt: skip
 # Ids of rules on a call as a whole, by sums and shares of its time; the others are on one kernel.
 OF_A_CALL = ("launch-bound", "redundant-traffic", "at-dram-roofline")
 HOPPER = "9.0"

@@ -27,7 +27,8 @@ class Facts:
     identifier; empty where that is not known. ``left`` is what part of its work a unit keeps, 0 to 1, once some fault
     is gone, by the name of the unit: of the kernel as it would be then. ``unoptimised``: of each kernel whose code was
     built without optimisation, by its signature, how often warps executed each opcode (without modifiers); without the
-    kernels of which the code was not read.
+    kernels of which the code was not read. ``straight``: the kernels, by signature, whose code was read, and in which
+    no instruction was executed more than once a warp.
     """
 
     combined: Combined
@@ -43,6 +44,7 @@ class Facts:
     sections: tuple[str, ...] = ()
     left: Mapping[str, float] = field(default_factory=dict)
     unoptimised: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    straight: frozenset[str] = frozenset()
 
     def get(self, key: str) -> float | None:
         """Return a metric by its key; None where it is absent, or says nothing of this kernel."""
@@ -99,6 +101,11 @@ class Facts:
             for opcode, count in self.unoptimised.get(kernel, {}).items():
                 found[opcode] = found.get(opcode, 0.0) + count
         return found
+
+    @property
+    def is_straight(self) -> bool:
+        """Whether it is known that no instruction of these launches was executed more than once a warp."""
+        return bool(self.straight) and all(one.signature in self.straight for one in self.combined.launches)
 
     @property
     def duration_ns(self) -> float:

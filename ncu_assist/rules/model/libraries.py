@@ -130,6 +130,11 @@ HEADERS = {
     "curand_kernel.h": "start generators by `curand_init(seed + thread, 0, 0, ...)`, which skips no numbers (different "
     "seeds may be correlated), or take curandStatePhilox4_32_10_t, which skips ahead by an addition"
 }
+# Numbers in what curand_kernel.h starts the XORWOW generator by (`_curand_init_scratch`): the first is mixed with the
+# seed and is cuRAND's own, the second is Marsaglia's.
+STARTS_XORWOW = ("0xaad26b49", "0x159a55e5")
+READS = re.compile(r"\bLDG?\b")  # the matrices by which the generator skips ahead
+ON_FLOATS = re.compile(r"\b(I2FP?|[FDH](ADD|MUL|FMA)2?|MUFU)\b")
 OF_PRODUCTS: tuple[Kind, ...] = ("matrix product", "convolution", "attention")
 
 FUSE = "fuse it with the operations before and after it: torch.compile, or a kernel of your own for the chain"
@@ -289,3 +294,19 @@ def header_advice(files: Sequence[str], counts: Sequence[float]) -> str | None:
         if own > NEARLY_ALL * every:
             return advice
     return None
+
+
+def header_advice_by_code(kernels: Sequence[Sequence[str]]) -> str | None:
+    """Return what ``header_advice`` does, of SASS without lines, one a kernel.
+
+    A kernel starts generators and does no more if it has the numbers of that, reads memory to skip ahead, and has no
+    operation on floats: a number that is drawn becomes one nearly always.
+    """
+    return HEADERS["curand_kernel.h"] if kernels and all(map(_only_starts_generators, kernels)) else None
+
+
+def _only_starts_generators(sass: Sequence[str]) -> bool:
+    text = "\n".join(sass).lower()
+    if not all(number in text for number in STARTS_XORWOW):
+        return False
+    return any(map(READS.search, sass)) and not any(map(ON_FLOATS.search, sass))

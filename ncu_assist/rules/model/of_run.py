@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING
 
 from ncu_assist import __version__
 from ncu_assist.ceilings import Ceilings, floor_of
+from ncu_assist.ceilings.chips import LANES
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.quantity import times_as_fast
-from ncu_assist.rules import RULES, debug_build, shared_bank_conflict, tensor_underfed
+from ncu_assist.rules import RULES, debug_build, grid_underfill, l1_bound, shared_bank_conflict, tensor_underfed
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
-from ncu_assist.rules.model.libraries import header_advice, library_advice, library_kernel
+from ncu_assist.rules.model.libraries import header_advice, header_advice_by_code, library_advice, library_kernel
 from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.same_work import SameWork, asked, same_work, scaled
@@ -243,15 +244,21 @@ class LaunchSass:
     """The code of the launches of a run whose code was read, by their index.
 
     ``alike`` names one of them for each kernel: a launch whose code was not read counts as built like that one.
+    ``straight``: the kernels, by signature, of which every launch that was read executed no instruction more than once
+    a warp.
     """
 
     read: Mapping[int, Instructions] = field(default_factory=dict)
     alike: Mapping[str, int] = field(default_factory=dict)
+    straight: frozenset[str] = frozenset()
 
     @classmethod
     def of(cls, read: Mapping[int, Instructions], launches: Iterable[Launch]) -> LaunchSass:
         """Return the code of some launches as that of all ``launches`` of the run."""
-        return cls(read, {one.signature or one.kernel: one.index for one in launches if one.index in read})
+        own = [one for one in launches if one.index in read]
+        looped = {one.signature for one in own if not _is_straight(one, read[one.index][1])}
+        straight = frozenset({one.signature for one in own} - looped - {""})
+        return cls(read, {one.signature or one.kernel: one.index for one in own}, straight)
 
     @cached_property
     def unoptimised(self) -> Mapping[int, Mapping[str, float]]:
@@ -264,6 +271,12 @@ class LaunchSass:
         named = ((one.index, one.signature or one.kernel) for one in launches)
         places = ((kernel, number if number in self.read else self.alike.get(kernel)) for number, kernel in named)
         return Counter((kernel, place) for kernel, place in places if place is not None)
+
+
+def _is_straight(launch: Launch, counts: Sequence[float]) -> bool:
+    """Tell whether it was counted that no instruction was executed more than once a warp."""
+    warps = math.prod(launch.grid) * -(-math.prod(launch.block) // LANES)
+    return 0.0 < max(counts, default=0.0) <= warps
 
 
 NO_SASS = LaunchSass()
@@ -279,6 +292,15 @@ def sass_of(frame: pd.DataFrame, launches: Iterable[Launch]) -> LaunchSass:
     return LaunchSass.of(read, launches)
 
 
+ASK_THE_CODE = (grid_underfill.ID, l1_bound.ID)  # whose gain or advice the code decides
+
+
+def code_tells_more(results: RuleResults) -> bool:
+    """Tell whether what the rules say of a launch may change once its code was read (`as_built`)."""
+    asks = any(one.finding.rule in ASK_THE_CODE for one in results.diagnosis.findings)
+    return asks or debug_build.may_be_unoptimised(results.facts)
+
+
 def as_built(results: RuleResults, code: LaunchSass) -> RuleResults:
     """Return results that know of it where code was built without optimisation: rules judge those kernels again.
 
@@ -292,6 +314,7 @@ def as_built(results: RuleResults, code: LaunchSass) -> RuleResults:
     files = [file for _, place in ran for file in code.read[place][2]]
     counts = [count * times for (_, place), times in ran.items() for count in code.read[place][1]] if files else []
     advice = header_advice(files, counts) if files and len(files) == len(counts) else None
+    advice = advice or header_advice_by_code([code.read[place][0] for _, place in ran])
     if advice is None:
         return results
     findings = tuple(_of_header(one, advice) for one in results.diagnosis.findings)
@@ -310,12 +333,14 @@ def _of_header(ranked: Ranked, advice: str) -> Ranked:
 
 def _judged_as_built(results: RuleResults, code: LaunchSass, ran: Mapping[tuple[str, int], int]) -> RuleResults:
     slow = {kernel: dict[str, float]() for kernel, place in ran if place in code.unoptimised}
-    if results.facts.unoptimised or not slow:
+    facts = replace(results.facts, straight=code.straight)
+    is_straight = facts.is_straight and any(one.finding.rule == grid_underfill.ID for one in results.diagnosis.findings)
+    if results.facts.unoptimised or not (slow or is_straight):
         return results
     for (kernel, place), times in ran.items():
         for opcode, count in code.unoptimised.get(place, {}).items():
             slow[kernel][opcode] = slow[kernel].get(opcode, 0.0) + count * times
-    facts = replace(results.facts, unoptimised=slow)
+    facts = replace(facts, unoptimised=slow)
     diagnosis = _in_a_library(diagnose(facts, RULES), facts)
     rebuilt = next((one for one in diagnosis.findings if one.finding.of_build), None)
     findings = (

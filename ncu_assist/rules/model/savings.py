@@ -44,6 +44,8 @@ START = "start"  # of a kernel: what relieves it of that is fused with its neigh
 # Compute calls a pipe a bottleneck at 80 % (rule HighPipeUtilization) and a unit highly used at 80 % (SOLBottleneck).
 # Streams that wait for nothing else keep DRAM at 88 % of its peak and more (the curves in ceilings/data).
 OWNED, OWNED_DRAM = 0.80, 0.88
+AT_WORK = " on the multiprocessors that have a block"
+ON_EACH_SM = frozenset(one.name for one in (*PARTS, *SM_PARTS, SM) if one.group in ("L1", "SM"))
 BUSY = BUSY_PERCENT / 100.0 / REACHABLE  # of what a unit can reach: below it on all units time goes with waiting
 EXCESS = {"sectors_excessive", "wavefronts_excessive"}  # kinds of waste, of which each finding has its own
 UNKNOWN_PART = 0.5  # of the work of a unit that is spared where nobody knows what it is
@@ -52,11 +54,15 @@ LEAST_SHARE = 0.02  # of the time that stays whatever is fixed, where a rule doe
 
 @dataclass(frozen=True)
 class Busiest:
-    """The unit that is nearest to its limit: how busy it was, and of what it can reach, both 0 to 1."""
+    """The unit that is nearest to its limit: how busy it was, and of what it can reach, both 0 to 1.
+
+    ``where`` that is, in words with a space before them; empty for the whole chip.
+    """
 
     name: str
     share: float
     load: float
+    where: str = ""
 
     @property
     def reached(self) -> float:
@@ -96,19 +102,21 @@ def busiest_unit(facts: Facts) -> Busiest | None:
         return None
     name = max(limits, key=lambda one: limits[one])
     shares = [facts.busy(one) for one in (*PARTS, *SM_PARTS, MEMORY, SM) if one.name == name]
-    return Busiest(name, max(shares, default=limits[name]), limits[name])
+    sms = _sms_of(name, facts)
+    return Busiest(name, max(shares, default=limits[name]) * sms, limits[name], AT_WORK if sms > 1.0 else "")
 
 
 def bounded_ns(finding: Finding, facts: Facts) -> float:
     """Return the most time that a fix can save: the other resources keep the work that it does not take off them.
 
-    A fix that spares the start of a kernel leaves DRAM the time for its bytes, not that of a kernel of this size; any
+    A fix that spares the start of a kernel puts its blocks beside those of others, on all multiprocessors, and leaves
+    DRAM the time for its bytes, not that of a kernel of this size; any
     other leaves the start of each launch, beside what the busiest of the others needs; what DRAM can be asked for has
     its start in it. What has to come from the host crosses the link whatever is changed.
     """
     kept, starts = dict(loads(facts)), START_NS * len(facts.combined.launches)
     if START in finding.relieves:
-        kept["DRAM"], starts = asked_share(facts) / REACHABLE, 0.0
+        kept, starts = {**spread(facts), "DRAM": asked_share(facts) / REACHABLE}, 0.0
     others = {name: load for name, load in kept.items() if name not in finding.relieves}
     least = 0.0 if finding.left else LEAST_SHARE
     of_dram, of_others = others.pop("DRAM", 0.0), max([least, needed_link_load(facts), *others.values()])
@@ -168,12 +176,14 @@ def next_limit(finding: Finding, facts: Facts, speedup: float) -> Busiest | None
     Below that a unit ends no gain, and the estimate is what the rule of the fault says. ``load`` is of that time. Of
     different kernels nothing is said: no unit takes the time of all.
     """
-    kept = {name: load * speedup for name, load in loads(facts).items() if name not in finding.relieves}
+    now = spread(facts) if START in finding.relieves else loads(facts)
+    kept = {name: load * speedup for name, load in now.items() if name not in finding.relieves}
     limits = {name: load for name, load in kept.items() if takes_the_time(name, load)}
     if not limits or len(facts.by_kernel) > 1:
         return None
     name = max(limits, key=lambda one: limits[one])
-    return Busiest(name, facts.busy(RESOURCES[name]) * speedup, min(1.0, limits[name]))
+    share = facts.busy(RESOURCES[name]) * _sms_of(name, facts)
+    return Busiest(name, share * speedup, min(1.0, limits[name]))
 
 
 def reachable(facts: Facts, name: str) -> float:
@@ -196,7 +206,8 @@ def loads(facts: Facts) -> Mapping[str, float]:
     """Return how busy each unit (names of `resources`) was, of what a kernel can ask of it; 1 is at its limit.
 
     The link to the host is one of them: what has to cross it does so no faster, whatever else is changed. Of different
-    kernels it is the share of their time.
+    kernels it is the share of their time. With fewer blocks than multiprocessors, a unit that each multiprocessor has
+    counts where there is work: ncu's shares are of all, and idle ones would hide that those at work are full.
     """
     if len(facts.by_kernel) > 1 and facts.duration_ns:
         parts = [(one.duration_ns / facts.duration_ns, loads(one)) for one in facts.by_kernel]
@@ -207,7 +218,31 @@ def loads(facts: Facts) -> Mapping[str, float]:
         load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
         found[one.name] = max(load, found.get(one.name, 0.0))
     found[L2_READS] = max(found[L2_READS], _l2_reads(facts))
-    return {name: load * facts.left.get(name, 1.0) for name, load in {**found, **_coarse(facts)}.items()}
+    every = {**found, **_coarse(facts)}
+    return {name: load * _sms_of(name, facts) * facts.left.get(name, 1.0) for name, load in every.items()}
+
+
+def sms_a_block(facts: Facts) -> float:
+    """Return how many multiprocessors there are for each that gets a block; 1 from a block each on, or if not known.
+
+    Blocks are handed to idle multiprocessors first, so that as many work as there are blocks. No more than the longest
+    worked for each cycle that the mean did, where that was counted.
+    """
+    blocks, count, mean, longest = (
+        facts.get(key) for key in ("grid_size", "sm_count", "sm_cycles_active", "sm_cycles_active_max")
+    )
+    if not blocks or not count:
+        return 1.0
+    return max(1.0, min(count / blocks, longest / mean if longest and mean else count / blocks))
+
+
+def _sms_of(name: str, facts: Facts) -> float:
+    return sms_a_block(facts) if name in ON_EACH_SM else 1.0
+
+
+def spread(facts: Facts) -> dict[str, float]:
+    """Return how busy each unit would be with its work spread over all multiprocessors, of what it can reach."""
+    return {name: load / _sms_of(name, facts) for name, load in loads(facts).items()}
 
 
 def _coarse(facts: Facts) -> dict[str, float]:

@@ -14,16 +14,17 @@ from ncu_assist.rules.model.resources import (
     NEARLY,
     PARTS,
     RESOURCES,
-    SHARED,
     SM,
     SM_PARTS,
 )
 from ncu_assist.rules.model.savings import (
     BUSY,
+    ON_EACH_SM,
     REACHABLE,
     START_NS,
     filled,
     loads,
+    sms_a_block,
     takes_from,
     takes_the_time,
     uncounted_caches,
@@ -35,7 +36,6 @@ LATENCY_BELOW = 0.6
 # States in which a warp waits for its own earlier instruction, so that another warp could issue meanwhile. Not among
 # them: queues and pipes that are full (throttles, not_selected), and waits for other warps or fences.
 COVERABLE = ("long_scoreboard", "short_scoreboard", "wait", "branch_resolving", "no_instruction", "imc_miss")
-ON_EACH_SM = ("L1", "SM", SHARED)  # groups of resources that rest while their multiprocessor has no warp
 # Of a rule that holds uneven_share against uneven_by_grid and chip_room.
 UNEVEN_USES = (
     "grid_size", "sm_count", "dram_throughput", "sm_cycles_active", "sm_cycles_active_max", "sm_cycles_elapsed",
@@ -132,12 +132,12 @@ def _loads_at_work(facts: Facts) -> Iterator[tuple[str, float]]:
     What ncu calls the throughput of the memory or of the SM is said of no known part, unless it is more than each. That
     of a cache stands in where no part of it was counted: it may be as busy as that.
     """
-    active, inside = working_part(facts), {one.name for one in (*PARTS, *SM_PARTS, SM) if one.group in ON_EACH_SM}
-    found = dict(loads(facts))
+    sms = sms_a_block(facts)
+    active, found = min(1.0, sms * working_part(facts)), dict(loads(facts))
     for whole, parts in ((MEMORY, PARTS), (SM, SM_PARTS)):
         if not any(facts.busy(one) >= NEARLY * facts.busy(whole) for one in parts):
-            found[whole.name] = facts.busy(whole) / REACHABLE
-    yield from ((name, load / (active if name in inside else 1.0)) for name, load in found.items())
+            found[whole.name] = facts.busy(whole) / REACHABLE * (sms if whole is SM else 1.0)
+    yield from ((name, load / (active if name in ON_EACH_SM else 1.0)) for name, load in found.items())
     yield from ((cache, share / REACHABLE) for cache, share in uncounted_caches(facts))
 
 
