@@ -273,7 +273,7 @@ def test_the_focus_is_what_nothing_explains_if_most_of_the_time_is_its(tmp_path:
     idle |= {"launch__grid_size": 1e5, "launch__waves_per_multiprocessor": 100.0}
     idle |= {STALL.format("barrier"): 0.0}
     few = {"launch__grid_size": 1.0, "launch__sm_count": 132.0, "launch__waves_per_multiprocessor": 0.001}
-    few |= dict.fromkeys(list(idle)[:2], 1.0)
+    few |= dict.fromkeys(list(idle)[:2], 0.1)
     view = shown(
         tmp_path,
         {"kernel": "long", "duration_ns": took, "metrics": idle},

@@ -24,6 +24,7 @@ from ncu_assist.rules.model.libraries import header_advice, header_advice_by_cod
 from ncu_assist.rules.model.places import own_lines, places
 from ncu_assist.rules.model.resources import SM_PARTS
 from ncu_assist.rules.model.same_work import SameWork, asked, same_work, scaled
+from ncu_assist.rules.model.uncounted import uncounted_words
 from ncu_assist.rules.model.warnings import warnings
 from ncu_assist.steps import steps
 from ncu_assist.store.findings import Findings, Judged, StoredFinding
@@ -305,7 +306,7 @@ def as_built(results: RuleResults, code: LaunchSass) -> RuleResults:
     """Return results that know of it where code was built without optimisation: rules judge those kernels again.
 
     Each other finding on such a kernel says to compile with optimisation first then. Where nearly all instructions are
-    of a header of CUDA, the findings say what to call in its place.
+    of a header of CUDA, the findings say what to call in its place. The first says which accesses were not counted.
     """
     if not code.read:
         return results
@@ -315,9 +316,26 @@ def as_built(results: RuleResults, code: LaunchSass) -> RuleResults:
     counts = [count * times for (_, place), times in ran.items() for count in code.read[place][1]] if files else []
     advice = header_advice(files, counts) if files and len(files) == len(counts) else None
     advice = advice or header_advice_by_code([code.read[place][0] for _, place in ran])
+    results = _with_uncounted(results, code, ran)
     if advice is None:
         return results
     findings = tuple(_of_header(one, advice) for one in results.diagnosis.findings)
+    return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
+
+
+def _with_uncounted(results: RuleResults, code: LaunchSass, ran: Mapping[tuple[str, int], int]) -> RuleResults:
+    """Return results whose first finding names what the code of their only kernel has, and no counter tells.
+
+    Without optimisation every variable is in local memory, which says nothing.
+    """
+    places, first = {place for _, place in ran}, results.diagnosis.first
+    if len(places) != 1 or first is None or places & set(code.unoptimised):
+        return results
+    words = uncounted_words(code.read[places.pop()][0], results.facts)
+    if not words or words in first.finding.message:
+        return results
+    told = replace(first, finding=replace(first.finding, message=f"{first.finding.message}{words}"))
+    findings = (told, *results.diagnosis.findings[1:])
     return replace(results, diagnosis=replace(results.diagnosis, findings=findings))
 
 
