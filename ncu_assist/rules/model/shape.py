@@ -180,9 +180,8 @@ def room_at_work(facts: Facts, relieved: tuple[str, ...] = ()) -> float:
 
     Those of multiprocessors work only while these have a warp: a fix gives no work to one that rests.
     """
-    inside = {one.name for one in (*PARTS, *SM_PARTS) if one.group in ON_EACH_SM}
-    active = working_part(facts)
-    needs = ((name, load / (active if name in inside else 1.0)) for name, load in loads(facts).items())
+    active = min(1.0, sms_a_block(facts) * working_part(facts))
+    needs = ((name, load / (active if name in ON_EACH_SM else 1.0)) for name, load in loads(facts).items())
     return max(0.0, 1.0 - max(need for name, need in needs if name not in relieved))
 
 
