@@ -356,8 +356,9 @@ def end_group(child: subprocess.Popen[str], steps: Sequence[signal.Signals] = ST
         child.kill()
         child.wait()
         return
-    watched = _children(child.pid)
+    watched: list[int] = []
     try:
+        watched = _children(child.pid)
         for step in steps:
             os.killpg(child.pid, step)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -370,9 +371,10 @@ def end_group(child: subprocess.Popen[str], steps: Sequence[signal.Signals] = ST
             os.killpg(child.pid, KILL)
         child.wait()
         raise
-    for handle in watched:
-        select.select([handle], [], [], GRACE_S)
-        os.close(handle)
+    finally:
+        for handle in watched:
+            select.select([handle], [], [], GRACE_S)
+            os.close(handle)
 
 
 def _children(pid: int) -> list[int]:

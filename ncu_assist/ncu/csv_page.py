@@ -830,7 +830,7 @@ def _averages(launches: Sequence[LaunchFacts], rows: Sequence[PrintedLaunch]) ->
     counts = [(row.facts.get(INVOCATIONS, "1"), launch.kernel) for row, launch in zip(rows, launches, strict=True)]
     several = [f"{count} launches of {kernel}" for count, kernel in counts if count != "1"]
     if several:
-        yield f"averages, which stand as one launch: {_some(several)}"
+        yield f"averages, of which times and shares are those of one launch: {_some(several)}"
 
 
 def _of_columns(facts: Mapping[str, str]) -> Iterator[tuple[str, float]]:

@@ -374,23 +374,25 @@ def _as_passes(launches: Sequence[_Printed]) -> tuple[list[_Printed], list[str]]
     """Return launches with what several calls of ncu counted of them put together, and a note where any were.
 
     So they are if the calls are of one program with the same kernels in the same order, and no metric has two values:
-    what was counted twice differs where it was measured twice.
+    what was counted twice differs where it was measured twice. What would fit two of them stays alone: of two versions
+    that were counted in turn nothing says which it is of.
     """
     groups: list[list[_Printed]] = []
-    last: dict[object, int] = {}  # the last group of a program with its kernels
+    places: dict[object, list[int]] = {}  # the groups of a program with its kernels
     counts: dict[int, int] = {}
     for number, found in groupby(launches, lambda one: one.call):
         own = list(found)
         kernels = tuple(tuple(one.facts.get(fact) for fact in (KERNEL, GRID, BLOCK, "CC")) for one in own)
         key = own[0].facts.get("Process Name"), kernels
-        place = last.get(key)
-        if place is not None and all(map(_fits, groups[place], own)):
-            is_other = groups[place][0].facts["Process ID"] != own[0].facts["Process ID"]
-            counts[place] = counts.get(place, 1) + is_other
+        fitting = [place for place in places.get(key, ()) if all(map(_fits, groups[place], own))]
+        if len(fitting) == 1:
+            (place,) = fitting
+            adds = any(other.metrics.keys() - one.metrics.keys() for one, other in zip(groups[place], own, strict=True))
+            counts[place] = counts.get(place, 1) + adds
             groups[place] = [_both(one, other) for one, other in zip(groups[place], own, strict=True)]
             continue
         if number:
-            last[key] = len(groups)
+            places.setdefault(key, []).append(len(groups))
         groups.append(own)
     calls = sum(count for count in counts.values() if count > 1)
     notes = [f"put together: {calls} calls of ncu, which counted different metrics of the same launches"]

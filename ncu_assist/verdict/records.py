@@ -85,8 +85,8 @@ REASONS: dict[str, VerdictReason] = {
     ),
     "other-workload": VerdictReason("the two worked on different data", PROFILE),
     "other-size": VerdictReason(
-        "one has more than 16 times the work of the other, and the threads or the results to go with it: a problem of "
-        "another size, as far as reports tell"
+        "one has more than 16 times the work of the other, and the threads or the results to go with it, or a launch "
+        "beside it has: a problem of another size, as far as reports tell"
     ),
     "no-result": VerdictReason(
         "one of the two wrote nothing to memory and executed less than a sixteenth of the instructions of the other: "

@@ -164,7 +164,8 @@ def test_a_summary_has_a_launch_for_each_kernel_and_shape(tmp_path: Path) -> Non
     rows = average("(8, 1, 1)", "Duration", "us", "1.50"), average("(8, 1, 1)", "DRAM Throughput", "%", "3.00")
     report = read(tmp_path, CHATTER + SUMMARY + "".join(rows) + average("(9, 1, 1)", "Duration", "us", "2.50"))
     assert [(one.grid, one.duration_ns) for one in report.records] == [((8, 1, 1), 1500.0), ((9, 1, 1), 2500.0)]
-    assert "averages, which stand as one launch: 14 launches of k, 14 launches of k" in report.notes
+    words = "averages, of which times and shares are those of one launch"
+    assert f"{words}: 14 launches of k, 14 launches of k" in report.notes
 
 
 def test_a_summary_over_kernels_is_refused(tmp_path: Path) -> None:

@@ -182,7 +182,7 @@ def test_a_summary_of_a_kernel_is_a_launch_of_averages() -> None:
     found = read_printed(SUMMARY, "log.txt")
     assert read(SUMMARY)["gpu__time_duration.sum"] == 1500.0
     assert found.launches[0].grid == (1, 1, 1)
-    assert told(found) == ("averages, which stand as one launch: 4 launches of k",)
+    assert told(found) == ("averages, of which times and shares are those of one launch: 4 launches of k",)
 
 
 def called(process: int, *sections: str, program: str = "a.out") -> str:
@@ -208,6 +208,21 @@ def test_calls_of_ncu_that_count_different_metrics_are_passes_of_one() -> None:
 )
 def test_what_was_measured_again_is_another_launch(other: str) -> None:
     assert len(read_printed(called(1, DURATION) + other, "log.txt").launches) > 1
+
+
+def test_what_fits_two_launches_stays_alone() -> None:
+    """Two versions of one kernel, counted in turn: nothing says whose occupancy the third call counted."""
+    other = DURATION.replace("117.98", "99.00")
+    found = read_printed(called(1, DURATION) + called(2, other) + called(3, OCCUPANCY), "log.txt")
+    assert (len(found.launches), told(found)) == (3, ())
+    by_version = called(1, DURATION) + called(2, OCCUPANCY) + called(3, other) + called(4, OCCUPANCY)
+    assert len(read_printed(by_version, "log.txt").launches) == 2
+
+
+def test_calls_of_one_process_number_are_told_too() -> None:
+    """As in a container, where each is the first."""
+    found = read_printed(called(1, DURATION) + called(1, OCCUPANCY), "log.txt")
+    assert told(found) == ("put together: 2 calls of ncu, which counted different metrics of the same launches",)
 
 
 def test_a_page_that_stands_twice_is_one() -> None:

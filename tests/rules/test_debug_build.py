@@ -198,3 +198,5 @@ def test_the_start_of_generators_is_known_by_its_numbers_without_lines() -> None
     draws, own, no_skip = [*SKIPS, "I2F.U32 R5, R5"], SKIPS[1:], STARTS
     for code in (draws, own, no_skip):
         assert as_built(before, sass(facts, code)) is before
+    lines = sass(facts, SKIPS, [1.0] * len(SKIPS), ["own.cu"] * len(SKIPS))  # which say whose the code is
+    assert as_built(before, lines) is before

@@ -132,14 +132,17 @@ def test_threads_without_a_loop_only_get_out_of_each_other_s_way() -> None:
     assert saved_share(grid_underfill, queued) == pytest.approx(0.8 * 0.7 * 131 / 132)
 
 
-@pytest.mark.parametrize(("counts", "advice"), [([32.0, 32.0], "use smaller"), ([32.0, 64.0], "split the work")])
+@pytest.mark.parametrize(
+    ("counts", "advice"),
+    [([32.0, 0.0, 32.0], "use smaller"), ([64.0, 0.0, 32.0], "split the work"), ([30.0, 30.0, 32.0], "split the work")],
+)
 def test_the_code_tells_whether_a_thread_has_a_loop(counts: list[float], advice: str) -> None:
-    """32 warps: what 64 of them executed was executed twice each."""
+    """32 warps: what 64 of them executed was executed twice each; 30 may be the turns of one that jumps."""
     facts = made(ONE_BLOCK, long_scoreboard=80, barrier=15)
     own = replace(facts.combined.launches[0], grid=(1, 1, 1), block=(1024, 1, 1))
     facts = replace(facts, combined=replace(facts.combined, launches=(own,)))
     before = RuleResults(facts, diagnose(facts, {grid_underfill.ID: grid_underfill}), {})
     assert code_tells_more(before)
-    code = LaunchSass.of({own.index: (["FFMA R4, R4, R5, R6", "EXIT"], counts, [])}, [own])
+    code = LaunchSass.of({own.index: (["FFMA R4, R4, R5, R6", "@P0 BRA 0x10", "EXIT"], counts, [])}, [own])
     after = [one.finding for one in as_built(before, code).diagnosis.findings if one.finding.rule == grid_underfill.ID]
     assert after[0].advice.startswith(advice)

@@ -9,7 +9,9 @@ from made_ceilings import ceilings
 from shape_facts import Counters, found, made, saved_share
 
 from ncu_assist.ceilings import shipped
+from ncu_assist.frame import combine_launches
 from ncu_assist.rules import launch_bound, near_ceiling, shared_bank_conflict, unexplained
+from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.savings import START_NS, assumes_start, busiest_unit, loads, next_limit, saved_ns, spread
 
 # Of a public report of an RTX 3060: one block that writes and reads a tile column by column, on one SM of 30.
@@ -54,6 +56,10 @@ def test_with_fewer_blocks_than_multiprocessors_units_count_where_there_is_work(
     assert loads(facts)["L1 data pipe"] == pytest.approx(30 * 0.01189 / 0.9)
     assert spread(facts)["L1 data pipe"] == pytest.approx(0.01189 / 0.9)
     assert loads(facts)["DRAM"] == spread(facts)["DRAM"] == loads(full)["DRAM"]
+    two = of_two_kernels(made(ONE_BLOCK, ONE_BLOCK, duration_ns=5248.0))
+    assert len(two.by_kernel) == 2
+    assert spread(two)["L1 data pipe"] == pytest.approx(spread(facts)["L1 data pipe"])
+    assert loads(two)["L1 data pipe"] == pytest.approx(loads(facts)["L1 data pipe"])
     worked = made(ONE_BLOCK | {"sm_cycles_active": 4701 / 2}, duration_ns=5248.0)  # half of them did, whatever the grid
     assert loads(worked)["L1 data pipe"] == pytest.approx(2 * 0.01189 / 0.9)
     busiest = busiest_unit(facts)
@@ -66,6 +72,13 @@ def test_conflicts_of_one_block_cost_what_they_cost_its_multiprocessor() -> None
     share = saved_share(shared_bank_conflict, made(ONE_BLOCK, duration_ns=5248.0))
     assert share == pytest.approx(1984 / 6654 / 0.9, rel=0.01)
     assert saved_share(shared_bank_conflict, made(ONE_BLOCK | {"grid_size": 30}, duration_ns=5248.0)) < 0.02
+
+
+def of_two_kernels(facts: Facts) -> Facts:
+    """Return facts of two launches as of two kernels."""
+    first, second = facts.combined.launches
+    other = replace(second, kernel="other", signature="other()")
+    return replace(facts, combined=combine_launches(None, (first, other), facts.combined.tables))
 
 
 def test_what_is_fused_with_others_has_their_multiprocessors_as_well() -> None:

@@ -29,8 +29,11 @@ def test_an_array_and_atomics_are_named_with_what_a_lone_thread_moves() -> None:
 
 
 def test_accesses_at_fixed_places_of_the_stack_may_be_spills() -> None:
-    assert "has spills, an array or arguments of a call in local memory (256 stores, 0 loads):" in uncounted_words(
-        CLEAR, made(**BASIC)
+    stores, loads = ["STL [R1+0x4], R2"] * 3, ["LDL R2, [R1+0x4]"] * 3
+    spills = uncounted_words([*stores, *loads], made(**BASIC))
+    assert "has spills, an array or arguments of a call in local memory (3 stores, 3 loads):" in spills
+    assert "has an array or arguments of a call in local memory (3 stores, 0 loads):" in uncounted_words(
+        stores, made(**BASIC)
     )
 
 
@@ -42,6 +45,8 @@ def test_a_few_accesses_and_those_within_an_sm_are_not_said(few: list[str]) -> N
 def test_what_was_counted_is_not_said() -> None:
     counted = made(**BASIC, **COUNTED, global_atomic_requests=0.0, global_reduction_requests=0.0)
     assert uncounted_words([*CLEAR, *COUNT, *ADD], counted) == ""
+    assert uncounted_words(CLEAR, made(**BASIC), [0.0] * 255 + [7.0]) == ""  # by instruction: lines have it
+    assert uncounted_words(CLEAR, made(**BASIC), [0.0] * 256)
 
 
 def test_the_first_finding_says_it_once_and_not_of_a_build_without_optimisation() -> None:

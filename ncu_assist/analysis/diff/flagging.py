@@ -219,9 +219,7 @@ def flags(changes: tuple[Change, ...], verdict: Verdict, is_known: bool = True) 
 
     ``is_known``: whether it is known what binds the candidate.
     """
-    told = [change for change in changes if change.role != "none"]
-    dram = next((change for change in told if change.metric == DRAM), None)
-    told = [one for one in told if one is dram or dram is None or not _says_the_same(one, dram)]
+    told = once_each(change for change in changes if change.role != "none")
     told.sort(key=lambda change: ("explains", "limit", "side-effect").index(change.role))
     return tuple(Flag(change.metric, change.role, _sentence(change, verdict, is_known)) for change in told)
 
@@ -230,6 +228,13 @@ def flags_heading(role: Role, verdict: Verdict, is_known: bool = True) -> str:
     """Return what the list of flags of a role is called; empty for a role that no flag has under this verdict."""
     telling = _telling(role, verdict, is_known)
     return telling[0] if telling else ""
+
+
+def once_each(changes: Iterable[Change]) -> list[Change]:
+    """Return changes without other names of DRAM's throughput, if that is among them."""
+    every = list(changes)
+    dram = next((change for change in every if change.metric == DRAM), None)
+    return [one for one in every if one is dram or dram is None or not _says_the_same(one, dram)]
 
 
 def _says_the_same(change: Change, dram: Change) -> bool:

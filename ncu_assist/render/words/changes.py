@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from ncu_assist.analysis.diff import PER_LAUNCH, Change, Coverage, Diff, LaunchDiff, flags_heading
 from ncu_assist.analysis.diff.changes import TRIFLE
+from ncu_assist.analysis.diff.flagging import once_each
 from ncu_assist.analysis.diff.noise import BEYOND, WITHIN
 from ncu_assist.ncu.catalogue.metric import MAX
 from ncu_assist.ncu.catalogue.metrics import CATALOGUE
@@ -396,7 +397,7 @@ KERNEL_LETTERS = 100  # letters of a kernel
 FILTER_FROM = 8  # rows from which a filter is of use
 PAIRED_HOW = {
     "range": "they stand in the same NVTX range",
-    "exact": "same name and shape",
+    "exact": "same name and shape, as far as that is known",
     "name": "same function, other shape or template",
     "similar": "their names say the same work",
     "order": "only by their place, in one NVTX range or as the only kernel of each side",
@@ -462,7 +463,7 @@ def counter_note(diff: Diff) -> str:
     is_timed = diff.baseline.timing and diff.candidate.timing
     if not is_timed and diff.verdict.way != "unclear":  # the time under ncu is what the verdict is of
         return ""
-    moved = [one.label for one in diff.changes if one.verdict in MOVED_WORDS and one.is_material]
+    moved = [one.label for one in once_each(diff.changes) if one.verdict in MOVED_WORDS and one.is_material]
     names = ", ".join(map(one_line, moved[:MOST_MOVED])) + (" and others" if len(moved) > MOST_MOVED else "")
     said = f"beyond it moved {names}" if moved else "no counter moved beyond its own either"
     if is_timed:

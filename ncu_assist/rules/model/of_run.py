@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -238,6 +239,8 @@ OPTIMISE_FIRST = "compile with optimisation first; if it is still there then"
 
 # SASS, how often warps executed each (zeros if not counted), and the file of each, empty if that was not read.
 Instructions = tuple[list[str], list[float], list[str]]
+LINELESS = {"", "nan", "None", "<NA>"}  # files of code without lines
+JUMP = re.compile(r"(@!?U?P\w+\s+)?(BRA|BRX|JMP|JMX|CALL)")
 
 
 @dataclass(frozen=True)
@@ -257,7 +260,7 @@ class LaunchSass:
     def of(cls, read: Mapping[int, Instructions], launches: Iterable[Launch]) -> LaunchSass:
         """Return the code of some launches as that of all ``launches`` of the run."""
         own = [one for one in launches if one.index in read]
-        looped = {one.signature for one in own if not _is_straight(one, read[one.index][1])}
+        looped = {one.signature for one in own if not _is_straight(one, read[one.index])}
         straight = frozenset({one.signature for one in own} - looped - {""})
         return cls(read, {one.signature or one.kernel: one.index for one in own}, straight)
 
@@ -274,10 +277,15 @@ class LaunchSass:
         return Counter((kernel, place) for kernel, place in places if place is not None)
 
 
-def _is_straight(launch: Launch, counts: Sequence[float]) -> bool:
-    """Tell whether it was counted that no instruction was executed more than once a warp."""
+def _is_straight(launch: Launch, code: Instructions) -> bool:
+    """Tell whether it was counted that no warp executed an instruction more than once.
+
+    No count is above that of the warps, and none jumped: one warp alone may loop as often as there are warps.
+    """
+    sass, counts, _ = code
     warps = math.prod(launch.grid) * -(-math.prod(launch.block) // LANES)
-    return 0.0 < max(counts, default=0.0) <= warps
+    jumped = any(count and JUMP.match(one) for one, count in zip(sass, counts, strict=bool(counts)))
+    return 0.0 < max(counts, default=0.0) <= warps and not jumped
 
 
 NO_SASS = LaunchSass()
@@ -315,7 +323,8 @@ def as_built(results: RuleResults, code: LaunchSass) -> RuleResults:
     files = [file for _, place in ran for file in code.read[place][2]]
     counts = [count * times for (_, place), times in ran.items() for count in code.read[place][1]] if files else []
     advice = header_advice(files, counts) if files and len(files) == len(counts) else None
-    advice = advice or header_advice_by_code([code.read[place][0] for _, place in ran])
+    if advice is None and LINELESS.issuperset(files):
+        advice = header_advice_by_code([code.read[place][0] for _, place in ran])
     results = _with_uncounted(results, code, ran)
     if advice is None:
         return results
@@ -331,7 +340,8 @@ def _with_uncounted(results: RuleResults, code: LaunchSass, ran: Mapping[tuple[s
     places, first = {place for _, place in ran}, results.diagnosis.first
     if len(places) != 1 or first is None or places & set(code.unoptimised):
         return results
-    words = uncounted_words(code.read[places.pop()][0], results.facts)
+    sass, executed, _ = code.read[places.pop()]
+    words = uncounted_words(sass, results.facts, executed)
     if not words or words in first.finding.message:
         return results
     told = replace(first, finding=replace(first.finding, message=f"{first.finding.message}{words}"))

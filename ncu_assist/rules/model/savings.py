@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ncu_assist.ceilings.chips import SCHEDULERS, SECTOR_BYTES
@@ -210,9 +210,7 @@ def loads(facts: Facts) -> Mapping[str, float]:
     counts where there is work: ncu's shares are of all, and idle ones would hide that those at work are full.
     """
     if len(facts.by_kernel) > 1 and facts.duration_ns:
-        parts = [(one.duration_ns / facts.duration_ns, loads(one)) for one in facts.by_kernel]
-        names = dict.fromkeys(name for _, own in parts for name in own)
-        return {name: sum(share * own.get(name, 0.0) for share, own in parts) for name in names}
+        return _of_kernels(facts, loads)
     found = {HOST_LINK: link_load(facts)}
     for one in (*PARTS, *SM_PARTS):
         load = fill(facts) if one.name == "DRAM" else facts.busy(one) / reachable(facts, one.name)
@@ -220,6 +218,13 @@ def loads(facts: Facts) -> Mapping[str, float]:
     found[L2_READS] = max(found[L2_READS], _l2_reads(facts))
     every = {**found, **_coarse(facts)}
     return {name: load * _sms_of(name, facts) * facts.left.get(name, 1.0) for name, load in every.items()}
+
+
+def _of_kernels(facts: Facts, of: Callable[[Facts], Mapping[str, float]]) -> dict[str, float]:
+    """Return how busy each unit was over different kernels, each by its share of their time."""
+    parts = [(one.duration_ns / facts.duration_ns, of(one)) for one in facts.by_kernel]
+    names = dict.fromkeys(name for _, own in parts for name in own)
+    return {name: sum(share * own.get(name, 0.0) for share, own in parts) for name in names}
 
 
 def sms_a_block(facts: Facts) -> float:
@@ -242,6 +247,8 @@ def _sms_of(name: str, facts: Facts) -> float:
 
 def spread(facts: Facts) -> dict[str, float]:
     """Return how busy each unit would be with its work spread over all multiprocessors, of what it can reach."""
+    if len(facts.by_kernel) > 1 and facts.duration_ns:
+        return _of_kernels(facts, spread)
     return {name: load / _sms_of(name, facts) for name, load in loads(facts).items()}
 
 

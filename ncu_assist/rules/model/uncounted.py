@@ -19,11 +19,14 @@ OF_LOCAL = ("local_load_requests", "local_store_requests")
 OF_ATOMICS = ("global_atomic_requests", "global_reduction_requests")
 
 
-def uncounted_words(sass: Sequence[str], facts: Facts) -> str:
+def uncounted_words(sass: Sequence[str], facts: Facts, executed: Sequence[float] = ()) -> str:
     """Return which accesses stand in the code that nobody counted, in words; empty where they are few or were counted.
 
-    How often they were executed is not known. Atomics are those that may be of global memory.
+    Atomics are those that may be of global memory. ``executed``: how often warps executed each instruction; empty, or
+    zeros, where that is not known.
     """
+    if any(executed):
+        return ""
     local, atomics = [one for one in sass if LOCAL.match(one)], [one for one in sass if ATOMIC.match(one)]
     found, where = [], ""
     if facts.lacks(*OF_LOCAL) and len(local) >= max(1.0, LEAST * len(sass)):
@@ -40,9 +43,8 @@ def _of_local(local: Sequence[str]) -> str:
     stores = sum("STL" in one.split("[")[0] for one in local)
     counts = {"store": stores, "load": len(local) - stores}
     said = ", ".join(f"{count} {noun_of(count, what)}" for what, count in counts.items())
-    kind = (
-        "an array that is indexed at run time"
-        if any(map(INDEXED.search, local))
-        else "spills, an array or arguments of a call"
-    )
+    if any(map(INDEXED.search, local)):
+        kind = "an array that is indexed at run time"
+    else:  # what is never read again is no spill
+        kind = f"{'spills, ' if all(counts.values()) else ''}an array or arguments of a call"
     return f"{kind} in local memory ({said})"

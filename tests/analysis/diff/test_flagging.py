@@ -10,7 +10,7 @@ from factories import STALL, launch, make_run, metrics_frame
 from recorded_family import ROOT
 
 from ncu_assist.analysis.diff import Change, DiffOptions, Role, diff_runs, flags_heading, follows_sms
-from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes
+from ncu_assist.analysis.diff.changes import COMPARED, OF_THE_LINK, changes, rows
 from ncu_assist.analysis.diff.flagging import (
     BINDING,
     EXPLAINS,
@@ -557,3 +557,19 @@ def test_a_rate_strays_by_points_of_its_peak() -> None:
 def test_only_one_side_launched_what_the_other_was_counted_without(pair: tuple[str, str], told: bool) -> None:
     diff = compare(Project(ROOT), pair, None, DiffOptions())
     assert ("only in v1 (" in diff_text(diff, Style())) == told
+
+
+def test_a_part_has_the_room_of_its_whole_unit() -> None:
+    """0.5 MB more of writes beside 97 MB of reads, at half of what DRAM can move: 0.3 % of what it could."""
+    busy = {"dram__cycles_active.avg.pct_of_peak_sustained_elapsed": 50.0}
+    sides = [
+        combine(
+            make_run(launches=(launch(duration_ns=1e5),)),
+            metrics_frame(busy | {"dram__bytes_read.sum": 97e6, "dram__bytes_write.sum": written}),
+            "small",
+        )
+        for written in (1.5e6, 2e6)
+    ]
+    (writes,) = (one for one in rows(*sides, every=True) if one.key == "dram_bytes_write")
+    assert writes.possible == pytest.approx(198e6)
+    assert writes.is_beside_possible
