@@ -857,7 +857,7 @@ def over_kernels(file: str) -> UsageProblem:
     words = (
         "is a summary over different kernels, as ncu --print-summary per-gpu prints it: none can be told from another"
     )
-    return UsageProblem(f"{file} {words}", f"print it with --print-summary per-kernel, or {AGAIN}")
+    return UsageProblem(f"{file} {words}", f"print it with ncu --print-summary per-kernel, or {AGAIN}")
 
 
 def _labels_only(file: str) -> UsageProblem:
