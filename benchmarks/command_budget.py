@@ -55,7 +55,8 @@ LARGE = {
     "large page": ("report", "large.ncu-rep", "--output", "large.html", "--force"),
     "large lines": ("export", "large.ncu-rep", "--table", "lines", "--output", "lines.csv", "--force"),
 }
-UNITS = {"import pandas": IMPORT, "NVIDIA's reader": READER}
+OF_READER = "NVIDIA's reader"
+UNITS = {IMPORT: IMPORT, OF_READER: READER}
 AT_MOST = {"list": 1.2, "show": 1.2, "diff": 1.2, "history": 1.2, "gate": 1.2, "explain": 0.5, "verify": 3.5}
 MB_AT_MOST = dict.fromkeys(LARGE, 400)
 HUNDRED = 100
@@ -94,7 +95,7 @@ def growth(now: dict[str, float], kept: dict[str, float], names: Sequence[str]) 
 
 def units_of(name: str) -> tuple[str, ...]:
     """Return what a command's time is measured in, its own unit first."""
-    return ("NVIDIA's reader", "import pandas") if name in LARGE else ("import pandas",)
+    return (OF_READER, IMPORT) if name in LARGE else (IMPORT,)
 
 
 def measured(names: Sequence[str], times: int) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def measured(names: Sequence[str], times: int) -> dict[str, Any]:
             large_report.main(str(REPORT), str(LAUNCHES), str(root / "large.ncu-rep"))
         for _ in range(times):
             for name, argv in every.items():
-                is_apart = name in LARGE or name == "NVIDIA's reader"
+                is_apart = name in LARGE or name == OF_READER
                 user, system, megabytes = used(argv, _apart(root) if is_apart else root)
                 least[name] = min(user + system, least.get(name, user + system))
                 least_user[name] = min(user, least_user.get(name, user))

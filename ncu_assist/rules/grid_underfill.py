@@ -38,6 +38,7 @@ from ncu_assist.rules.model.shape import (
     has_room,
     of_each_shape,
     uneven_work,
+    used_share,
     warps_a_block,
     working_share,
 )
@@ -73,7 +74,7 @@ def _find(facts: Facts) -> Finding | None:
     blocks, count, waves = (facts.value(key) for key in ("grid_size", "sm_count", "waves_per_sm"))
     if not 0 < waves < 1 or not count or not blocks:
         return None
-    used = min(1.0, blocks / count)
+    used = used_share(facts)
     faster = 1.0 - used * (1.0 - _waits_saved(facts, blocks / (used * count)))
     even = 1.0 if facts.lacks("sm_cycles_active") else 1.0 - uneven_work(facts)
     room = 1.0 - max(spread(facts).values())

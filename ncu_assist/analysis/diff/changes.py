@@ -76,12 +76,8 @@ WHOLE = {
 # costs no time that anyone would see, however often it is what it was: 14 kB more DRAM traffic in 16 us are 0.1 % of
 # what DRAM moves then.
 BUSY_WITH = {
-    "dram_bytes": ("dram_bytes", "dram_throughput"),
-    "dram_bytes_read": ("dram_bytes", "dram_throughput"),
-    "dram_bytes_write": ("dram_bytes", "dram_throughput"),
-    "l2_sectors_sm": ("l2_sectors_sm", "l2_busy"),
-    "l2_sectors_read": ("l2_sectors_sm", "l2_busy"),
-    "l2_sectors_write": ("l2_sectors_sm", "l2_busy"),
+    **dict.fromkeys(("dram_bytes", "dram_bytes_read", "dram_bytes_write"), ("dram_bytes", "dram_throughput")),
+    **dict.fromkeys(("l2_sectors_sm", "l2_sectors_read", "l2_sectors_write"), ("l2_sectors_sm", "l2_busy")),
     "host_bytes": ("host_bytes", "host_link_busy"),
 }
 LEAST_LINK = {"host_bytes": 4.0}  # byte/ns: PCIe 3 with four lanes, where nobody counted how busy the link was

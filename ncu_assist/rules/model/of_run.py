@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import hashlib
 import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -19,6 +18,7 @@ from ncu_assist.ceilings.chips import LANES
 from ncu_assist.frame import Combined, combine_tables
 from ncu_assist.quantity import times_as_fast
 from ncu_assist.rules import RULES, debug_build, grid_underfill, l1_bound, shared_bank_conflict, tensor_underfed
+from ncu_assist.rules.model.blame import PREDICATE
 from ncu_assist.rules.model.diagnosis import UNEXPLAINED, Diagnosis, JointGain, Ranked, diagnose, joint_gains
 from ncu_assist.rules.model.facts import Facts
 from ncu_assist.rules.model.libraries import header_advice, header_advice_by_code, library_advice, library_kernel
@@ -240,7 +240,7 @@ OPTIMISE_FIRST = "compile with optimisation first; if it is still there then"
 # SASS, how often warps executed each (zeros if not counted), and the file of each, empty if that was not read.
 Instructions = tuple[list[str], list[float], list[str]]
 LINELESS = {"", "nan", "None", "<NA>"}  # files of code without lines
-JUMP = re.compile(r"(@!?U?P\w+\s+)?(BRA|BRX|JMP|JMX|CALL)")
+JUMPS = ("BRA", "BRX", "JMP", "JMX", "CALL")
 
 
 @dataclass(frozen=True)
@@ -284,7 +284,8 @@ def _is_straight(launch: Launch, code: Instructions) -> bool:
     """
     sass, counts, _ = code
     warps = math.prod(launch.grid) * -(-math.prod(launch.block) // LANES)
-    jumped = any(count and JUMP.match(one) for one, count in zip(sass, counts, strict=bool(counts)))
+    ran = (PREDICATE.sub("", one) for one, count in zip(sass, counts, strict=bool(counts)) if count)
+    jumped = any(one.startswith(JUMPS) for one in ran)
     return 0.0 < max(counts, default=0.0) <= warps and not jumped
 
 

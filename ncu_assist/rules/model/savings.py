@@ -110,9 +110,9 @@ def bounded_ns(finding: Finding, facts: Facts) -> float:
     """Return the most time that a fix can save: the other resources keep the work that it does not take off them.
 
     A fix that spares the start of a kernel puts its blocks beside those of others, on all multiprocessors, and leaves
-    DRAM the time for its bytes, not that of a kernel of this size; any
-    other leaves the start of each launch, beside what the busiest of the others needs; what DRAM can be asked for has
-    its start in it. What has to come from the host crosses the link whatever is changed.
+    DRAM the time for its bytes, not that of a kernel of this size; any other leaves the start of each launch, beside
+    what the busiest of the others needs; what DRAM can be asked for has its start in it. What has to come from the host
+    crosses the link whatever is changed.
     """
     kept, starts = dict(loads(facts)), START_NS * len(facts.combined.launches)
     if START in finding.relieves:

@@ -6,10 +6,11 @@ import re
 from collections.abc import Sequence
 
 from ncu_assist.quantity import noun_of
+from ncu_assist.rules.model.blame import PREDICATE
 from ncu_assist.rules.model.facts import Facts
 
-LOCAL = re.compile(r"^(?:@!?U?P\w+\s+)?(LDL|STL)\b")
-ATOMIC = re.compile(r"^(?:@!?U?P\w+\s+)?(?:ATOMG?|REDG?)\b")
+LOCAL = re.compile(r"(LDL|STL)\b")
+ATOMIC = re.compile(r"(ATOMG?|REDG?)\b")
 # Spills have a fixed place on the stack, of which R1 is the pointer; any other address is worked out at run time.
 INDEXED = re.compile(r"\[(?!R1\b)U?R\d+")
 LEAST = 0.05  # of the instructions: exact sines and cosines have a few accesses for huge arguments, which never run
@@ -27,7 +28,8 @@ def uncounted_words(sass: Sequence[str], facts: Facts, executed: Sequence[float]
     """
     if any(executed):
         return ""
-    local, atomics = [one for one in sass if LOCAL.match(one)], [one for one in sass if ATOMIC.match(one)]
+    plain = [PREDICATE.sub("", one) for one in sass]
+    local, atomics = (list(filter(kind.match, plain)) for kind in (LOCAL, ATOMIC))
     found, where = [], ""
     if facts.lacks(*OF_LOCAL) and len(local) >= max(1.0, LEAST * len(sass)):
         found.append(_of_local(local))
@@ -40,7 +42,7 @@ def uncounted_words(sass: Sequence[str], facts: Facts, executed: Sequence[float]
 
 
 def _of_local(local: Sequence[str]) -> str:
-    stores = sum("STL" in one.split("[")[0] for one in local)
+    stores = sum(one.startswith("STL") for one in local)
     counts = {"store": stores, "load": len(local) - stores}
     said = ", ".join(f"{count} {noun_of(count, what)}" for what, count in counts.items())
     if any(map(INDEXED.search, local)):
